@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front: every target installs what is missing, configures and builds by itself.
+
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+
+.PHONY: help demo test build bench format lint asan tsan bootstrap clean distclean
+
+help:
+	@echo "make demo     build, then do the main job on an example"
+	@echo "make test     build, then run every test"
+	@echo "make build    build only (PRESET=release|dev|asan|tsan)"
+	@echo "make bench    build, then measure this machine"
+	@echo "make format   format the C++ sources"
+	@echo "make lint     clang-format and clang-tidy, as a check"
+	@echo "make asan     run the tests under address and undefined behaviour sanitizers"
+	@echo "make tsan     run the tests under the thread sanitizer"
+	@echo "make clean    remove what was built; distclean: the installed libtorch too"
+
+bootstrap:
+	@scripts/bootstrap
+
+build: bootstrap
+	@cmake --preset $(PRESET) -Wno-dev > build/configure-$(PRESET).log || { cat build/configure-$(PRESET).log; exit 3; }
+	@cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+test: build
+	@cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
+
+demo: build
+	@scripts/demo $(BUILD)/loci
+
+bench: build
+	@$(BUILD)/loci bench
+
+asan tsan:
+	@$(MAKE) test PRESET=$@
+
+format:
+	@scripts/bootstrap --dev
+	@scripts/lint --fix
+
+lint:
+	@scripts/bootstrap --dev
+	@$(MAKE) build PRESET=dev
+	@scripts/lint
+
+clean:
+	@rm -rf build/release build/dev build/asan build/tsan out
+
+distclean:
+	@rm -rf build out

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Dependencies, common flags, and the functions that declare a layer and its tests.
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # ccache caches compilations that use a precompiled header only with this sloppiness.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${CCACHE}")
+endif()
+
+find_package(LibTorch 2.13 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(AV REQUIRED IMPORTED_TARGET libavformat libavcodec libswscale libavutil)
+pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Threads REQUIRED)
+
+# libtorch carries headers of fmt 12 that would shadow the system's fmt 9, which spdlog was built
+# with. A folder with nothing but a link to the system's headers, searched first, settles it.
+find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED PATHS /usr/include NO_DEFAULT_PATH)
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/fmt_first")
+file(CREATE_LINK "${FMT_INCLUDE_DIR}/fmt" "${CMAKE_BINARY_DIR}/fmt_first/fmt" SYMBOLIC)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+
+# Headers are included as "loci/<layer>/<file>.h", in the tree and when installed.
+file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/include")
+file(CREATE_LINK "${CMAKE_SOURCE_DIR}/src" "${CMAKE_BINARY_DIR}/include/loci" SYMBOLIC)
+
+add_library(loci_common INTERFACE)
+target_include_directories(loci_common INTERFACE "${CMAKE_BINARY_DIR}/include")
+target_include_directories(loci_common SYSTEM BEFORE INTERFACE "${CMAKE_BINARY_DIR}/fmt_first")
+# -Wrestrict reports std::string operations by mistake in GCC 12.
+target_compile_options(loci_common INTERFACE -Wall -Wextra -Wno-missing-field-initializers -Wno-restrict)
+if(LOCI_WERROR)
+  target_compile_options(loci_common INTERFACE -Werror)
+endif()
+if(LOCI_SANITIZE)
+  target_compile_options(loci_common INTERFACE -fsanitize=${LOCI_SANITIZE} -fno-omit-frame-pointer -O1)
+  target_link_options(loci_common INTERFACE -fsanitize=${LOCI_SANITIZE})
+endif()
+target_link_libraries(loci_common INTERFACE fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
+
+# One precompiled header serves every layer above base: a file that uses tensors compiles in about
+# 4 s instead of 9 s.
+add_library(loci_pch OBJECT cmake/pch.cpp)
+target_link_libraries(loci_pch PUBLIC loci_common LibTorch::LibTorch)
+target_compile_options(loci_pch PRIVATE -fpch-preprocess)
+target_precompile_headers(loci_pch PRIVATE cmake/pch.h)
+
+# loci_layer(<name> SOURCES <files> [LINK <targets>] [NO_TORCH])
+# Declares the library loci_<name> of folder src/<name>. LINK names the layers below and libraries.
+function(loci_layer name)
+  cmake_parse_arguments(ARG "NO_TORCH" "" "SOURCES;LINK" ${ARGN})
+  add_library(loci_${name} STATIC ${ARG_SOURCES})
+  add_library(loci::${name} ALIAS loci_${name})
+  target_link_libraries(loci_${name} PUBLIC loci_common ${ARG_LINK})
+  if(NOT ARG_NO_TORCH)
+    target_link_libraries(loci_${name} PUBLIC LibTorch::LibTorch)
+    loci_use_pch(loci_${name})
+  endif()
+endfunction()
+
+function(loci_use_pch target)
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+  target_precompile_headers(${target} REUSE_FROM loci_pch)
+endfunction()
+
+# loci_tests(<name> SOURCES <files> [LINK <targets>] [NO_TORCH])
+# Declares the test executable loci_<name>_tests; every case is one ctest test "<name>/Suite.Case".
+# LOCI_TEST_DATA is the folder of committed test data.
+function(loci_tests name)
+  cmake_parse_arguments(ARG "NO_TORCH" "" "SOURCES;LINK" ${ARGN})
+  add_executable(loci_${name}_tests ${ARG_SOURCES})
+  target_link_libraries(loci_${name}_tests PRIVATE loci::${name} ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(loci_${name}_tests PRIVATE LOCI_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+  if(NOT ARG_NO_TORCH)
+    target_link_libraries(loci_${name}_tests PRIVATE LibTorch::LibTorch)
+  endif()
+  # Discovered when ctest runs, so that building never depends on running. Two test processes run at
+  # once: one OpenMP thread each.
+  gtest_discover_tests(loci_${name}_tests TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 120 PROPERTIES ENVIRONMENT "OMP_NUM_THREADS=1;MKL_NUM_THREADS=1" TIMEOUT 600)
+endfunction()

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every version this project is pinned to, in one place; sourced by scripts/bootstrap.
+# Debian packages are pinned by the release they come from (Debian 12), tested with the versions below.
+
+DEBIAN_RELEASE=12
+TORCH_VERSION=2.13.0
+
+# Needed to build and run.             tested with
+DEBIAN_PACKAGES=(
+  g++                                # 12.2
+  cmake                              # 3.25.1
+  ninja-build                        # 1.11.1
+  make                               # 4.3
+  ccache                             # 4.7.5
+  pkg-config                         # 1.8.1
+  python3                            # 3.11
+  python3-venv                       # 3.11
+  nlohmann-json3-dev                 # 3.11.2
+  libcli11-dev                       # 2.1.2
+  libspdlog-dev                      # 1.10.0
+  libfmt-dev                         # 9.1.0
+  libgtest-dev                       # 1.12.1
+  libgmock-dev                       # 1.12.1
+  libbenchmark-dev                   # 1.7.1
+  libavcodec-dev                     # 5.1 (FFmpeg)
+  libavformat-dev                    # 5.1
+  libavutil-dev                      # 5.1
+  libswscale-dev                     # 5.1
+  libturbojpeg0-dev                  # 2.1.5
+  libpng-dev                         # 1.6.39
+  zlib1g-dev                         # 1.2.13
+)
+
+# Needed by `make format` and `make lint` only.
+DEBIAN_DEV_PACKAGES=(
+  clang-format                       # 14.0.6
+  clang-tidy                         # 14.0.6
+)

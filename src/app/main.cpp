@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
+#include "loci/app/command.h"
+#include "loci/base/interrupt.h"
+
+int main(int argc, char** argv) {
+  loci::catch_interrupts();
+  return loci::app::run(std::vector<std::string>(argv + 1, argv + argc));
+}

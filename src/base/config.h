@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Configuration: JSON with // and /* */ comments, overridden by "a.b=value" assignments, read with
+// types and ranges checked; a key that nobody reads is an error that names the nearest known key.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loci/base/error.h"
+
+namespace loci {
+
+using Json = nlohmann::json;
+
+// Parses JSON with comments. `source` names the text in messages: "file.json", "--set".
+Json parse_json(std::string_view text, const std::string& source);
+Json load_json(const std::filesystem::path& path);
+
+// Applies "a.b=value" to `root`: the value is JSON if it parses as such, otherwise a string.
+// Objects on the way are created; stepping into anything else is bad input.
+void apply_setting(Json& root, std::string_view assignment);
+
+// Reads one JSON object and remembers which keys were asked for. Copies share that memory.
+//
+//   ConfigReader reader(json, "train.json");
+//   const int steps = reader.get<int>("steps", 50, 1, 1000);
+//   ConfigReader optimizer = reader.section("optimizer");
+//   …
+//   reader.finish();   // also checks every section that was taken
+class ConfigReader {
+ public:
+  // `where` is the file, with the path inside it for sections ("train.json: optimizer").
+  ConfigReader(const Json& object, std::string where);
+
+  const std::string& where() const { return node_->where; }
+  const Json& json() const { return node_->object; }
+  bool has(const std::string& key) const { return node_->object.contains(key); }
+
+  // The value of a required key.
+  template <typename T>
+  T get(const std::string& key) const {
+    const Json* value = find(key);
+    if (value == nullptr) missing(key);
+    return convert<T>(key, *value);
+  }
+
+  // The value of an optional key; null counts as absent.
+  template <typename T>
+  T get(const std::string& key, T fallback) const {
+    const Json* value = find(key);
+    return value == nullptr ? fallback : convert<T>(key, *value);
+  }
+
+  // The same with inclusive bounds.
+  template <typename T>
+  T get(const std::string& key, T fallback, T low, T high) const {
+    const T value = get<T>(key, fallback);
+    if (!(value >= low && value <= high)) {
+      fail("{}: {} is {}; it must be between {} and {}", node_->where, key, value, low, high);
+    }
+    return value;
+  }
+
+  // One of `choices`; anything else is bad input that lists them.
+  std::string choose(const std::string& key, const std::string& fallback,
+                     const std::vector<std::string>& choices) const;
+
+  // A nested object, empty when absent.
+  ConfigReader section(const std::string& key) const;
+
+  // A list of objects, empty when absent.
+  std::vector<ConfigReader> sections(const std::string& key) const;
+
+  // Declares keys that other programs write and that have no meaning here.
+  void ignore(const std::vector<std::string>& keys) const;
+
+  // Refuses keys nobody asked for, here and in every section taken.
+  void finish() const;
+
+ private:
+  struct Node {
+    Json object;
+    std::string where;
+    std::set<std::string> known;
+    std::vector<std::shared_ptr<Node>> sections;
+  };
+  explicit ConfigReader(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+
+  const Json* find(const std::string& key) const;
+  [[noreturn]] void missing(const std::string& key) const;
+  [[noreturn]] void wrong_type(const std::string& key, const Json& value,
+                               std::string_view expected) const;
+  static void finish(const Node& node);
+
+  template <typename T>
+  T convert(const std::string& key, const Json& value) const;
+
+  std::shared_ptr<Node> node_;
+};
+
+template <typename T>
+T ConfigReader::convert(const std::string& key, const Json& value) const {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!value.is_boolean()) wrong_type(key, value, "true or false");
+    return value.get<bool>();
+  } else if constexpr (std::is_integral_v<T>) {
+    // 5.0 and 1e3 are integers to people; 5.5 is not.
+    if (value.is_number_float()) {
+      const double number = value.get<double>();
+      if (!(number >= -9e15 && number <= 9e15) || number != static_cast<double>(static_cast<int64_t>(number))) {
+        wrong_type(key, value, "an integer");
+      }
+      return static_cast<T>(number);
+    }
+    if (!value.is_number_integer()) wrong_type(key, value, "an integer");
+    if constexpr (std::is_unsigned_v<T>) {
+      if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<T>::max()) {
+        wrong_type(key, value, "a non-negative integer");
+      }
+    } else if (value.is_number_unsigned()
+                   ? value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<T>::max())
+                   : value.get<int64_t>() < std::numeric_limits<T>::min()) {
+      wrong_type(key, value, "a smaller integer");
+    }
+    return value.get<T>();
+  } else if constexpr (std::is_floating_point_v<T>) {
+    if (!value.is_number()) wrong_type(key, value, "a number");
+    return value.get<T>();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!value.is_string()) wrong_type(key, value, "a string");
+    return value.get<std::string>();
+  } else {
+    // std::vector of one of the above
+    if (!value.is_array()) wrong_type(key, value, "a list");
+    T list;
+    for (const Json& element : value) {
+      list.push_back(convert<typename T::value_type>(key, element));
+    }
+    return list;
+  }
+}
+
+}  // namespace loci

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "loci/base/error.h"
+#include "loci/base/progress.h"
+
+namespace loci {
+
+namespace {
+
+std::atomic<LogLevel> current_level{LogLevel::kInfo};
+
+spdlog::level::level_enum to_spdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      return spdlog::level::off;
+  }
+  return spdlog::level::info;
+}
+
+spdlog::logger& logger() {
+  static const std::shared_ptr<spdlog::logger> instance = [] {
+    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(
+        stderr_has_colour() ? spdlog::color_mode::always : spdlog::color_mode::never);
+    auto made = std::make_shared<spdlog::logger>("loci", sink);
+    made->set_pattern("%^loci: %l:%$ %v");
+    made->set_level(spdlog::level::trace);  // filtered by current_level before it gets here
+    return made;
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+LogLevel parse_log_level(std::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  if (name == "warning") return LogLevel::kWarning;
+  if (name == "error") return LogLevel::kError;
+  if (name == "off") return LogLevel::kOff;
+  fail("unknown log level '{}'; choose debug, info, warning, error or off", name);
+}
+
+void set_log_level(LogLevel level) { current_level = level; }
+LogLevel log_level() { return current_level; }
+
+bool stderr_has_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0') &&
+         (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+void log_message(LogLevel level, std::string_view message) {
+  if (level < current_level.load() || level == LogLevel::kOff) return;
+  const ProgressPause pause;  // a bar on the terminal makes room for the line
+  logger().log(to_spdlog(level), "{}", message);
+  logger().flush();
+}
+
+}  // namespace loci

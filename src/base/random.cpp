@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/base/random.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace loci {
+
+namespace {
+
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+
+uint64_t mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+uint64_t hash_keys(std::initializer_list<uint64_t> keys) {
+  uint64_t hash = kGolden;
+  for (const uint64_t key : keys) hash = mix(hash + kGolden + key);
+  return hash;
+}
+
+uint64_t Random::next() { return mix(state_ += kGolden); }
+
+double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+uint64_t Random::below(uint64_t count) {
+  const uint64_t limit = -count % count;  // 2^64 mod count: numbers below it would be biased
+  for (;;) {
+    const uint64_t number = next();
+    if (number >= limit) return number % count;
+  }
+}
+
+int64_t Random::between(int64_t low, int64_t high) {
+  return low + static_cast<int64_t>(below(static_cast<uint64_t>(high - low) + 1));
+}
+
+double Random::normal() {
+  // Box-Muller; the second of the pair is dropped to keep the state one word.
+  const double radius = std::sqrt(-2 * std::log(1 - uniform()));
+  return radius * std::cos(2 * std::numbers::pi * uniform());
+}
+
+}  // namespace loci

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small string helpers: splitting, strict number parsing, human-readable quantities, suggestions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace loci {
+
+std::string_view trim(std::string_view text);
+
+// Splits at every `separator`; "" gives one empty piece.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+// Splits at runs of spaces and tabs; "" gives none.
+std::vector<std::string_view> split_whitespace(std::string_view text);
+
+// The whole of `text` as a number, or nothing. Independent of the locale; accepts nan and inf.
+std::optional<double> parse_double(std::string_view text);
+std::optional<int64_t> parse_int(std::string_view text);
+
+// "512 B", "1.50 GiB".
+std::string format_bytes(uint64_t bytes);
+// "4,999,787,712"
+std::string format_count(uint64_t count);
+// "0.52 s", "3 min 20 s", "2 h 05 min".
+std::string format_duration(double seconds);
+
+// The element of `known` closest to `word` by edit distance; empty when nothing is near.
+std::string_view nearest(std::string_view word, std::span<const std::string> known);
+
+}  // namespace loci
