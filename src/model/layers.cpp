@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/layers.h"
+
+#include <ATen/ATen.h>
+
+namespace loci::model {
+
+Linear::Linear(const Scope& scope, int64_t in, int64_t out, bool with_bias)
+    : weight(scope.parameter("weight", {out, in}, init::fan_in(in))) {
+  if (with_bias) bias = scope.parameter("bias", {out}, init::zeros);
+}
+
+Linear Linear::zero(const Scope& scope, int64_t in, int64_t out) {
+  Linear linear;
+  linear.weight = scope.parameter("weight", {out, in}, init::zeros);
+  linear.bias = scope.parameter("bias", {out}, init::zeros);
+  return linear;
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x) const {
+  return at::linear(x, weight.to(x.scalar_type()),
+                    bias.defined() ? bias.to(x.scalar_type()) : at::Tensor());
+}
+
+RmsNorm::RmsNorm(const Scope& scope, int64_t size, double eps)
+    : weight(scope.parameter("weight", {size}, init::ones)), eps(eps) {}
+
+at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
+  const at::Tensor wide = x.to(at::kFloat);
+  const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps);
+  return (wide * scale * weight.to(at::kFloat)).to(x.scalar_type());
+}
+
+LayerNorm::LayerNorm(const Scope& scope, int64_t size, double eps)
+    : weight(scope.parameter("weight", {size}, init::ones)),
+      bias(scope.parameter("bias", {size}, init::zeros)),
+      eps(eps) {}
+
+at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
+  return at::layer_norm(x.to(at::kFloat), {x.size(-1)}, weight.to(at::kFloat), bias.to(at::kFloat), eps)
+      .to(x.scalar_type());
+}
+
+}  // namespace loci::model

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that several networks share. Parameters are converted to the input's type where they are
+// used: FP32 master weights serve BF16 compute.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "loci/model/parameters.h"
+
+namespace loci::model {
+
+struct Linear {
+  at::Tensor weight;  // [out, in]
+  at::Tensor bias;    // [out], or undefined
+
+  Linear() = default;
+  Linear(const Scope& scope, int64_t in, int64_t out, bool with_bias = true);
+  // Starts at zero: a new branch that changes nothing at first.
+  static Linear zero(const Scope& scope, int64_t in, int64_t out);
+
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+// x / rms(x) * weight over the last dimension, computed in FP32, returned in x's type.
+struct RmsNorm {
+  at::Tensor weight;  // [size]
+  double eps = 1e-6;
+
+  RmsNorm() = default;
+  RmsNorm(const Scope& scope, int64_t size, double eps);
+
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+// Layer norm with weight and bias over the last dimension, computed in FP32, in x's type.
+struct LayerNorm {
+  at::Tensor weight, bias;  // [size]
+  double eps = 1e-6;
+
+  LayerNorm() = default;
+  LayerNorm(const Scope& scope, int64_t size, double eps);
+
+  at::Tensor operator()(const at::Tensor& x) const;
+};
+
+}  // namespace loci::model

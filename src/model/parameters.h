@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Named parameters of a network: where they come from (a checkpoint, or an initialiser), in which
+// order and type. Networks are plain structs that ask a Scope for their tensors while being built.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace loci::model {
+
+// Fills a freshly allocated parameter; runs without gradient.
+using Initialiser = std::function<void(at::Tensor& parameter, at::Generator& generator)>;
+
+namespace init {
+void zeros(at::Tensor& parameter, at::Generator& generator);
+void ones(at::Tensor& parameter, at::Generator& generator);
+Initialiser constant(double value);
+Initialiser normal(double deviation);
+// Uniform in ±1/sqrt(fan_in): what libtorch gives linear layers and convolutions.
+Initialiser fan_in(int64_t fan_in);
+}  // namespace init
+
+struct Parameter {
+  std::string name;
+  at::Tensor tensor;
+};
+
+// What a checkpoint lacks or has too much of, seen from the network that was built from it.
+struct LoadReport {
+  std::vector<std::string> missing;     // initialised instead
+  std::vector<std::string> unexpected;  // in the checkpoint, asked for by nobody
+  std::vector<std::string> misshapen;   // "name: [2, 3] in the file, [2, 4] expected"
+  bool clean() const { return missing.empty() && unexpected.empty() && misshapen.empty(); }
+  // One line that lists all of them.
+  std::string text() const;
+};
+
+// Hands out tensors to a network under construction and keeps them in the order they were asked for.
+class Parameters {
+ public:
+  // The tensor of that name, or an undefined tensor.
+  using Source = std::function<at::Tensor(const std::string& name)>;
+
+  struct Options {
+    at::ScalarType dtype = at::kFloat;
+    at::Device device = at::kCPU;  // kMeta allocates nothing: for counting
+    uint64_t seed = 0;             // of the initialisers
+  };
+
+  Parameters() : Parameters(Options()) {}
+  explicit Parameters(Options options, Source source = {});
+
+  // A parameter from the source, converted to the options' type and device (shared with the source
+  // when both already fit), or a new one from `initialise` when the source lacks it.
+  at::Tensor add(const std::string& name, at::IntArrayRef shape, const Initialiser& initialise);
+
+  const std::vector<Parameter>& all() const { return all_; }
+  // Missing and misshapen so far; `available` (names in the checkpoint) gives the unexpected ones.
+  LoadReport report(const std::vector<std::string>& available) const;
+
+  uint64_t count() const;  // elements
+  uint64_t bytes() const;
+  void set_requires_grad(bool value) const;
+  const Options& options() const { return options_; }
+
+ private:
+  Options options_;
+  Source source_;
+  std::vector<Parameter> all_;
+  std::map<std::string, size_t> index_;
+  LoadReport report_;
+};
+
+// A place in the tree of names: scope["attn1"]["to_q"].parameter("weight", …).
+class Scope {
+ public:
+  explicit Scope(Parameters& parameters, std::string prefix = "")
+      : parameters_(&parameters), prefix_(std::move(prefix)) {}
+
+  Scope operator[](std::string_view child) const {
+    return Scope(*parameters_, prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child));
+  }
+  Scope operator[](int64_t child) const { return (*this)[std::to_string(child)]; }
+
+  at::Tensor parameter(std::string_view name, at::IntArrayRef shape,
+                       const Initialiser& initialise) const {
+    return parameters_->add((*this)[name].prefix_, shape, initialise);
+  }
+
+ private:
+  Parameters* parameters_;
+  std::string prefix_;
+};
+
+}  // namespace loci::model
