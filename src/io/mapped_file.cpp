@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/io/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "loci/base/error.h"
+
+namespace loci::io {
+
+namespace {
+
+struct Descriptor {
+  int value;
+  ~Descriptor() {
+    if (value >= 0) ::close(value);
+  }
+};
+
+}  // namespace
+
+SharedBytes map_file(const std::filesystem::path& path) {
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.value < 0) fail("cannot read {}: {}", path.string(), std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file.value, &status) != 0) {
+    fail("cannot read {}: {}", path.string(), std::strerror(errno));
+  }
+  if (S_ISDIR(status.st_mode)) fail("cannot read {}: it is a folder, not a file", path.string());
+  if (!S_ISREG(status.st_mode)) fail("cannot read {}: it is not a regular file", path.string());
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) return {};
+  // Writable and private, so that an in-place operation on a tensor copies the page instead of
+  // crashing; no swap is reserved for pages that will hardly ever be written.
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+                         file.value, 0);
+  if (address == MAP_FAILED) {
+    fail_machine("cannot map {} into memory: {}", path.string(), std::strerror(errno));
+  }
+  const std::shared_ptr<const void> owner(
+      address, [size](const void* start) { ::munmap(const_cast<void*>(start), size); });
+  return {{static_cast<const char*>(address), size}, owner};
+}
+
+at::Tensor tensor_over(const SharedBytes& bytes, at::ScalarType dtype,
+                       std::span<const int64_t> shape, std::span<const int64_t> strides,
+                       std::string_view source) {
+  const size_t element = c10::elementSize(dtype);
+  const at::IntArrayRef sizes(shape.data(), shape.size());
+  const at::IntArrayRef steps(strides.data(), strides.size());
+  if (bytes.view.empty()) return at::empty_strided(sizes, steps, dtype);
+  if (dtype == at::kBool &&
+      std::any_of(bytes.view.begin(), bytes.view.end(), [](char c) { return (c & ~1) != 0; })) {
+    fail("{}: a BOOL tensor holds bytes other than 0 and 1; the file is damaged", source);
+  }
+  char* data = const_cast<char*>(bytes.view.data());
+  std::shared_ptr<const void> owner = bytes.owner;
+  if (reinterpret_cast<uintptr_t>(data) % element != 0) {
+    const std::shared_ptr<char[]> copy(new (std::align_val_t{64}) char[bytes.size()],
+                                       [](char* p) { operator delete[](p, std::align_val_t{64}); });
+    std::memcpy(copy.get(), data, bytes.size());
+    data = copy.get();
+    owner = copy;
+  }
+  return at::from_blob(
+      data, sizes, steps, [owner](void*) {}, at::TensorOptions(dtype));
+}
+
+at::Tensor tensor_over(const SharedBytes& bytes, at::ScalarType dtype,
+                       std::span<const int64_t> shape, std::string_view source) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= std::max<int64_t>(shape[i], 1);
+  }
+  return tensor_over(bytes, dtype, shape, strides, source);
+}
+
+}  // namespace loci::io

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a tensor in row-major order, for writers.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include <ATen/ATen.h>
+
+namespace loci::io {
+
+// Hands over the dense, row-major CPU bytes of `tensor` in pieces of a few megabytes; between two
+// pieces a request to stop is obeyed (Interrupted). A tensor that is not dense is copied first.
+void for_each_piece(const at::Tensor& tensor, const std::function<void(std::string_view)>& take);
+
+}  // namespace loci::io
