@@ -101,8 +101,8 @@ int run(std::vector<std::string> arguments) {
   } catch (const Error& error) {
     const bool internal = error.kind() == ErrorKind::kInternal;
     return report(internal ? "internal error" : "error", error.what(), exit_code(error.kind()));
-  } catch (const Interrupted&) {
-    return report("interrupted", "nothing half written is left behind", 130);
+  } catch (const Interrupted& error) {
+    return report("interrupted", "nothing half written is left behind", error.exit_code());
   } catch (const std::bad_alloc&) {
     return report("error", "out of memory; use a smaller size or free some memory", 3);
   } catch (const c10::Error& error) {

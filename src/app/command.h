@@ -2,9 +2,9 @@
 // The `loci` command line: global options, the table of subcommands, errors to exit codes.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <string_view>
+
+#include <CLI/CLI.hpp>
 
 namespace loci::app {
 

@@ -3,4 +3,4 @@
 namespace loci::app {
 void add_doctor(CLI::App& app) { app.description("what this machine can do"); }
 void add_trajectory(CLI::App& app) { app.description("camera paths"); }
-}
+}  // namespace loci::app

@@ -2,6 +2,9 @@
 #include "loci/base/config.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
 
 #include "loci/base/file.h"
 #include "loci/base/text.h"
@@ -10,14 +13,13 @@ namespace loci {
 
 namespace {
 
-// nlohmann's messages start with "[json.exception.parse_error.101] parse error at line 1, column 2: …"
+// nlohmann's messages start with "[json.exception.parse_error.101] parse error at line 1, column 2:
+// …"
 std::string readable(const char* what) {
   std::string_view message = what;
   const size_t bracket = message.find("] ");
   if (bracket != std::string_view::npos) message.remove_prefix(bracket + 2);
-  std::string line(message.substr(0, 200));
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return line;
+  return shorten(one_line(message), 200);
 }
 
 // Deeply nested brackets would overflow the stack of a recursive consumer.
@@ -26,14 +28,19 @@ constexpr int kMaxDepth = 200;
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
+  std::vector<std::set<std::string>> keys;  // of the objects being read, outermost first
+  const auto check = [&keys](int depth, Json::parse_event_t event, const Json& parsed) {
+    if (depth > kMaxDepth) fail("more than {} levels of nesting", kMaxDepth);
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!keys.back().insert(key).second) fail("the key '{}' is given twice", key);
+    }
+    return true;
+  };
   try {
-    return Json::parse(
-        text,
-        [](int depth, Json::parse_event_t, Json&) {
-          if (depth > kMaxDepth) fail("more than {} levels of nesting", kMaxDepth);
-          return true;
-        },
-        /*allow_exceptions=*/true, /*ignore_comments=*/true);
+    return Json::parse(text, check, /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::exception& error) {
     fail("{}: not valid JSON: {}", source, readable(error.what()));
   } catch (const Error& error) {
@@ -83,27 +90,31 @@ std::string ConfigReader::choose(const std::string& key, const std::string& fall
 
 ConfigReader ConfigReader::section(const std::string& key) const {
   const Json* value = find(key);
-  auto child = std::make_shared<Node>();
-  child->object = value == nullptr ? Json::object() : *value;
-  child->where = fmt::format("{}: {}", node_->where, key);
-  if (!child->object.is_object()) wrong_type(key, *value, "a section { … }");
-  node_->sections.push_back(child);
-  return ConfigReader(child);
+  if (value != nullptr && !value->is_object()) wrong_type(key, *value, "a section { … }");
+  auto& taken = node_->sections[key];
+  if (taken.empty()) {
+    taken.push_back(std::make_shared<Node>(Node{value == nullptr ? Json::object() : *value,
+                                                fmt::format("{}: {}", node_->where, key),
+                                                {},
+                                                {}}));
+  }
+  return ConfigReader(taken.front());
 }
 
 std::vector<ConfigReader> ConfigReader::sections(const std::string& key) const {
-  std::vector<ConfigReader> list;
   const Json* value = find(key);
-  if (value == nullptr) return list;
-  if (!value->is_array()) wrong_type(key, *value, "a list of sections");
-  for (size_t i = 0; i < value->size(); ++i) {
-    auto child = std::make_shared<Node>();
-    child->object = (*value)[i];
-    child->where = fmt::format("{}: {}[{}]", node_->where, key, i);
-    if (!child->object.is_object()) wrong_type(key, *value, "a list of sections");
-    node_->sections.push_back(child);
-    list.push_back(ConfigReader(child));
+  if (value == nullptr) return {};
+  const auto is_object = [](const Json& element) { return element.is_object(); };
+  if (!value->is_array() || !std::all_of(value->begin(), value->end(), is_object)) {
+    wrong_type(key, *value, "a list of sections [{ … }, …]");
   }
+  auto& taken = node_->sections[key];
+  for (size_t i = taken.size(); i < value->size(); ++i) {
+    taken.push_back(std::make_shared<Node>(
+        Node{(*value)[i], fmt::format("{}: {}[{}]", node_->where, key, i), {}, {}}));
+  }
+  std::vector<ConfigReader> list;
+  for (const auto& node : taken) list.push_back(ConfigReader(node));
   return list;
 }
 
@@ -123,7 +134,9 @@ void ConfigReader::finish(const Node& node) {
     }
     fail("{}: unknown key '{}'; did you mean '{}'?", node.where, key, near);
   }
-  for (const auto& section : node.sections) finish(*section);
+  for (const auto& [key, nodes] : node.sections) {
+    for (const auto& section : nodes) finish(*section);
+  }
 }
 
 const Json* ConfigReader::find(const std::string& key) const {
@@ -140,11 +153,36 @@ void ConfigReader::missing(const std::string& key) const {
   fail("{}: the key '{}' is missing; is '{}' a slip?", node_->where, key, near);
 }
 
+int64_t ConfigReader::integer(const std::string& key, const Json& value, int64_t low,
+                              int64_t high) const {
+  int64_t number = 0;
+  if (value.is_number_float()) {
+    // 5.0 and 1e3 are integers to people; 5.5 is not. Beyond 2^53 doubles skip integers.
+    const double real = value.get<double>();
+    if (!(std::abs(real) <= 0x1p53) || real != std::trunc(real)) {
+      wrong_type(key, value, "an integer");
+    }
+    number = static_cast<int64_t>(real);
+  } else if (value.is_number_unsigned()) {
+    const uint64_t unsigned_number = value.get<uint64_t>();
+    if (unsigned_number > static_cast<uint64_t>(high)) wrong_type(key, value, "a smaller integer");
+    number = static_cast<int64_t>(unsigned_number);
+  } else if (value.is_number_integer()) {
+    number = value.get<int64_t>();
+  } else {
+    wrong_type(key, value, "an integer");
+  }
+  if (number < low) {
+    wrong_type(key, value, low == 0 ? "a non-negative integer" : "a larger integer");
+  }
+  if (number > high) wrong_type(key, value, "a smaller integer");
+  return number;
+}
+
 void ConfigReader::wrong_type(const std::string& key, const Json& value,
                               std::string_view expected) const {
-  std::string shown = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
-  fail("{}: {} is {}; expected {}", node_->where, key, shown, expected);
+  const std::string shown = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  fail("{}: {} is {}; expected {}", node_->where, key, shorten(shown, 60), expected);
 }
 
 }  // namespace loci

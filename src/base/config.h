@@ -3,15 +3,19 @@
 // types and ranges checked; a key that nobody reads is an error that names the nearest known key.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "loci/base/error.h"
 
@@ -19,7 +23,8 @@ namespace loci {
 
 using Json = nlohmann::json;
 
-// Parses JSON with comments. `source` names the text in messages: "file.json", "--set".
+// Parses JSON with comments; a key given twice in one object is bad input. `source` names the text
+// in messages: "file.json", "--set".
 Json parse_json(std::string_view text, const std::string& source);
 Json load_json(const std::filesystem::path& path);
 
@@ -89,7 +94,8 @@ class ConfigReader {
     Json object;
     std::string where;
     std::set<std::string> known;
-    std::vector<std::shared_ptr<Node>> sections;
+    // Sections taken so far: taking one again continues with the same memory.
+    std::map<std::string, std::vector<std::shared_ptr<Node>>> sections;
   };
   explicit ConfigReader(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
@@ -97,6 +103,7 @@ class ConfigReader {
   [[noreturn]] void missing(const std::string& key) const;
   [[noreturn]] void wrong_type(const std::string& key, const Json& value,
                                std::string_view expected) const;
+  int64_t integer(const std::string& key, const Json& value, int64_t low, int64_t high) const;
   static void finish(const Node& node);
 
   template <typename T>
@@ -111,28 +118,16 @@ T ConfigReader::convert(const std::string& key, const Json& value) const {
     if (!value.is_boolean()) wrong_type(key, value, "true or false");
     return value.get<bool>();
   } else if constexpr (std::is_integral_v<T>) {
-    // 5.0 and 1e3 are integers to people; 5.5 is not.
-    if (value.is_number_float()) {
-      const double number = value.get<double>();
-      if (!(number >= -9e15 && number <= 9e15) || number != static_cast<double>(static_cast<int64_t>(number))) {
-        wrong_type(key, value, "an integer");
-      }
-      return static_cast<T>(number);
-    }
-    if (!value.is_number_integer()) wrong_type(key, value, "an integer");
-    if constexpr (std::is_unsigned_v<T>) {
-      if (!value.is_number_unsigned() || value.get<uint64_t>() > std::numeric_limits<T>::max()) {
-        wrong_type(key, value, "a non-negative integer");
-      }
-    } else if (value.is_number_unsigned()
-                   ? value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<T>::max())
-                   : value.get<int64_t>() < std::numeric_limits<T>::min()) {
-      wrong_type(key, value, "a smaller integer");
-    }
-    return value.get<T>();
+    using Limits = std::numeric_limits<T>;
+    constexpr auto kHigh = std::min<uint64_t>(Limits::max(), std::numeric_limits<int64_t>::max());
+    return static_cast<T>(integer(key, value, static_cast<int64_t>(Limits::min()), int64_t{kHigh}));
   } else if constexpr (std::is_floating_point_v<T>) {
     if (!value.is_number()) wrong_type(key, value, "a number");
-    return value.get<T>();
+    const double number = value.get<double>();
+    if (std::abs(number) > static_cast<double>(std::numeric_limits<T>::max())) {
+      wrong_type(key, value, "a number that is not as large");
+    }
+    return static_cast<T>(number);
   } else if constexpr (std::is_same_v<T, std::string>) {
     if (!value.is_string()) wrong_type(key, value, "a string");
     return value.get<std::string>();

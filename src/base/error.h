@@ -2,20 +2,20 @@
 // The one exception type of the project and the ways to raise it.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace loci {
 
 // What went wrong decides the exit code of the command line and the status of an HTTP answer.
 enum class ErrorKind {
-  kBadInput,    // the user's file, option or request: exit code 2
-  kCheckFailed, // a verification did not hold: exit code 1
-  kMachine,     // the machine lacks memory, disk, a library, a permission: exit code 3
-  kInternal,    // a bug of ours: exit code 1
+  kBadInput,     // the user's file, option or request: exit code 2
+  kCheckFailed,  // a verification did not hold: exit code 1
+  kMachine,      // the machine lacks memory, disk, a library, a permission: exit code 3
+  kInternal,     // a bug of ours: exit code 1
 };
 
 // The message is one line that says what is wrong, where, what was expected and what to do.
@@ -53,9 +53,9 @@ namespace detail {
 
 // Programmer errors at the border of a function: always checked, reported as internal errors.
 // Usage: LOCI_CHECK(a.dim() == 3, "a has {} dimensions, expected [tokens, heads, 128]", a.dim());
-#define LOCI_CHECK(condition, ...)                                                               \
-  do {                                                                                           \
-    if (!(condition)) [[unlikely]]                                                               \
+#define LOCI_CHECK(condition, ...)                                                                \
+  do {                                                                                            \
+    if (!(condition)) [[unlikely]]                                                                \
       ::loci::detail::internal_error(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)
 

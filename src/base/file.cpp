@@ -2,15 +2,19 @@
 #include "loci/base/file.h"
 
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdio.h>  // renameat2
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <random>
+#include <system_error>
+#include <utility>
 
 #include "loci/base/error.h"
+#include "loci/base/random.h"
 #include "loci/base/text.h"
 
 namespace loci {
@@ -33,6 +37,10 @@ fs::path folder_of(const fs::path& path) {
 }
 
 void require_output_folder(const fs::path& path) {
+  const std::string name = path.filename().string();
+  if (name.empty() || name == "." || name == "..") {
+    fail("cannot write '{}': it ends without a name; give one", path.string());
+  }
   const fs::path folder = folder_of(path);
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
@@ -54,7 +62,27 @@ void require_output_folder(const fs::path& path) {
 
 void flush_to_disk(const fs::path& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Some file systems cannot flush folders and say EINVAL.
   if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_write(path, errno);
+}
+
+// A name beside `path` that is not taken: ".<stem>.<random><extension>". The extension stays last
+// so that libraries that look at it (video muxers) still can.
+fs::path temporary_name(const fs::path& path) {
+  static std::atomic<uint64_t> counter{std::random_device{}()};
+  const uint64_t number = hash_keys({static_cast<uint64_t>(::getpid()), counter++});
+  return folder_of(path) / fmt::format(".{}.{:08x}{}", path.stem().string(),
+                                       static_cast<uint32_t>(number), path.extension().string());
+}
+
+// Calls `make(name)` with fresh names until it succeeds; anything but a taken name is an error.
+template <typename Make>
+fs::path make_temporary(const fs::path& path, Make make) {
+  for (;;) {
+    fs::path name = temporary_name(path);
+    if (make(name)) return name;
+    if (errno != EEXIST) fail_write(path, errno);
+  }
 }
 
 }  // namespace
@@ -92,21 +120,20 @@ void write_file(const fs::path& path, std::string_view content) {
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
-  require_output_folder(path_);
   std::error_code ignored;
-  if (fs::is_directory(path_, ignored)) {
+  if (fs::is_symlink(path_, ignored)) path_ = fs::weakly_canonical(path_);
+  require_output_folder(path_);
+  const fs::file_status status = fs::status(path_, ignored);
+  if (fs::is_directory(status)) {
     fail("cannot write {}: it is a folder; give a file name", path_.string());
   }
-  // The suffix stays last so that libraries that look at it (video muxers) still can.
-  const std::string suffix = path_.extension().string();
-  std::string name =
-      (folder_of(path_) / ("." + path_.stem().string() + ".XXXXXX" + suffix)).string();
-  descriptor_ = ::mkostemps(name.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
-  if (descriptor_ < 0) fail_write(path_, errno);
-  temporary_ = name;
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(descriptor_, 0666 & ~mask);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    fail("cannot write {}: it is not a regular file; give a file name", path_.string());
+  }
+  temporary_ = make_temporary(path_, [this](const fs::path& name) {
+    descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return descriptor_ >= 0;
+  });
 }
 
 AtomicFile::~AtomicFile() {
@@ -136,13 +163,22 @@ void AtomicFile::commit() {
   flush_to_disk(folder_of(path_));
 }
 
-AtomicDirectory::AtomicDirectory(fs::path path) : path_(std::move(path)) {
+AtomicDirectory::AtomicDirectory(fs::path path, Existing existing)
+    : path_(std::move(path)), existing_(existing) {
   if (path_.filename().empty()) path_ = path_.parent_path();  // "name/" means "name"
+  std::error_code error;
+  if (fs::is_symlink(path_, error)) path_ = fs::weakly_canonical(path_);
   require_output_folder(path_);
-  std::string name = (folder_of(path_) / ("." + path_.filename().string() + ".XXXXXX")).string();
-  if (::mkdtemp(name.data()) == nullptr) fail_write(path_, errno);
-  ::chmod(name.c_str(), 0755);
-  temporary_ = name;
+  const fs::file_status status = fs::status(path_, error);
+  if (fs::exists(status) && !fs::is_directory(status)) {
+    fail("cannot write {}: it is a file; give the name of a folder", path_.string());
+  }
+  if (existing_ == Existing::kRefuse && fs::exists(status) && !fs::is_empty(path_, error)) {
+    fail("cannot write {}: the folder is not empty; remove it or give another name",
+         path_.string());
+  }
+  temporary_ =
+      make_temporary(path_, [](const fs::path& name) { return ::mkdir(name.c_str(), 0777) == 0; });
 }
 
 AtomicDirectory::~AtomicDirectory() {
@@ -152,11 +188,14 @@ AtomicDirectory::~AtomicDirectory() {
 
 void AtomicDirectory::commit() {
   LOCI_CHECK(!temporary_.empty(), "{} was committed twice", path_.string());
-  for (const auto& entry : fs::recursive_directory_iterator(temporary_)) flush_to_disk(entry.path());
+  for (const auto& entry : fs::recursive_directory_iterator(temporary_)) {
+    flush_to_disk(entry.path());
+  }
   flush_to_disk(temporary_);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) fail_write(path_, errno);
-    // An older folder is in the way: swap the two in one step, then the old one goes.
+    const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
+    if (!occupied || existing_ == Existing::kRefuse) fail_write(path_, errno);
+    // Swap the two in one step; then the older one goes.
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
       fail_write(path_, errno);
     }

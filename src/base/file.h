@@ -18,10 +18,12 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 
 // A file that is written under a temporary name beside `path`. commit() flushes it to disk and
 // renames it; an object destroyed before that removes the temporary file and leaves `path` as it
-// was. Libraries that open files by name may write to temporary() themselves.
+// was. Libraries that open files by name may write to temporary() themselves. A link is followed:
+// its target is replaced, not the link.
 class AtomicFile {
  public:
-  // The folder must exist and be writable; otherwise bad input, before any work was done.
+  // The folder must exist and be writable, and what is there must be a regular file; otherwise bad
+  // input, before any work was done.
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -43,11 +45,16 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-// The same for a folder of files: fill temporary(), then commit() renames it to `path`, replacing
-// an older folder of that name. Its files are flushed first.
+// The same for a folder of files: fill temporary(), then commit() flushes its files and renames it.
 class AtomicDirectory {
  public:
-  explicit AtomicDirectory(std::filesystem::path path);
+  // What happens to a folder of that name with something in it.
+  enum class Existing {
+    kRefuse,   // bad input, before any work was done: it may be the user's home
+    kReplace,  // it is deleted when the new one takes its place: only for folders of our own making
+  };
+
+  explicit AtomicDirectory(std::filesystem::path path, Existing existing = Existing::kRefuse);
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;
   AtomicDirectory& operator=(const AtomicDirectory&) = delete;
@@ -60,6 +67,7 @@ class AtomicDirectory {
  private:
   std::filesystem::path path_;
   std::filesystem::path temporary_;
+  Existing existing_;
 };
 
 }  // namespace loci

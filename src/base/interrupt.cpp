@@ -3,30 +3,36 @@
 
 #include <signal.h>
 
-#include <csignal>
+#include <atomic>
 
 namespace loci {
 
 namespace {
 
-volatile std::sig_atomic_t interrupt_flag = 0;
+// The signal that came, 0 for none. A lock-free atomic may be written by a handler and read by any
+// thread.
+std::atomic<int> received{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
-void on_signal(int) { interrupt_flag = 1; }
+void on_signal(int signal) { received.store(signal, std::memory_order_relaxed); }
 
 }  // namespace
 
 void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESETHAND;  // the second signal has its usual effect
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESETHAND;  // the second signal has its usual effect
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
-bool interrupted() { return interrupt_flag != 0; }
+bool interrupted() { return received.load(std::memory_order_relaxed) != 0; }
 
 void check_interrupt() {
-  if (interrupted()) throw Interrupted();
+  if (const int signal = received.load(std::memory_order_relaxed)) throw Interrupted(signal);
 }
 
 }  // namespace loci

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM as a flag that long jobs look at between steps.
+// Ctrl-C, SIGTERM and a closed terminal as a flag that long jobs look at between steps.
 #pragma once
 
 #include <stdexcept>
 
 namespace loci {
 
-// Thrown by check_interrupt(); main turns it into exit code 130 after the stack has unwound, so
-// that temporary files are gone.
+// Thrown by check_interrupt(); main turns it into an exit code after the stack has unwound, so that
+// temporary files are gone.
 class Interrupted : public std::runtime_error {
  public:
-  Interrupted() : std::runtime_error("interrupted") {}
+  explicit Interrupted(int signal) : std::runtime_error("interrupted"), signal_(signal) {}
+  // As shells report it: 130 after Ctrl-C, 143 after SIGTERM.
+  int exit_code() const { return 128 + signal_; }
+
+ private:
+  int signal_;
 };
 
-// From now on the first SIGINT or SIGTERM sets the flag; a second one ends the process at once.
+// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag; a second one of the same kind ends
+// the process at once. Signals that the parent had set to be ignored (nohup) stay ignored.
 void catch_interrupts();
 
+// Cheap and safe in any thread.
 bool interrupted();
 
 // Throws Interrupted when the flag is set.

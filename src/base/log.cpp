@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/base/log.h"
 
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
 #include "loci/base/error.h"
 #include "loci/base/progress.h"
+#include "loci/base/terminal.h"
+#include "loci/base/text.h"
 
 namespace loci {
 
@@ -38,7 +40,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
     auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(
-        stderr_has_colour() ? spdlog::color_mode::always : spdlog::color_mode::never);
+        wants_colour(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never);
     auto made = std::make_shared<spdlog::logger>("loci", sink);
     made->set_pattern("%^loci: %l:%$ %v");
     made->set_level(spdlog::level::trace);  // filtered by current_level before it gets here
@@ -61,17 +63,10 @@ LogLevel parse_log_level(std::string_view name) {
 void set_log_level(LogLevel level) { current_level = level; }
 LogLevel log_level() { return current_level; }
 
-bool stderr_has_colour() {
-  const char* no_colour = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) != 0 && (no_colour == nullptr || *no_colour == '\0') &&
-         (terminal == nullptr || std::string_view(terminal) != "dumb");
-}
-
 void log_message(LogLevel level, std::string_view message) {
   if (level < current_level.load() || level == LogLevel::kOff) return;
   const ProgressPause pause;  // a bar on the terminal makes room for the line
-  logger().log(to_spdlog(level), "{}", message);
+  logger().log(to_spdlog(level), "{}", one_line(message));
   logger().flush();
 }
 

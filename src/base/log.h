@@ -2,10 +2,10 @@
 // Logging to stderr. Results belong on stdout; everything said here may be silenced by --quiet.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace loci {
 
@@ -17,9 +17,7 @@ LogLevel parse_log_level(std::string_view name);
 void set_log_level(LogLevel level);
 LogLevel log_level();
 
-// Whether stderr is a terminal that takes colours: NO_COLOR unset, TERM not "dumb".
-bool stderr_has_colour();
-
+// Thread-safe. The message should be one line without a full stop at its end.
 void log_message(LogLevel level, std::string_view message);
 
 template <typename... Args>

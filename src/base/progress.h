@@ -5,22 +5,21 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <mutex>
 #include <string>
 
 namespace loci {
 
 void set_progress_enabled(bool enabled);
 
-// One line of progress, without control characters. `total` 0 means unknown.
+// One line of progress, without control characters. `total` 0 means unknown, `bar_width` 0 no bar.
 struct ProgressState {
   std::string title;
   std::string unit;  // "frames", "chunks", …
   uint64_t done = 0;
   uint64_t total = 0;
-  double seconds = 0;  // since the start
-  std::string note;    // free text, e.g. "loss 0.734"
+  uint64_t done_before = 0;  // by an earlier run that this one resumes; not part of the rate
+  double seconds = 0;        // since this run started
+  std::string note;          // free text, e.g. "loss 0.734"
 };
 std::string format_progress(const ProgressState& state, size_t bar_width);
 
@@ -40,17 +39,19 @@ class Progress {
   friend class ProgressPause;
   using Clock = std::chrono::steady_clock;
 
-  void show(bool force);
+  // Both need the mutex of progress.cpp.
+  void show(Clock::time_point now);
+  void draw_bar();
 
-  std::mutex mutex_;
   ProgressState state_;
-  uint64_t first_;
   Clock::time_point started_;
   Clock::time_point shown_;
+  uint64_t shown_done_ = UINT64_MAX;  // `done` of the line last printed
   bool on_terminal_;
 };
 
-// While it lives, no bar is on the terminal, so that other text can be written there.
+// While it lives, no bar is on the terminal and no thread draws one, so that other text can be
+// written there. The bar comes back afterwards. May be nested within a thread.
 class ProgressPause {
  public:
   ProgressPause();

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "loci/base/error.h"
+
 namespace loci {
 
 namespace {
@@ -24,11 +26,18 @@ uint64_t hash_keys(std::initializer_list<uint64_t> keys) {
   return hash;
 }
 
+Random Random::from_state(uint64_t state) {
+  Random random(0);
+  random.state_ = state;
+  return random;
+}
+
 uint64_t Random::next() { return mix(state_ += kGolden); }
 
 double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
 uint64_t Random::below(uint64_t count) {
+  LOCI_CHECK(count > 0, "there is no number below 0");
   const uint64_t limit = -count % count;  // 2^64 mod count: numbers below it would be biased
   for (;;) {
     const uint64_t number = next();
@@ -37,7 +46,11 @@ uint64_t Random::below(uint64_t count) {
 }
 
 int64_t Random::between(int64_t low, int64_t high) {
-  return low + static_cast<int64_t>(below(static_cast<uint64_t>(high - low) + 1));
+  LOCI_CHECK(low <= high, "there is no number between {} and {}", low, high);
+  // Unsigned arithmetic wraps, so the widest ranges work too; 0 stands for all 2^64 numbers.
+  const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
+  const uint64_t offset = count == 0 ? next() : below(count);
+  return static_cast<int64_t>(static_cast<uint64_t>(low) + offset);
 }
 
 double Random::normal() {

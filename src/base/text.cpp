@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/base/text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
+
+#include <fmt/format.h>
 
 namespace loci {
 
@@ -15,24 +15,31 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n\f\v";
 
+// Letters to change, add, drop or swap with their neighbour to make `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
+  // Rows i - 2, i - 1 and i of the table of distances between prefixes.
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      const size_t changed = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, changed});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
     }
+    before.swap(last);
+    last.swap(row);
   }
-  return row.back();
+  return last.back();
 }
+
+bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
 
 template <typename T>
 std::optional<T> parse_number(std::string_view text) {
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -98,13 +105,33 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }
 
+std::string shorten(std::string_view text, size_t columns) {
+  const auto length =
+      static_cast<size_t>(std::count_if(text.begin(), text.end(), starts_character));
+  if (length <= columns) return std::string(text);
+  if (columns == 0) return "";
+  size_t end = 0;
+  for (size_t kept = 0; end < text.size(); ++end) {
+    if (starts_character(text[end]) && kept++ == columns - 1) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; },
+      ' ');
+  return line;
+}
+
 std::string_view nearest(std::string_view word, std::span<const std::string> known) {
   std::string_view best;
   // More than a third of the letters wrong is a different word, not a slip.
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t best_distance = (word.size() + 1) / 3 + 1;
   for (const std::string& candidate : known) {
     const size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
+    if (distance < best_distance && distance < word.size()) {
       best_distance = distance;
       best = candidate;
     }

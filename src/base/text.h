@@ -30,7 +30,14 @@ std::string format_count(uint64_t count);
 // "0.52 s", "3 min 20 s", "2 h 05 min".
 std::string format_duration(double seconds);
 
-// The element of `known` closest to `word` by edit distance; empty when nothing is near.
+// At most `columns` characters of UTF-8 text; a cut is marked by "…".
+std::string shorten(std::string_view text, size_t columns);
+
+// Control characters (line breaks, terminal escapes from a hostile file) become spaces.
+std::string one_line(std::string_view text);
+
+// The element of `known` closest to `word`, counting wrong, missing, extra and swapped letters;
+// empty when nothing is near.
 std::string_view nearest(std::string_view word, std::span<const std::string> known);
 
 }  // namespace loci
