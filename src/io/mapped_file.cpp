@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "loci/base/error.h"
@@ -50,6 +51,12 @@ SharedBytes map_file(const std::filesystem::path& path) {
   return {{static_cast<const char*>(address), size}, owner};
 }
 
+std::shared_ptr<char[]> allocate_aligned(size_t size) {
+  constexpr std::align_val_t kAlignment{64};
+  return {static_cast<char*>(operator new[](size, kAlignment)),
+          [](char* memory) { operator delete[](memory, kAlignment); }};
+}
+
 at::Tensor tensor_over(const SharedBytes& bytes, at::ScalarType dtype,
                        std::span<const int64_t> shape, std::span<const int64_t> strides,
                        std::string_view source) {
@@ -64,8 +71,7 @@ at::Tensor tensor_over(const SharedBytes& bytes, at::ScalarType dtype,
   char* data = const_cast<char*>(bytes.view.data());
   std::shared_ptr<const void> owner = bytes.owner;
   if (reinterpret_cast<uintptr_t>(data) % element != 0) {
-    const std::shared_ptr<char[]> copy(new (std::align_val_t{64}) char[bytes.size()],
-                                       [](char* p) { operator delete[](p, std::align_val_t{64}); });
+    const auto copy = allocate_aligned(bytes.size());
     std::memcpy(copy.get(), data, bytes.size());
     data = copy.get();
     owner = copy;

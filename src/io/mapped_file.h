@@ -27,6 +27,9 @@ struct SharedBytes {
 // The file must not be truncated while the mapping lives. A missing or unreadable file is bad input.
 SharedBytes map_file(const std::filesystem::path& path);
 
+// Uninitialised memory, aligned for any element type and vector load.
+std::shared_ptr<char[]> allocate_aligned(size_t size);
+
 // A CPU tensor that shares `bytes` and keeps their owner alive. Bytes that are not aligned for
 // `dtype` are copied. strides in elements; they and the offset 0 must stay within the bytes.
 // `source` names the file and tensor if a BOOL tensor holds bytes other than 0 and 1 (bad input).
