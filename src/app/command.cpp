@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/app/command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
 #include <new>
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/base/progress.h"
+#include "loci/base/terminal.h"
 #include "loci/base/text.h"
 
 namespace loci::app {
@@ -20,13 +28,14 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"Data", "trajectory", add_trajectory},
-    Command{"Looking around", "doctor", add_doctor},
+    Command{"This machine", "doctor", add_doctor},
+    Command{"This machine", "completion", add_completion},
 };
 
+constexpr std::string_view kOutOfMemory = "out of memory; use a smaller size or free some memory";
+
 // What libtorch says is long: its own stack trace and hints follow the first line.
-std::string first_line(std::string_view text) {
-  return std::string(text.substr(0, text.find('\n')));
-}
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 struct GlobalOptions {
   int threads = 0;
@@ -41,72 +50,102 @@ struct GlobalOptions {
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {
-  app.add_option("--threads", options.threads, "CPU threads (default: all cores)")
-      ->check(CLI::Range(1, 1024))
+  app.add_option("--threads", options.threads, "CPU threads to use; all cores if not given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""))
       ->envname("LOCI_THREADS");
-  app.add_option("--log-level", options.log_level, "debug, info, warning, error or off")
+  app.add_option("--log-level", options.log_level, "how much to say on stderr")
+      ->check(CLI::IsMember(std::vector<std::string>{"debug", "info", "warning", "error", "off"}))
       ->envname("LOCI_LOG_LEVEL")
       ->capture_default_str();
   app.add_flag("-q,--quiet", options.quiet, "no progress, errors only");
 }
 
-// A usage error as one line: what CLI11 says, and where help is.
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  std::string name;
-  for (const CLI::App* at = command; at != nullptr; at = at->get_parent()) {
-    name = name.empty() ? at->get_name() : at->get_name() + " " + name;
-  }
-  std::fprintf(stderr, "%s: error: %s; see '%s --help'\n", name.c_str(),
-               first_line(error.what()).c_str(), name.c_str());
-  return 2;
+// A command that only groups others needs one of them.
+void require_subcommands(CLI::App& app) {
+  const auto all = app.get_subcommands(std::function<bool(CLI::App*)>());
+  if (!all.empty()) app.require_subcommand(1);
+  for (CLI::App* sub : all) require_subcommands(*sub);
 }
 
+// One line, whatever the message: names from a hostile file may hold line breaks and escapes.
 int report(std::string_view kind, std::string_view message, int code) {
   const ProgressPause pause;
-  std::fprintf(stderr, "loci: %.*s: %.*s\n", static_cast<int>(kind.size()), kind.data(),
-               static_cast<int>(message.size()), message.data());
+  const std::string line = one_line(message);
+  const bool colour = wants_colour(STDERR_FILENO);
+  fmt::print(stderr, "loci: {} {}\n", coloured(fmt::format("{}:", kind), Colour::kRed, colour),
+             line);
   return code;
+}
+
+// Results that did not reach their file or pipe are not done.
+int finish_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  return report("error", fmt::format("cannot write to standard output: {}", std::strerror(errno)),
+                3);
+}
+
+int report_usage(const CLI::App& cli, const CLI::ParseError& error) {
+  const std::string problem = usage_problem(cli, error);
+  return report("error",
+                fmt::format("{}{} try '{} --help'", problem, problem.back() == '?' ? "" : ";",
+                            full_name(command_reached(cli))),
+                2);
+}
+
+int report_libtorch(const c10::Error& error) {
+  const std::string_view message = first_line(error.what_without_backtrace());
+  const bool memory = message.find("can't allocate memory") != std::string_view::npos;
+  return memory ? report("error", kOutOfMemory, 3) : report("internal error", message, 1);
 }
 
 }  // namespace
 
-int run(std::vector<std::string> arguments) {
-  CLI::App app("Streaming, camera-controlled world models with a spatial memory.", "loci");
-  app.require_subcommand(0, 1);
-  app.fallthrough();
-  app.set_version_flag("--version", LOCI_VERSION);
-  app.footer("Start with:  loci doctor\nHelp on one command:  loci COMMAND --help");
-  app.get_formatter()->column_width(34);
-  GlobalOptions globals;
-  add_global_options(app, globals);
-  app.parse_complete_callback([&globals] { globals.apply(); });
+std::unique_ptr<CLI::App> make_cli() {
+  auto cli = std::make_unique<CLI::App>(
+      "Streaming, camera-controlled world models with a spatial memory.", "loci");
+  cli->formatter(std::make_shared<HelpFormatter>());
+  cli->require_subcommand(0, 1);
+  cli->fallthrough();  // global options may follow the command; subcommands inherit it
+  cli->set_help_flag("-h,--help", "show this help");
+  cli->set_version_flag("--version", LOCI_VERSION, "show the version");
+  cli->footer("Start with 'loci doctor'; 'loci COMMAND --help' has examples.");
+  auto globals = std::make_shared<GlobalOptions>();
+  add_global_options(*cli, *globals);
+  cli->parse_complete_callback([globals] { globals->apply(); });
   for (const Command& command : kCommands) {
-    CLI::App* sub = app.add_subcommand(std::string(command.name));
+    CLI::App* sub = cli->add_subcommand(std::string(command.name));
     sub->group(std::string(command.group));
-    sub->fallthrough();
     command.add(*sub);
+    require_subcommands(*sub);
   }
+  return cli;
+}
 
+int run(std::vector<std::string> arguments) {
+  const std::unique_ptr<CLI::App> cli = make_cli();
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 pops from the back
-    app.parse(std::move(arguments));
-    if (app.get_subcommands().empty()) std::fputs(app.help().c_str(), stdout);
-    return 0;
+    cli->parse(std::move(arguments));
+    if (cli->get_subcommands().empty()) fmt::print("{}", cli->help());
+    return finish_output();
   } catch (const CLI::Success& request) {  // --help, --version
-    return app.exit(request);
+    cli->exit(request);
+    return finish_output();
   } catch (const CLI::ParseError& error) {
-    return report_usage(app, error);
+    return report_usage(*cli, error);
   } catch (const Error& error) {
     const bool internal = error.kind() == ErrorKind::kInternal;
+    std::fflush(stdout);  // results so far come before the reason why there are no more
     return report(internal ? "internal error" : "error", error.what(), exit_code(error.kind()));
   } catch (const Interrupted& error) {
     return report("interrupted", "nothing half written is left behind", error.exit_code());
   } catch (const std::bad_alloc&) {
-    return report("error", "out of memory; use a smaller size or free some memory", 3);
+    return report("error", kOutOfMemory, 3);
   } catch (const c10::Error& error) {
-    return report("internal error", first_line(error.what_without_backtrace()), 1);
+    return report_libtorch(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report("error", error.what(), 2);
   } catch (const std::exception& error) {
     return report("internal error", first_line(error.what()), 1);
   }

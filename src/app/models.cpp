@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/app/models.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <system_error>
+
+#include "loci/base/machine.h"
+
+namespace loci::app {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> model_places() {
+  std::vector<fs::path> places;
+  if (const char* folder = std::getenv("LOCI_MODELS"); folder != nullptr && *folder != '\0') {
+    places.emplace_back(folder);
+  }
+  places.emplace_back("models");
+  places.push_back(program_folder() / "models");
+  return places;
+}
+
+std::vector<fs::path> find_models() {
+  std::vector<fs::path> models;
+  std::set<fs::path> seen;  // canonical, as two places may be one folder
+  std::error_code error;
+  const auto add = [&](const fs::path& folder) {
+    if (!fs::is_regular_file(folder / "config.json", error)) return;
+    if (seen.insert(fs::weakly_canonical(folder, error)).second) models.push_back(folder);
+  };
+  for (const fs::path& place : model_places()) {
+    add(place);
+    std::vector<fs::path> entries;
+    for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
+      entries.push_back(at->path());
+    }
+    std::sort(entries.begin(), entries.end());
+    for (const fs::path& entry : entries) add(entry);
+  }
+  return models;
+}
+
+}  // namespace loci::app

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A linear map over the channels of every head that differs from token to token but not from head
+// to head: 4x4 tiles (projective camera geometry) and plane rotations (rotary encodings).
+#pragma once
+
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace loci::kernels {
+
+struct HeadMap {
+  // A run of plane rotations: channels (begin+2i, begin+2i+1) when adjacent, otherwise
+  // (begin+i, begin+pairs+i).
+  struct Rotation {
+    int64_t begin = 0;
+    int64_t pairs = 0;
+    bool adjacent = false;
+  };
+
+  // Channels [tiles_begin, tiles_begin + 4*tiles) in groups of four: y = M x.
+  int64_t tiles_begin = 0;
+  int64_t tiles = 0;
+  at::Tensor matrices;  // [N, 4, 4] or [B, N, 4, 4], FP32; undefined when tiles == 0
+
+  // (a, b) becomes (a cos - b sin, a sin + b cos). The tables' columns follow `rotations` in order.
+  std::vector<Rotation> rotations;
+  at::Tensor cosine, sine;  // [N, P] or [B, N, P], FP32, P = sum of pairs
+
+  // The transposed map: the gradient of y = map(x), and the inverse of a pure rotation.
+  HeadMap transposed() const;
+  // Tokens [begin, end).
+  HeadMap slice(int64_t begin, int64_t end) const;
+};
+
+// x [B, N, H, D] in any floating type; channels the map does not name pass unchanged. Computed in
+// FP32 (FP64 for FP64 input), returned in x's type. Differentiable in x.
+at::Tensor head_map(const at::Tensor& x, const HeadMap& map);
+
+}  // namespace loci::kernels
