@@ -60,6 +60,12 @@ Mat3 rotation_from_angles(double yaw, double pitch, double roll) {
   return about_vertical * upwards * clockwise;
 }
 
+double Pose::roll() const {
+  // What remains of the rotation when yaw and pitch are undone turns about the viewing direction.
+  const Mat3 rest = rotation_from_angles(yaw(), pitch()).transposed() * rotation;
+  return std::atan2(rest(1, 0), rest(0, 0));
+}
+
 double angle_between(const Mat3& a, const Mat3& b) {
   const Mat3 turn = a.transposed() * b;
   // atan2 of sine and cosine keeps its precision near 0 and near pi, where acos loses it.

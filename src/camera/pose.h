@@ -70,9 +70,11 @@ struct Pose {
   Vec3 right() const { return rotation.column(0); }
   Vec3 down() const { return rotation.column(1); }
   Vec3 forward() const { return rotation.column(2); }
-  // Angles of rotation_from_angles (roll left out); yaw in (-pi, pi].
+  // Angles of rotation_from_angles; yaw in (-pi, pi].
   double yaw() const { return std::atan2(forward().x, forward().z); }
   double pitch() const { return std::atan2(-forward().y, std::hypot(forward().x, forward().z)); }
+  // The third angle; yaw and roll are not unique when the camera looks straight up or down.
+  double roll() const;
 
   Pose operator*(const Pose& o) const {
     return {rotation * o.rotation, rotation * o.position + position};
@@ -100,11 +102,17 @@ struct Intrinsics {
   bool operator==(const Intrinsics&) const = default;
 };
 
-// A camera path: one pose and one lens per frame.
+// A camera path: one pose and one lens per video frame, or per latent.
 struct Trajectory {
   std::vector<Pose> poses;
   std::vector<Intrinsics> intrinsics;  // as many as poses
-  double fps = 16;                     // frames a second of the poses
+  double fps = 16;                     // poses a second
+  int frames_per_pose = 1;             // video frames from one pose to the next; 4 for latents
+  int width = 0, height = 0;           // images that the lenses belong to, pixels; 0 = unknown
+
+  double video_fps() const { return fps * frames_per_pose; }
+  // From the first pose to the last.
+  double seconds() const { return poses.empty() ? 0 : static_cast<double>(poses.size() - 1) / fps; }
 };
 
 // inv(first) * pose for every pose: the first becomes the identity.

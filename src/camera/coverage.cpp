@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/camera/coverage.h"
+
+namespace loci::camera {
+
+Vec3 sphere_direction(int n) {
+  const double z = 1 - 2 * (n + 0.5) / kSphereDirections;
+  const double radius = std::sqrt(std::max(0.0, 1 - z * z));
+  const double angle = n * (std::numbers::pi * (3 - std::sqrt(5.0)));
+  return {radius * std::cos(angle), radius * std::sin(angle), z};
+}
+
+ViewMask view_mask(const Pose& pose, const Intrinsics& lens, double aspect) {
+  static const std::vector<Vec3> directions = [] {
+    std::vector<Vec3> made;
+    for (int n = 0; n < kSphereDirections; ++n) made.push_back(sphere_direction(n));
+    return made;
+  }();
+  const double fx = 1 / (2 * std::tan(lens.fov_x / 2));
+  const auto [kx, ky, cx, cy] =
+      lens.normalised.value_or(std::array<double, 4>{fx, fx * aspect, 0.5, 0.5});
+  const Mat3 to_camera = pose.rotation.transposed();
+  ViewMask mask;
+  for (int n = 0; n < kSphereDirections; ++n) {
+    const Vec3 d = to_camera * directions[n];
+    if (d.z <= 0) continue;
+    const double u = kx * d.x / d.z + cx;
+    const double v = ky * d.y / d.z + cy;
+    if (u >= 0 && u <= 1 && v >= 0 && v <= 1) mask.set(n);
+  }
+  return mask;
+}
+
+double coverage(const View& view, std::span<const View* const> others, double radius) {
+  const size_t seen = view.mask.count();
+  if (seen == 0) return 1;
+  ViewMask covered;
+  for (const View* other : others) {
+    if (norm(other->position - view.position) < radius) covered |= other->mask;
+  }
+  return static_cast<double>((covered & view.mask).count()) / static_cast<double>(seen);
+}
+
+}  // namespace loci::camera

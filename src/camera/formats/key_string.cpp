@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Key strings such as "w-12,left-8,wd-5,none-4", in a file of one line or more.
+#include <algorithm>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/text.h"
+#include "loci/camera/formats/format.h"
+#include "loci/camera/trajectory_io.h"
+
+namespace loci::camera {
+
+namespace {
+
+bool recognises(const Source& source) {
+  const Line* first = source.first_line();
+  return first != nullptr && looks_like_key_string(first->text);
+}
+
+Trajectory read(const Source& source, const ReadOptions& options) {
+  // Lines join as if a comma stood between them; a comma at a line's end is that one.
+  std::string keys;
+  for (const Line& line : source.lines()) {
+    if (!keys.empty() && keys.back() != ',') keys += ',';
+    keys += line.text;
+  }
+  if (keys.ends_with(',')) keys.pop_back();
+  try {
+    return read_key_string(keys, options);
+  } catch (const Error& error) {
+    fail("{}: {}", source.name(), error.what());
+  }
+}
+
+void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions& options) {
+  write_file(file, format_key_string(keys_of_path(path.poses, options.keys, path.fps)) + "\n");
+}
+
+}  // namespace
+
+const Format kKeyString{"keys", "key string", 16, false, recognises, read, write};
+
+}  // namespace loci::camera
