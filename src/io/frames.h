@@ -2,13 +2,13 @@
 // Frames from and to a video file or a folder of numbered images, through one interface.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/io/video.h"
 
@@ -50,8 +50,8 @@ class FrameSink {
   virtual void finish() = 0;
 };
 
-// All frames at once, [frames, height, width, 3]. A folder of that name is replaced only when it holds
-// nothing but numbered images.
+// All frames at once, [frames, height, width, 3]. A folder of that name is replaced only when it
+// holds nothing but numbered images.
 void write_frame_sequence(const std::filesystem::path& folder, const at::Tensor& frames);
 void write_video(const std::filesystem::path& path, const at::Tensor& frames,
                  const VideoOptions& options = {});

@@ -4,8 +4,6 @@
 // An image is a uint8 tensor [height, width, 3] on the CPU, RGB, contiguous.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,16 +11,18 @@
 #include <string>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 namespace loci::io {
 
 // No image or video frame with more pixels is read or made: otherwise a header of a few bytes could
 // ask for any amount of memory.
 inline constexpr int64_t kMaxPixels = 100'000'000;
 
-// PNG or JPEG, told apart by content, whatever the name. Grey and palette images become RGB, 16 bits
-// are rounded to 8. Transparency is dropped and the colours stay as stored (what PIL's
-// convert("RGB") and OpenCV do); colour profiles and gamma are ignored. A JPEG's EXIF orientation is
-// applied, so that photos stand upright.
+// PNG or JPEG, told apart by content, whatever the name. Grey and palette images become RGB, 16
+// bits are rounded to 8. Transparency is dropped and the colours stay as stored (what PIL's
+// convert("RGB") and OpenCV do); colour profiles and gamma are ignored. A JPEG's EXIF orientation
+// is applied, so that photos stand upright.
 at::Tensor read_image(const std::filesystem::path& path);
 
 // The same from memory. `source` names the bytes in messages.
@@ -42,7 +42,8 @@ void write_jpeg(const std::filesystem::path& path, const at::Tensor& image, int 
 // By suffix: .png, .jpg or .jpeg.
 void write_image(const std::filesystem::path& path, const at::Tensor& image);
 
-// The image, contiguous; anything but a uint8 [height, width, 3] on the CPU is a programmer's error.
+// The image, contiguous; anything but a uint8 [height, width, 3] on the CPU is a programmer's
+// error.
 at::Tensor checked_image(const at::Tensor& image);
 
 // Refuses sizes that are not positive or above kMaxPixels, before anything is allocated.

@@ -2,10 +2,10 @@
 // Resizing of images with the filters of PIL, which the models' own tools use on first images.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <string>
+
+#include <ATen/core/Tensor.h>
 
 namespace loci::io {
 

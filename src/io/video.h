@@ -4,8 +4,6 @@
 // A frame is an image as in image.h: uint8 [height, width, 3], RGB.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +13,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace loci::io {
 
@@ -36,14 +36,13 @@ struct VideoOptions {
 // padded, since frames read back would differ in size from those written. lossless takes any size.
 class VideoWriter {
  public:
-  // The file appears at finish(); a writer destroyed before leaves nothing behind. The name must end
-  // in .mp4.
+  // The file appears at finish(); a writer destroyed before leaves nothing behind. The name must
+  // end in .mp4.
   VideoWriter(const std::filesystem::path& path, int64_t width, int64_t height,
               VideoOptions options = {});
 
-  // For streaming: a fragmented file is handed to `sink` piece by piece as it grows, and a frame
-  // given to add() never waits for later ones. The first piece, with the codec's set-up, comes
-  // during construction.
+  // For streaming: a fragmented file is handed to `sink` piece by piece as it grows: the codec's
+  // set-up during construction, then frames every two seconds and whenever flush() asks for them.
   using Sink = std::function<void(std::span<const std::byte>)>;
   VideoWriter(Sink sink, int64_t width, int64_t height, VideoOptions options = {});
 
@@ -67,9 +66,9 @@ class VideoWriter {
 };
 
 // Reads the first video stream of a file. Every coded frame comes out once, in order of display,
-// also when the frame rate varies. Rotation metadata (phones) is applied in steps of 90 degrees; pixel
-// aspect is ignored. Colours follow the file's tags; without tags they count as BT.601, limited
-// range, which is what tools write that do not tag (OpenCV, imageio).
+// also when the frame rate varies. Rotation metadata (phones) is applied in steps of 90 degrees;
+// pixel aspect is ignored. Colours follow the file's tags; without tags they count as BT.601,
+// limited range, which is what tools write that do not tag (OpenCV, imageio).
 //
 // A damaged or truncated file is bad input, found when the damage is reached.
 class VideoReader {
@@ -83,8 +82,8 @@ class VideoReader {
   int64_t height() const;
   double fps() const;  // the average when it varies
 
-  // Exact: counted, not taken from the header. The first call of this, frame_times() or seek() reads
-  // the file through once, without decoding unless the codec has frames that are never shown.
+  // Exact: counted, not taken from the header. The first call of this, frame_times() or seek()
+  // reads the file through once, without decoding unless the codec has frames that are never shown.
   int64_t frame_count() const;
 
   // Seconds from the first frame, one per frame.
