@@ -26,9 +26,10 @@ RmsNorm::RmsNorm(const Scope& scope, int64_t size, double eps)
     : weight(scope.parameter("weight", {size}, init::ones)), eps(eps) {}
 
 at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
-  const at::Tensor wide = x.to(at::kFloat);
-  const at::Tensor scale = at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps);
-  return (wide * scale * weight.to(at::kFloat)).to(x.scalar_type());
+  const at::ScalarType type = wide(x.scalar_type());
+  const at::Tensor input = x.to(type);
+  const at::Tensor scale = at::rsqrt(input.square().mean(-1, /*keepdim=*/true) + eps);
+  return (input * scale * weight.to(type)).to(x.scalar_type());
 }
 
 LayerNorm::LayerNorm(const Scope& scope, int64_t size, double eps)
@@ -37,7 +38,8 @@ LayerNorm::LayerNorm(const Scope& scope, int64_t size, double eps)
       eps(eps) {}
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  return at::layer_norm(x.to(at::kFloat), {x.size(-1)}, weight.to(at::kFloat), bias.to(at::kFloat), eps)
+  const at::ScalarType type = wide(x.scalar_type());
+  return at::layer_norm(x.to(type), {x.size(-1)}, weight.to(type), bias.to(type), eps)
       .to(x.scalar_type());
 }
 

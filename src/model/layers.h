@@ -9,6 +9,11 @@
 
 namespace loci::model {
 
+// The type in which sums, norms and states are computed: FP64 for FP64, otherwise FP32.
+inline at::ScalarType wide(at::ScalarType type) {
+  return type == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 struct Linear {
   at::Tensor weight;  // [out, in]
   at::Tensor bias;    // [out], or undefined

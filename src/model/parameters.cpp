@@ -75,7 +75,7 @@ at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape,
       report_.misshapen.push_back(fmt::format("{}: [{}] in the file, [{}] expected", name,
                                               fmt::join(tensor.sizes(), ", "),
                                               fmt::join(shape, ", ")));
-      tensor = {};
+      tensor = at::Tensor();
     } else {
       tensor = tensor.to(wanted);
     }

@@ -88,6 +88,7 @@ class Scope {
     return Scope(*parameters_, prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child));
   }
   Scope operator[](int64_t child) const { return (*this)[std::to_string(child)]; }
+  const std::string& name() const { return prefix_; }
 
   at::Tensor parameter(std::string_view name, at::IntArrayRef shape,
                        const Initialiser& initialise) const {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/block.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "loci/model/history_attention.h"
+
+namespace loci::model {
+
+namespace {
+
+// x + gate * y with one gate per frame: gate [B, F, 1, width].
+at::Tensor gated_add(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
+  const at::Tensor frames = y.to(x.scalar_type()).unflatten(1, {gate.size(1), -1});
+  return at::addcmul(x.unflatten(1, {gate.size(1), -1}), gate, frames).flatten(1, 2);
+}
+
+}  // namespace
+
+at::Tensor modulated_norm(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
+                          double eps) {
+  const at::Tensor norm = at::layer_norm(x, {x.size(-1)}, {}, {}, eps);
+  return at::addcmul(shift, norm.unflatten(1, {shift.size(1), -1}), 1 + scale).flatten(1, 2);
+}
+
+AttentionProjections::AttentionProjections(const Scope& scope, const TransformerConfig& config)
+    : query(scope["to_q"], config.width(), config.width()),
+      key(scope["to_k"], config.width(), config.width()),
+      value(scope["to_v"], config.width(), config.width()),
+      out(scope["to_out"][0], config.width(), config.width()),
+      query_norm(scope["norm_q"], config.width(), config.eps),
+      key_norm(scope["norm_k"], config.width(), config.eps),
+      heads(config.heads) {}
+
+at::Tensor AttentionProjections::queries(const at::Tensor& x) const {
+  return query_norm(query(x)).unflatten(-1, {heads, kHeadChannels});
+}
+at::Tensor AttentionProjections::keys(const at::Tensor& x) const {
+  return key_norm(key(x)).unflatten(-1, {heads, kHeadChannels});
+}
+at::Tensor AttentionProjections::values(const at::Tensor& x) const {
+  return value(x).unflatten(-1, {heads, kHeadChannels});
+}
+
+Block::Block(const Scope& scope, const TransformerConfig& config, int64_t layer,
+             std::shared_ptr<const memory::RecurrentMemory> memory)
+    : layer_(layer),
+      eps_(config.eps),
+      self_(scope["attn1"], config),
+      cross_(scope["attn2"], config),
+      camera_(scope["camera_attn"], config),
+      cross_norm_(scope["norm2"], config.width(), config.eps),
+      ffn_in_(scope["ffn"]["net"][0]["proj"], config.width(), config.ffn_dim),
+      ffn_out_(scope["ffn"]["net"][2], config.ffn_dim, config.width()),
+      table_(scope.parameter("scale_shift_table", {1, 6, config.width()},
+                             init::normal(1 / std::sqrt(static_cast<double>(config.width()))))) {
+  if (memory != nullptr) recurrent_.emplace(scope["kda"], config, std::move(memory));
+}
+
+at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& context,
+                                 at::Tensor& state) const {
+  const at::Tensor query = self_.queries(h);
+  const at::Tensor key = self_.keys(h);
+  const at::Tensor value = self_.values(h);
+  const at::Tensor turned_query = kernels::head_map(query, context.maps->rotary);
+  const at::Tensor turned_key = kernels::head_map(key, context.maps->rotary);
+  at::Tensor seen;
+  if (recurrent_) {
+    const at::Tensor local = history_attention(turned_query, turned_key, value, context, nullptr,
+                                               /*turn_keys=*/true, /*local=*/true);
+    seen = (local + (*recurrent_)(h, query, key, value, context, state)).to(h.scalar_type());
+  } else {
+    if (context.store != nullptr) {
+      context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);
+    }
+    seen = history_attention(turned_query, turned_key, value, context,
+                             context.past == nullptr ? nullptr : &context.past->main[layer_],
+                             /*turn_keys=*/true, /*local=*/false);
+  }
+  return self_.out(seen.flatten(-2));
+}
+
+at::Tensor Block::cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const {
+  return cross_.out(attention(cross_.queries(x), text.key, text.value).flatten(-2));
+}
+
+TextKeys::Entry Block::text_keys(const at::Tensor& text) const {
+  return {cross_.keys(text), cross_.values(text)};
+}
+
+at::Tensor Block::operator()(const at::Tensor& x, const at::Tensor& modulation,
+                             at::ScalarType compute, const ForwardContext& context,
+                             const TextKeys::Entry& text, at::Tensor& state) const {
+  // Six tensors [B, F, 1, width].
+  const std::vector<at::Tensor> m = (table_.to(x.scalar_type()) + modulation).split(1, 2);
+  const at::Tensor h = modulated_norm(x, m[0], m[1], eps_).to(compute);
+  at::Tensor out = gated_add(x, m[2], self_attention(h, context, state) + camera_(h, layer_, context));
+  out = out + cross_attention(cross_norm_(out).to(compute), text);
+  const at::Tensor g = modulated_norm(out, m[3], m[4], eps_).to(compute);
+  return gated_add(out, m[5], ffn_out_(at::gelu(ffn_in_(g), "tanh")));
+}
+
+}  // namespace loci::model

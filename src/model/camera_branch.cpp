@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/camera_branch.h"
+
+#include <ATen/ATen.h>
+
+#include "loci/model/history_attention.h"
+
+namespace loci::model {
+
+CameraBranch::CameraBranch(const Scope& scope, const TransformerConfig& config)
+    : heads_(config.camera_heads()),
+      encoder_(scope["cam_encoder"], 3, config.width()),
+      query_(scope["q_proj"], config.width(), heads_ * kHeadChannels),
+      key_(scope["k_proj"], config.width(), heads_ * kHeadChannels),
+      value_(scope["v_proj"], config.width(), heads_ * kHeadChannels),
+      out_(Linear::zero(scope["out_proj"], heads_ * kHeadChannels, config.width())) {}
+
+at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer,
+                                    const ForwardContext& context) const {
+  const TokenMaps& maps = *context.maps;
+  const at::Tensor input = h + encoder_(maps.absolute.to(h.scalar_type()));
+  const auto heads = [&](const at::Tensor& x) { return x.unflatten(-1, {heads_, kHeadChannels}); };
+  const at::Tensor query = kernels::head_map(heads(query_(input)), maps.camera_query);
+  const at::Tensor key = kernels::head_map(heads(key_(input)), maps.camera_key);
+  const at::Tensor value = kernels::head_map(heads(value_(input)), maps.camera_key);
+  if (context.store != nullptr) {
+    context.store->put(layer, memory::Branch::kCamera, context.store_first, key, value);
+  }
+  const at::Tensor seen =
+      history_attention(query, key, value, context,
+                        context.past == nullptr ? nullptr : &context.past->camera[layer],
+                        /*turn_keys=*/false, /*local=*/false);
+  return out_(kernels::head_map(seen, maps.camera_output).flatten(-2));
+}
+
+}  // namespace loci::model

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes and choices of the transformer, as in the config.json of a model folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/camera/geometry.h"
+
+namespace loci::model {
+
+inline constexpr int64_t kHeadChannels = 128;
+
+// Defaults are the 5B model's.
+struct TransformerConfig {
+  int64_t heads = 24;         // num_attention_heads
+  int64_t layers = 30;        // num_layers
+  int64_t channels = 48;      // in_channels = out_channels
+  int64_t patch = 2;          // patch_size [1, patch, patch]
+  int64_t ffn_dim = 14336;
+  int64_t text_dim = 4096;
+  int64_t text_len = 512;     // text embeddings are zero-padded to this many
+  int64_t freq_dim = 256;     // channels of the timestep's sinusoid
+  double eps = 1e-6;
+  int64_t chunk_size = 5;     // latent frames
+  std::vector<int64_t> hybrid_layers = {2, 4, 6, 7, 8, 9, 11, 13, 14, 16, 23, 24, 25, 27, 28};
+  int64_t camera_attn_compress = 4;      // camera heads = heads / this
+  double kda_translation_scale = 6;      // metres; divides translations in the projections
+  double kda_min_retention = 0.2;
+  double kda_phi_v_start = 1;            // phi_v starts at this times the identity
+  std::string recurrent_memory = "chunk_kda";
+
+  int64_t width() const { return heads * kHeadChannels; }
+  int64_t camera_heads() const { return heads / camera_attn_compress; }
+  // Whether a block has a recurrent memory; with recurrent_memory "none" no block has.
+  bool is_hybrid(int64_t layer) const;
+  camera::TokenGrid grid(int64_t latent_height, int64_t latent_width) const;
+
+  // Checks every key; unknown, ill-typed or contradictory ones are bad input.
+  static TransformerConfig from_json(const Json& json, const std::string& where);
+  static TransformerConfig load(const std::filesystem::path& file);
+  Json to_json() const;
+};
+
+}  // namespace loci::model

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a forward pass is given beside its latents: how its frames divide into chunks, what each
+// chunk may see of the past, and where new keys, values and states go. A training window and a
+// streamed chunk differ only in this.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "loci/memory/kv_store.h"
+#include "loci/model/token_maps.h"
+
+namespace loci::model {
+
+// Frames [begin, end) of the input that form one chunk.
+struct ChunkSpan {
+  int64_t begin = 0;
+  int64_t end = 0;
+  // Earlier frames of the same input that the chunk attends to, ascending.
+  std::vector<int64_t> earlier;
+  // Turns their keys from their own to their compact time; empty when they keep their own.
+  kernels::HeadMap turn;
+  bool turned = false;
+
+  // Whether `earlier` is exactly [0, begin), which needs no gathering.
+  bool sees_prefix() const { return static_cast<int64_t>(earlier.size()) == begin; }
+};
+
+// Frame 0 alone, then chunks of `chunk_size`; every chunk sees all frames before it.
+std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size);
+
+// History from a store, gathered and turned once for all steps of a chunk. Undefined tensors where
+// a layer keeps none, or where the history is empty.
+struct PastKeys {
+  struct Entry {
+    at::Tensor key, value;  // [B, M, H, 128], M = retained frames x tokens
+  };
+  std::vector<Entry> main, camera;  // per layer
+};
+
+// `frames` (ascending) from the store; their keys, written at their own frame number as time, are
+// turned to key_times.
+PastKeys gather_past(const memory::KvStore& store, std::span<const int64_t> frames,
+                     std::span<const double> key_times);
+
+// Key times of `count` retained frames before a chunk that starts at `start`: start-count, ….
+std::vector<double> compact_times(int64_t start, int64_t count);
+
+// Text keys and values per layer, built once per prompt.
+struct TextKeys {
+  struct Entry {
+    at::Tensor key, value;  // [B, L, H, 128]
+  };
+  std::vector<Entry> layers;
+};
+
+// The paper's switches of the recurrent readout at inference.
+enum class Readout {
+  kOn,
+  kOff,     // reads count as zero
+  kRandom,  // random directions of the same length, token by token
+};
+
+struct ForwardContext {
+  const TokenMaps* maps = nullptr;
+  const TextKeys* text = nullptr;
+  std::vector<ChunkSpan> chunks;
+  const PastKeys* past = nullptr;  // with a single chunk: frames before the input
+  // Recurrent states by layer, as of before the input; undefined where zero or not hybrid.
+  std::vector<at::Tensor> states;
+  // Whether states after the last chunk are computed. Denoising needs none.
+  bool write_states = true;
+  // Where keys and values of the input's frames are stored, from frame `store_first` on.
+  memory::KvStore* store = nullptr;
+  int64_t store_first = 0;
+  Readout readout = Readout::kOn;
+  // Recompute each block in the backward pass instead of keeping its activations.
+  bool checkpoint_blocks = false;
+};
+
+}  // namespace loci::model

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/recurrent_branch.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+namespace loci::model {
+
+namespace {
+
+// Retention is learnt for pairs of adjacent channels.
+constexpr int64_t kRetentionChannels = kHeadChannels / 2;
+constexpr double kStartRetention = 0.7;
+// Small enough that β starts near 1 and the gate near one half, large enough to break symmetry.
+constexpr double kGateDeviation = 0.02;
+
+Initialiser scaled_identity(double scale) {
+  return [scale](at::Tensor& parameter, at::Generator&) {  // [H*128, 128, 1]
+    const int64_t heads = parameter.size(0) / kHeadChannels;
+    parameter.copy_((scale * at::eye(kHeadChannels)).repeat({heads, 1}).unsqueeze(-1));
+  };
+}
+
+Linear without_bias(const Scope& scope, int64_t in, int64_t out, const Initialiser& start) {
+  Linear linear;
+  linear.weight = scope.parameter("weight", {out, in}, start);
+  return linear;
+}
+
+// x [B, N, H, 128] through one 128x128 matrix per head, in FP32.
+at::Tensor per_head(const at::Tensor& x, const at::Tensor& phi) {
+  const int64_t heads = x.size(2);
+  const at::ScalarType type = wide(x.scalar_type());
+  const at::Tensor matrices =
+      phi.to(x.scalar_type()).view({heads, kHeadChannels, kHeadChannels}).transpose(1, 2);
+  return at::matmul(x.transpose(1, 2), matrices).transpose(1, 2).to(type);
+}
+
+// x / sqrt(|x|² + 1e-6) over the head.
+at::Tensor unit(const at::Tensor& x) {
+  return x * at::rsqrt(x.square().sum(-1, /*keepdim=*/true) + 1e-6);
+}
+
+at::Tensor random_like(const at::Tensor& read) {
+  const at::Tensor noise = at::randn_like(read);
+  return noise * (read.norm(2, -1, true) / noise.norm(2, -1, true).clamp_min(1e-12));
+}
+
+}  // namespace
+
+RecurrentBranch::RecurrentBranch(const Scope& scope, const TransformerConfig& config,
+                                 std::shared_ptr<const memory::RecurrentMemory> memory)
+    : memory_(std::move(memory)),
+      heads_(config.heads),
+      min_log_retention_(std::log(config.kda_min_retention)),
+      retention_(without_bias(scope["a_proj"], config.width(), heads_ * kRetentionChannels,
+                              init::zeros)),
+      beta_(without_bias(scope["b_proj"], config.width(), heads_, init::normal(kGateDeviation))),
+      gate_(without_bias(scope["gate_proj"], config.width(), heads_, init::normal(kGateDeviation))),
+      phi_query_(scope["phi_q"].parameter("weight", {config.width(), kHeadChannels, 1},
+                                          scaled_identity(1))),
+      phi_key_(scope["phi_k"].parameter("weight", {config.width(), kHeadChannels, 1},
+                                        scaled_identity(1))),
+      phi_value_(scope["phi_v"].parameter("weight", {config.width(), kHeadChannels, 1},
+                                          scaled_identity(config.kda_phi_v_start))),
+      a_log_(scope.parameter("A_log", {heads_}, init::zeros)),
+      // softplus⁻¹(y) = ln(e^y - 1), so that the retention starts at 0.7.
+      dt_bias_(scope.parameter("dt_bias", {heads_ * kRetentionChannels},
+                               init::constant(std::log(std::expm1(-std::log(kStartRetention)))))) {}
+
+at::Tensor RecurrentBranch::log_retention(const at::Tensor& h_chunk,
+                                          int64_t tokens_per_frame) const {
+  const at::ScalarType type = wide(h_chunk.scalar_type());
+  at::Tensor summary = h_chunk.to(type);
+  switch (memory_->grain()) {
+    case memory::Grain::kChunk:
+      summary = summary.mean(1, /*keepdim=*/true);
+      break;
+    case memory::Grain::kFrame:
+      summary = summary.unflatten(1, {-1, tokens_per_frame}).mean(2);
+      break;
+    case memory::Grain::kToken:
+      break;
+  }
+  const at::Tensor rate = at::softplus(retention_(summary) + dt_bias_.to(type))
+                              .unflatten(-1, {heads_, kRetentionChannels});
+  const at::Tensor log_retention = -a_log_.to(type).exp().unsqueeze(-1) * rate;
+  return log_retention.clamp_min(min_log_retention_).repeat_interleave(2, -1);
+}
+
+at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& query,
+                                       const at::Tensor& key, const at::Tensor& value,
+                                       const ForwardContext& context, at::Tensor& state) const {
+  const TokenMaps& maps = *context.maps;
+  const int64_t tokens = maps.grid.tokens();
+  const at::ScalarType type = wide(h.scalar_type());
+  const at::Tensor q = unit(kernels::head_map(per_head(query, phi_query_), maps.recurrent_query));
+  const bool writes = context.chunks.size() > 1 || context.write_states;
+  at::Tensor k, v, beta;
+  if (writes) {
+    k = unit(kernels::head_map(per_head(key, phi_key_), maps.recurrent_key));
+    v = kernels::head_map(per_head(value, phi_value_), maps.recurrent_value);
+    beta = 2 * at::sigmoid(beta_(h).to(type));
+  }
+  if (!state.defined()) {
+    state = at::zeros(memory_->state_shape(h.size(0), heads_, kHeadChannels, maps.grid),
+                      h.options().dtype(type));
+  }
+  std::vector<at::Tensor> reads;
+  for (size_t i = 0; i < context.chunks.size(); ++i) {
+    const int64_t begin = context.chunks[i].begin * tokens;
+    const int64_t size = (context.chunks[i].end - context.chunks[i].begin) * tokens;
+    reads.push_back(memory_->read(state, q.narrow(1, begin, size), maps.grid));
+    if (i + 1 < context.chunks.size() || context.write_states) {
+      state = memory_->write(state,
+                             {k.narrow(1, begin, size), v.narrow(1, begin, size),
+                              beta.narrow(1, begin, size),
+                              log_retention(h.narrow(1, begin, size), tokens)},
+                             maps.grid);
+    }
+  }
+  at::Tensor read = reads.size() == 1 ? reads.front() : at::cat(reads, 1);
+  read = kernels::head_map(read, maps.recurrent_output);
+  if (context.readout == Readout::kOff) return at::zeros_like(read);
+  if (context.readout == Readout::kRandom) read = random_like(read);
+  return at::sigmoid(gate_(h).to(type)).unsqueeze(-1) * read;
+}
+
+}  // namespace loci::model

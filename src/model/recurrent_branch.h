@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recurrent branch of a hybrid block: features for its memory, the gated readout, the write.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+
+#include "loci/memory/recurrent_memory.h"
+#include "loci/model/config.h"
+#include "loci/model/forward_context.h"
+#include "loci/model/layers.h"
+
+namespace loci::model {
+
+class RecurrentBranch {
+ public:
+  RecurrentBranch(const Scope& scope, const TransformerConfig& config,
+                  std::shared_ptr<const memory::RecurrentMemory> memory);
+
+  // h [B, N, width]: the block's modulated input. query, key (normed, not rotated) and value
+  // [B, N, H, 128]. Returns the gated readout [B, N, H, 128] in FP32 and advances `state` over the
+  // chunks (when the context asks for it, over the last one too).
+  at::Tensor operator()(const at::Tensor& h, const at::Tensor& query, const at::Tensor& key,
+                        const at::Tensor& value, const ForwardContext& context,
+                        at::Tensor& state) const;
+
+  const memory::RecurrentMemory& memory() const { return *memory_; }
+
+  // Log retention of a chunk from its input, [B, n, H, 128] with n by the memory's grain.
+  at::Tensor log_retention(const at::Tensor& h_chunk, int64_t tokens_per_frame) const;
+
+ private:
+  std::shared_ptr<const memory::RecurrentMemory> memory_;
+  int64_t heads_;
+  double min_log_retention_;
+  Linear retention_, beta_, gate_;
+  at::Tensor phi_query_, phi_key_, phi_value_;  // [H*128, 128, 1]
+  at::Tensor a_log_;                            // [H]
+  at::Tensor dt_bias_;                          // [H*64]
+};
+
+}  // namespace loci::model

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/vae.h"
+
+#include <ATen/ATen.h>
+
+#include <map>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/io/checkpoint.h"
+#include "loci/io/safetensors.h"
+#include "loci/model/vae_names.h"
+
+namespace loci::model {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kWeightsStem = "diffusion_pytorch_model";
+
+// The config that belongs to the weights at `path`. A folder of the original release has a
+// config.json, but it is the transformer's.
+VaeConfig find_config(const fs::path& path) {
+  const bool folder = fs::is_directory(path);
+  const fs::path file = (folder ? path : path.parent_path()) / "config.json";
+  if (fs::exists(file)) {
+    const Json json = load_json(file);
+    if (json.is_object() && json.value("_class_name", "") == "AutoencoderKLWan") {
+      return VaeConfig::from_json(json, file.string());
+    }
+  }
+  if (folder) {
+    fail("{} has no config.json of an AutoencoderKLWan; give the folder of the autoencoder, or its "
+         "weights file",
+         path.string());
+  }
+  return VaeConfig::wan22();
+}
+
+at::Tensor channels_first(const at::Tensor& x) { return x.permute({1, 4, 0, 2, 3}); }
+at::Tensor channels_last(const at::Tensor& x) { return x.permute({2, 0, 3, 4, 1}).contiguous(); }
+
+Parameters::Options parameter_options(const VaeOptions& options) {
+  return {.dtype = options.dtype, .device = options.device, .seed = options.seed};
+}
+
+}  // namespace
+
+Vae::Vae(const VaeConfig& config, std::unique_ptr<Parameters> parameters)
+    : config_(config),
+      parameters_(std::move(parameters)),
+      encoder_(Scope(*parameters_, "encoder"), config_),
+      quant_conv_(Scope(*parameters_, "quant_conv"), 2 * config_.z_dim, 2 * config_.z_dim),
+      post_quant_conv_(Scope(*parameters_, "post_quant_conv"), config_.z_dim, config_.z_dim),
+      decoder_(Scope(*parameters_, "decoder"), config_) {}
+
+Vae::Vae(const VaeConfig& config, const VaeOptions& options)
+    : Vae(config, std::make_unique<Parameters>(parameter_options(options))) {}
+
+Vae Vae::load(const fs::path& path, const VaeOptions& options) {
+  return load(find_config(path), path, options);
+}
+
+Vae Vae::load(const VaeConfig& config, const fs::path& weights, const VaeOptions& options) {
+  const io::Checkpoint checkpoint = io::Checkpoint::open(weights);
+  std::map<std::string, std::string> stored;  // our name -> name in the file
+  std::vector<std::string> available;
+  for (const std::string& name : checkpoint.names()) {
+    available.push_back(vae_name_from_wan(name));
+    stored.emplace(available.back(), name);
+  }
+  const auto source = [&](const std::string& name) {
+    const auto found = stored.find(name);
+    return found == stored.end() ? at::Tensor() : checkpoint.tensor(found->second);
+  };
+  Vae vae(config, std::make_unique<Parameters>(parameter_options(options), source));
+  const LoadReport report = vae.parameters().report(available);
+  if (!report.clean()) {
+    fail("{} does not fit the autoencoder's config: {}", checkpoint.path().string(), report.text());
+  }
+  return vae;
+}
+
+void Vae::save(const fs::path& folder) const {
+  io::NamedTensors tensors;
+  for (const Parameter& parameter : parameters_->all()) {
+    tensors.emplace_back(parameter.name, parameter.tensor.detach());
+  }
+  io::write_safetensors(folder / (std::string(kWeightsStem) + ".safetensors"), tensors,
+                        {{"format", "pt"}});
+  write_file(folder / "config.json", config_.to_json().dump(2) + "\n");
+}
+
+void Vae::set_statistics(std::vector<double> mean, std::vector<double> deviation) {
+  LOCI_CHECK(std::ssize(mean) == config_.z_dim && std::ssize(deviation) == config_.z_dim,
+             "{} means and {} deviations for {} channels", mean.size(), deviation.size(),
+             config_.z_dim);
+  config_.latents_mean = std::move(mean);
+  config_.latents_std = std::move(deviation);
+}
+
+Vae::Posterior Vae::encode(const at::Tensor& pixels, const VaePass& pass) const {
+  LOCI_CHECK(pixels.dim() == 5, "pixels have {} dimensions, expected [B, 3, T, H, W]", pixels.dim());
+  if (pixels.size(1) != 3) fail("pixels have {} channels; RGB has 3", pixels.size(1));
+  config_.check_frame_size(pixels.size(3), pixels.size(4));
+  const int64_t factor = config_.temporal_factor();
+  const int64_t frames = pixels.size(2), whole = pass.first() ? frames - 1 : frames;
+  if (frames == 0 || whole < 0 || whole % factor != 0) {
+    fail("{} frames do not make latents: {} a multiple of {}", frames,
+         pass.first() ? "a clip starts with one frame, and the rest must be" : "there must be", factor);
+  }
+  const at::Tensor x = encoder_(patchify(pixels.to(dtype()), config_.patch_size), pass);
+  const std::vector<at::Tensor> parts = quant_conv_(x).to(at::kFloat).chunk(2, -1);
+  if (pass.cache != nullptr) pass.cache->count(x.size(0));
+  return {channels_first(parts[0]), channels_first(parts[1])};
+}
+
+at::Tensor Vae::decode(const at::Tensor& latents, const VaePass& pass) const {
+  LOCI_CHECK(latents.dim() == 5, "latents have {} dimensions, expected [B, z, T, h, w]",
+             latents.dim());
+  if (latents.size(1) != config_.z_dim) {
+    fail("latents have {} channels; this autoencoder has {}", latents.size(1), config_.z_dim);
+  }
+  const at::Tensor z = post_quant_conv_(channels_last(latents).to(dtype()));
+  const at::Tensor patches = decoder_(z, pass);
+  if (pass.cache != nullptr) pass.cache->count(latents.size(2));
+  return unpatchify(patches.to(at::kFloat), config_.patch_size);
+}
+
+at::Tensor Vae::statistics(const std::vector<double>& values, const at::Tensor& like) const {
+  return at::tensor(values, at::kFloat).to(like.device()).view({1, config_.z_dim, 1, 1, 1});
+}
+
+at::Tensor Vae::normalise(const at::Tensor& mean) const {
+  return (mean - statistics(config_.latents_mean, mean)) / statistics(config_.latents_std, mean);
+}
+
+at::Tensor Vae::denormalise(const at::Tensor& latents) const {
+  return latents.to(at::kFloat) * statistics(config_.latents_std, latents) +
+         statistics(config_.latents_mean, latents);
+}
+
+}  // namespace loci::model

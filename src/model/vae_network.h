@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two networks of the Wan2.2 video autoencoder. Activations as in vae_layers.h; names of
+// parameters as in Diffusers' AutoencoderKLWan.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <vector>
+
+#include "loci/model/vae_config.h"
+#include "loci/model/vae_layers.h"
+#include "loci/model/vae_resample.h"
+
+namespace loci::model {
+
+// Frames as patches [T, B, H/p, W/p, 3pp] to mean and log variance [T', B, h, w, 2z].
+struct EncoderNetwork {
+  struct Level {
+    std::vector<ResidualBlock> resnets;
+    std::optional<Downsample> downsampler;
+    int64_t out = 0;
+    bool temporal = false;
+
+    at::Tensor operator()(at::Tensor x, const VaePass& pass) const;
+  };
+
+  CausalConv conv_in, conv_out;
+  std::vector<Level> down_blocks;
+  MiddleBlock mid_block;
+  ChannelNorm norm_out;
+
+  EncoderNetwork(const Scope& scope, const VaeConfig& config);
+  at::Tensor operator()(const at::Tensor& patches, const VaePass& pass) const;
+};
+
+// Latents [T', B, h, w, z] to frames as patches.
+struct DecoderNetwork {
+  struct Level {
+    std::vector<ResidualBlock> resnets;
+    std::optional<Upsample> upsampler;
+    int64_t out = 0;
+    bool temporal = false;
+
+    at::Tensor operator()(at::Tensor x, const VaePass& pass) const;
+  };
+
+  CausalConv conv_in, conv_out;
+  MiddleBlock mid_block;
+  std::vector<Level> up_blocks;
+  ChannelNorm norm_out;
+
+  DecoderNetwork(const Scope& scope, const VaeConfig& config);
+  at::Tensor operator()(const at::Tensor& latents, const VaePass& pass) const;
+
+ private:
+  // From level `level` to the end. Large frames go through one at a time.
+  at::Tensor finish(at::Tensor x, size_t level, const VaePass& pass) const;
+};
+
+}  // namespace loci::model

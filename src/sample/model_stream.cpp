@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/model_stream.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <numeric>
+
+#include "loci/base/error.h"
+
+namespace loci::sample {
+
+namespace {
+
+// A bounded store holds what the policy retains and the chunk that is being committed.
+int64_t store_capacity(const memory::HistoryPolicy& policy, int64_t chunk_size) {
+  return policy.bounded() ? policy.frame_budget() + chunk_size : 0;
+}
+
+}  // namespace
+
+ModelStream::ModelStream(const model::Transformer& model, camera::TokenGrid grid,
+                         model::TextKeys text, std::unique_ptr<memory::HistoryPolicy> policy)
+    : model_(model),
+      grid_(grid),
+      text_(std::move(text)),
+      policy_(std::move(policy)),
+      store_(model.kv_layout(text_.layers.front().key.size(0), grid),
+             store_capacity(*policy_, model.config().chunk_size)),
+      states_(model.config().layers) {}
+
+void ModelStream::open_chunk(std::span<const camera::Pose> poses,
+                             std::span<const camera::Intrinsics> lenses) {
+  const auto frames = static_cast<int64_t>(poses.size());
+  const int64_t expected = next_frame_ == 0 ? 1 : model_.config().chunk_size;
+  LOCI_CHECK(frames == expected, "the chunk at frame {} has {} poses, expected {}", next_frame_,
+             frames, expected);
+  if (!world_to_first_) world_to_first_ = poses.front().inverse();
+  OpenChunk chunk;
+  std::vector<camera::Pose> relative;
+  for (int64_t i = 0; i < frames; ++i) {
+    relative.push_back(*world_to_first_ * poses[i]);
+    chunk.views.push_back({next_frame_ + i, relative.back(), lenses[i]});
+  }
+  constexpr std::array<int64_t, 1> kOneChunk = {0};
+  const std::array<camera::FrameGeometry, 1> geometry = {camera::frame_geometry(
+      relative, lenses, kOneChunk, grid_, model_.config().kda_translation_scale)};
+  std::vector<double> times(frames);
+  std::iota(times.begin(), times.end(), static_cast<double>(next_frame_));
+  const auto memory = memory::make_recurrent_memory(model_.config().recurrent_memory);
+  chunk.maps =
+      model::make_token_maps(geometry, times, memory == nullptr || memory->projective());
+  chunk.visible = policy_->select(chunk.views);
+  const std::vector<double> key_times =
+      policy_->bounded()
+          ? model::compact_times(next_frame_, static_cast<int64_t>(chunk.visible.size()))
+          : std::vector<double>(chunk.visible.begin(), chunk.visible.end());
+  const at::NoGradGuard no_grad;
+  chunk.past = model::gather_past(store_, chunk.visible, key_times);
+  chunk_ = std::move(chunk);
+}
+
+model::ForwardContext ModelStream::context() const {
+  LOCI_CHECK(chunk_.has_value(), "no chunk is open");
+  model::ForwardContext context;
+  context.maps = &chunk_->maps;
+  context.text = &text_;
+  context.chunks.resize(1);
+  context.chunks.front().end = chunk_->maps.frames;
+  context.past = &chunk_->past;
+  context.states = states_;
+  context.readout = readout_;
+  return context;
+}
+
+at::Tensor ModelStream::velocity(const at::Tensor& latents, const at::Tensor& timesteps) const {
+  const at::NoGradGuard no_grad;
+  model::ForwardContext forward = context();
+  forward.write_states = false;
+  return model_.forward(latents, timesteps, forward);
+}
+
+void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps) {
+  const at::NoGradGuard no_grad;
+  model::ForwardContext forward = context();
+  const int64_t frames = chunk_->maps.frames;
+  store_.add_frames(next_frame_, frames);
+  forward.store = &store_;
+  forward.store_first = next_frame_;
+  model_.forward(latents, timesteps, forward);
+  states_ = std::move(forward.states);
+  for (const memory::FrameView& view : chunk_->views) policy_->commit(view);
+  store_.retain(policy_->retained());
+  next_frame_ += frames;
+  chunk_.reset();
+}
+
+void ModelStream::reset_states() { states_.assign(states_.size(), at::Tensor()); }
+
+const std::vector<int64_t>& ModelStream::visible() const {
+  LOCI_CHECK(chunk_.has_value(), "no chunk is open");
+  return chunk_->visible;
+}
+
+}  // namespace loci::sample

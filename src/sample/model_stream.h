@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transformer with a past: opens chunk after chunk, answers velocities without changing anything,
+// and commits finished chunks to its recurrent states and its key-value store.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "loci/memory/history_policy.h"
+#include "loci/memory/kv_store.h"
+#include "loci/model/transformer.h"
+
+namespace loci::sample {
+
+class ModelStream {
+ public:
+  // The model must outlive the stream. `text` comes from model.text_keys() and may be replaced
+  // between chunks.
+  ModelStream(const model::Transformer& model, camera::TokenGrid grid, model::TextKeys text,
+              std::unique_ptr<memory::HistoryPolicy> policy);
+
+  // Prepares the next chunk: its geometry and the history it sees, shared by every step and the
+  // commit. The first chunk is one frame. Poses are of the world; the stream makes them relative to
+  // its first frame.
+  void open_chunk(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses);
+
+  // Velocity of the open chunk's latents [B, C, F, h, w] at timesteps [B, F]. Reads states and
+  // store, writes neither.
+  at::Tensor velocity(const at::Tensor& latents, const at::Tensor& timesteps) const;
+
+  // Forward of the finished latents that writes keys, values and states, and closes the chunk.
+  void commit(const at::Tensor& latents, const at::Tensor& timesteps);
+
+  void set_text(model::TextKeys text) { text_ = std::move(text); }
+  void set_readout(model::Readout readout) { readout_ = readout; }
+  // Forgets what the recurrent states hold; the key-value store stays.
+  void reset_states();
+
+  int64_t next_frame() const { return next_frame_; }
+  // Frames the open chunk sees beside its own.
+  const std::vector<int64_t>& visible() const;
+  const memory::HistoryPolicy& policy() const { return *policy_; }
+  const memory::KvStore& store() const { return store_; }
+  // By layer; undefined for softmax blocks and before the first commit.
+  const std::vector<at::Tensor>& states() const { return states_; }
+
+ private:
+  struct OpenChunk {
+    std::vector<memory::FrameView> views;
+    std::vector<int64_t> visible;
+    model::TokenMaps maps;
+    model::PastKeys past;
+  };
+  model::ForwardContext context() const;
+
+  const model::Transformer& model_;
+  camera::TokenGrid grid_;
+  model::TextKeys text_;
+  std::unique_ptr<memory::HistoryPolicy> policy_;
+  memory::KvStore store_;
+  std::vector<at::Tensor> states_;
+  model::Readout readout_ = model::Readout::kOn;
+  std::optional<camera::Pose> world_to_first_;
+  int64_t next_frame_ = 0;
+  std::optional<OpenChunk> chunk_;
+};
+
+}  // namespace loci::sample
