@@ -134,20 +134,19 @@ class VideoSource : public FrameSource {
   VideoReader reader_;
 };
 
+// Whether the name is one that ImageSink gives.
+bool is_own_name(const fs::path& name) {
+  const std::string stem = name.stem().string();
+  return name.extension() == ".png" && stem.size() >= 5 &&
+         std::all_of(stem.begin(), stem.end(), is_digit);
+}
+
 // A folder that is replaced must hold frames and nothing else: nobody's pictures are lost to a
 // wrong name.
 void check_replaceable(const fs::path& folder) {
-  if (!fs::exists(folder)) return;
-  if (!fs::is_directory(folder)) {
-    fail(
-        "cannot write frames to {}: it is a file; give the name of a folder, or a video's name "
-        "that ends in .mp4",
-        folder.string());
-  }
+  if (!fs::is_directory(folder)) return;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string stem = entry.path().stem().string();
-    if (!entry.is_regular_file() || !is_image_name(entry.path()) ||
-        !std::all_of(stem.begin(), stem.end(), is_digit)) {
+    if (!entry.is_regular_file() || !is_own_name(entry.path())) {
       fail("cannot write frames to {}: it holds {}, which is no frame; choose another folder",
            folder.string(), entry.path().filename().string());
     }
@@ -160,7 +159,7 @@ class ImageSink : public FrameSink {
       : width_(width), height_(height) {
     check_image_size(width, height, folder.string());
     check_replaceable(folder);
-    output_.emplace(folder);
+    output_.emplace(folder, AtomicDirectory::Existing::kReplace);
   }
 
   void add(const at::Tensor& frame) override {
@@ -172,6 +171,7 @@ class ImageSink : public FrameSink {
 
   void finish() override {
     if (count_ == 0) fail("cannot write {}: there are no frames", output_->path().string());
+    check_replaceable(output_->path());  // something may have come meanwhile
     output_->commit();
   }
 

@@ -50,8 +50,8 @@ class FrameSink {
   virtual void finish() = 0;
 };
 
-// All frames at once, [frames, height, width, 3]. A folder of that name is replaced only when it
-// holds nothing but numbered images.
+// All frames at once, [frames, height, width, 3]. A folder of that name is replaced when it holds
+// nothing but such frames.
 void write_frame_sequence(const std::filesystem::path& folder, const at::Tensor& frames);
 void write_video(const std::filesystem::path& path, const at::Tensor& frames,
                  const VideoOptions& options = {});

@@ -59,6 +59,7 @@ at::Tensor decode_jpeg(std::span<const std::byte> bytes, const std::string& sour
   check_decoded(tjDecompressHeader3(handle.get(), data, bytes.size(), &width, &height, &subsampling,
                                     &colours),
                 handle, source);
+  if (width == 0) fail("{}: damaged JPEG image: the file ends before the picture", source);
   check_image_size(width, height, source);
   const bool print = colours == TJCS_CMYK || colours == TJCS_YCCK;
   at::Tensor image = at::empty({height, width, print ? 4 : 3}, at::kByte);
