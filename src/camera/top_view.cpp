@@ -186,11 +186,42 @@ void draw_way(Canvas& canvas, const std::vector<Point>& pixels) {
 
 void draw_mark(Canvas& canvas, const Point& at, const Colour& colour, std::string_view label,
                double side) {
+  constexpr double kSize = 15;
   canvas.disc(at, 7.5, kPaper);
   canvas.disc(at, 5.8, colour);
   canvas.disc(at, 2.2, kPaper);
-  canvas.text(at + Point{13 * side, 22}, label, 15, colour,
-              side < 0 ? Anchor::kEnd : Anchor::kStart);
+  const Point text = at + Point{13 * side, 24};
+  // The word stands on a bit of paper, whatever lies below.
+  const double width = stroke_text(label, kSize).width + 6;
+  const double left = side < 0 ? text.x - width + 3 : text.x - 3;
+  canvas.fill(std::array{Point{left, text.y - 14}, Point{left + width, text.y - 14},
+                         Point{left + width, text.y + 5}, Point{left, text.y + 5}},
+              kPaper.with_alpha(0.8));
+  canvas.text(text, label, kSize, colour, side < 0 ? Anchor::kEnd : Anchor::kStart);
+}
+
+void draw_ring(Canvas& canvas, const Point& at) {
+  constexpr int kCorners = 16;
+  constexpr double kRadius = 5;
+  std::vector<Point> ring;
+  for (int i = 0; i <= kCorners; ++i) {
+    const double angle = 2 * std::numbers::pi * i / kCorners;
+    ring.push_back(at + Point{kRadius * std::cos(angle), kRadius * std::sin(angle)});
+  }
+  canvas.stroke(ring, 1.8, kInk);
+}
+
+// One ring where each return begins, and what it means.
+void draw_revisits(Canvas& canvas, const std::vector<Revisit>& revisits,
+                   const std::vector<Point>& pixels) {
+  if (revisits.empty()) return;
+  for (size_t i = 0; i < revisits.size(); ++i) {
+    const bool begins = i == 0 || revisits[i].frame != revisits[i - 1].frame + 1;
+    if (begins) draw_ring(canvas, pixels[revisits[i].frame]);
+  }
+  const Point legend{kWidth / 2.0 - 60, kHeight - 34};
+  draw_ring(canvas, legend);
+  canvas.text(legend + Point{12, 5}, "a revisit begins", 15, kGrey);
 }
 
 void draw_scale_bar(Canvas& canvas, const Scale& scale) {
@@ -209,11 +240,13 @@ void draw_time_bar(Canvas& canvas, double seconds) {
   constexpr double kLength = 260, kThickness = 9;
   const double left = kWidth - kMargin - kLength, y = kHeight - 34;
   constexpr int kSteps = 65;
+  // Each piece reaches to the end and the next covers the rest, so that no seams show.
+  const double right = left + kLength;
   for (int i = 0; i < kSteps; ++i) {
-    const double a = left + kLength * i / kSteps, b = left + kLength * (i + 1) / kSteps;
-    const std::array<Point, 4> piece{
-        Point{a, y - kThickness / 2}, Point{b + 0.5, y - kThickness / 2},
-        Point{b + 0.5, y + kThickness / 2}, Point{a, y + kThickness / 2}};
+    const double x = left + kLength * i / kSteps;
+    const std::array<Point, 4> piece{Point{x, y - kThickness / 2}, Point{right, y - kThickness / 2},
+                                     Point{right, y + kThickness / 2},
+                                     Point{x, y + kThickness / 2}};
     canvas.fill(piece, colour_of_time(static_cast<double>(i) / (kSteps - 1)));
   }
   canvas.text({left, y + 24}, "0 s", 15, kInk);
@@ -244,24 +277,38 @@ void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStati
   const double grid = round_length(120 / scale.pixels_per_metre);
   draw_grid(canvas, scale, grid);
 
-  // On the spot all frusta share their tip; they grow with time so that later ones can be told.
-  const bool on_the_spot = box.extent() * scale.pixels_per_metre < 2 * kFrustum;
   const auto share = [&](size_t pose) {
     return poses.size() < 2 ? 0 : static_cast<double>(pose) / static_cast<double>(poses.size() - 1);
   };
-  for (const size_t i : frustum_poses(poses, pixels)) {
-    const double length = on_the_spot ? kFrustum * (2 + 4 * share(i)) : kFrustum;
+  const auto frustum = [&](size_t i, double length) {
     draw_frustum(canvas, plane, poses[i], trajectory.intrinsics[i].fov_x, pixels[i], length,
                  colour_of_time(share(i)));
+  };
+  std::vector<Point> way = pixels;
+  const bool on_the_spot = box.extent() * scale.pixels_per_metre < kFrustum;
+  if (on_the_spot) {
+    // There is no way to draw; instead the point looked at, on a circle that grows with time.
+    for (size_t i = 0; i < poses.size(); ++i) {
+      const Point d = plane.direction(poses[i].forward()) * (90 + 150 * share(i));
+      way[i] = pixels[i] + Point{d.x, -d.y};
+    }
+    for (const size_t i : frustum_poses(poses, pixels)) {
+      canvas.stroke(std::array{pixels[i], way[i]}, 1.2, colour_of_time(share(i)).with_alpha(0.3));
+    }
+    frustum(0, 70);
+    frustum(poses.size() - 1, 100);
+  } else {
+    for (const size_t i : frustum_poses(poses, pixels)) frustum(i, kFrustum);
   }
-  if (poses.size() > 1) draw_way(canvas, pixels);
-  for (const Revisit& revisit : statistics.revisits) {
-    canvas.disc(pixels[revisit.frame], 1.6, kPaper);
-  }
+  if (poses.size() > 1) draw_way(canvas, way);
+  draw_revisits(canvas, statistics.revisits, way);
   draw_mark(canvas, pixels.back(), kEnd, "end", 1);
   draw_mark(canvas, pixels.front(), kStart, "start", -1);
 
-  canvas.text({kMargin, 36}, title, 21, kInk);
+  constexpr size_t kLongestTitle = 72;
+  canvas.text({kMargin, 36},
+              title.size() <= kLongestTitle ? title : title.substr(0, kLongestTitle - 3) + "...",
+              21, kInk);
   canvas.text({kMargin, 61}, subtitle(statistics, grid), 15, kGrey);
   draw_scale_bar(canvas, scale);
   draw_time_bar(canvas, statistics.seconds);

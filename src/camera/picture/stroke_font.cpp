@@ -91,7 +91,7 @@ constexpr std::array kGlyphs = {
     Glyph{')', "08161402"},
     Glyph{'+', "0343 2125"},
     Glyph{'=', "0545 0343"},
-    Glyph{kDegree, "0818272606 0608"},
+    Glyph{kDegree, "0708181707"},
 };
 
 constexpr double kGap = 1.7;    // between glyphs, in units
