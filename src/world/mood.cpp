@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/mood.h"
+
+#include <array>
+
+namespace loci::world {
+
+namespace {
+
+constexpr int kSkySize = 448;  // texels a side: 0.2 degrees at the horizon
+
+// Colours of one sky from the zenith to the horizon, of sunlight and of clouds.
+struct Sky {
+  uint32_t zenith, middle, horizon, glow, sun, cloud, ridge;
+};
+
+constexpr std::array<Sky, 4> kDaySkies = {{
+    {0x2f6fd6, 0x69a8ee, 0xc4e2f7, 0xfff0c8, 0xfff1d6, 0xffffff, 0x6f8fb4},
+    {0x1f83c9, 0x63c2e3, 0xd0f0ea, 0xfff4d0, 0xfff4dc, 0xfffdf4, 0x5f9aa0},
+    {0x4a6fd0, 0x93aef0, 0xf2d9e4, 0xffe2c4, 0xffe9cf, 0xfff4ee, 0x8a86b8},
+    {0x2a5fb8, 0x7fb2e6, 0xf0ead0, 0xffe6a8, 0xfff0c4, 0xfffaee, 0x7c90a0},
+}};
+constexpr std::array<Sky, 4> kDuskSkies = {{
+    {0x343a86, 0xb6608f, 0xffab6b, 0xffd27a, 0xffb066, 0xff8f6e, 0x4b3563},
+    {0x1f4e86, 0x6f9fb8, 0xffc98a, 0xffe09a, 0xffbd78, 0xf6a58a, 0x3a4f6c},
+    {0x4a2f7e, 0xd4578a, 0xff8b66, 0xffc06a, 0xff9a62, 0xff7390, 0x532a5c},
+    {0x2b3470, 0x7f64b0, 0xf2a3b4, 0xffd0a0, 0xffb890, 0xd98ac0, 0x40366c},
+}};
+constexpr std::array<Sky, 3> kNightSkies = {{
+    {0x0a1030, 0x142452, 0x2c4680, 0x9fb8ff, 0x93acf0, 0x31446f, 0x10182f},
+    {0x081a2e, 0x0f3550, 0x24627a, 0x9fe6ff, 0x86c4e6, 0x2c5a6c, 0x0b1d2a},
+    {0x160c34, 0x2a1a5c, 0x4c3488, 0xc0a8ff, 0xa49af0, 0x443a78, 0x170f2e},
+}};
+
+const Sky& choose_sky(Time time, Random& random) {
+  switch (time) {
+    case Time::kDay:
+      return kDaySkies[random.below(kDaySkies.size())];
+    case Time::kDusk:
+      return kDuskSkies[random.below(kDuskSkies.size())];
+    case Time::kNight:
+      break;
+  }
+  return kNightSkies[random.below(kNightSkies.size())];
+}
+
+class Painter {
+ public:
+  Painter(const Mood& mood, Horizon horizon, const Sky& sky, const Atmosphere& air, Random& random)
+      : mood_(mood),
+        horizon_(horizon),
+        air_(air),
+        zenith_(colour(sky.zenith)),
+        middle_(colour(sky.middle)),
+        low_(colour(sky.horizon)),
+        glow_(colour(sky.glow)),
+        cloud_(colour(sky.cloud)),
+        ridge_(colour(sky.ridge)),
+        cover_(static_cast<float>(random.uniform(0.42, 0.62))),
+        aurora_(mood.dark() && mood.weather != Weather::kFog && random.chance(0.4)),
+        seed_(static_cast<uint32_t>(random.next())) {}
+
+  Float3 operator()(const Float3& d) const {
+    Float3 sky = d.y < 0.25f ? mix(low_, middle_, smoothstep(0, 0.25f, d.y))
+                             : mix(middle_, zenith_, smoothstep(0.25f, 0.85f, d.y));
+    const float towards = std::max(0.0f, dot(d, air_.sun_direction));
+    const float t2 = towards * towards, t8 = t2 * t2 * t2 * t2;
+    if (mood_.time == Time::kDusk) sky = mix(sky, glow_, 0.75f * t8 * (1 - smoothstep(0, 0.7f, d.y)));
+    if (mood_.time == Time::kDay) sky += glow_ * (0.18f * t8 * t8);
+    if (mood_.dark()) sky += stars(d);
+    if (aurora_) sky += aurora(d);
+    sky += disc(towards);
+    sky = clouds(d, sky, t8);
+    if (mood_.weather == Weather::kFog) {
+      // Only the disc and a hint of the zenith come through.
+      sky = mix(sky, air_.haze, 0.75f + 0.25f * (1 - smoothstep(0.1f, 0.8f, d.y)));
+    }
+    sky = ridges(d, sky);
+    // The horizon itself is haze, so that the ground fades into it.
+    const Float3 haze = air_.haze + air_.sun_haze * (t2 * t2);
+    return mix(haze, sky, smoothstep(-0.01f, 0.05f, d.y));
+  }
+
+ private:
+  Float3 disc(float towards) const {
+    if (mood_.weather == Weather::kFog) return glow_ * (1.5f * smoothstep(0.9985f, 0.9995f, towards));
+    if (mood_.dark()) return Float3{0.9f, 0.95f, 1.0f} * (1.2f * smoothstep(0.9985f, 0.9991f, towards));
+    return glow_ * (3.0f * smoothstep(0.9982f, 0.9992f, towards));
+  }
+
+  Float3 stars(const Float3& d) const {
+    // One star in some of the cells of a cube around the camera.
+    const float scale = 26;
+    const float x = d.x * scale, y = d.y * scale, z = d.z * scale;
+    const int cx = static_cast<int>(std::floor(x)), cy = static_cast<int>(std::floor(y));
+    const int cz = static_cast<int>(std::floor(z));
+    const uint32_t cell = hash_cell(cx, cy, seed_ + static_cast<uint32_t>(cz) * 7919);
+    if ((cell & 15) > 2) return {};
+    const float px = static_cast<float>(cx) + 0.3f + 0.4f * static_cast<float>(cell >> 8 & 255) / 255 - x;
+    const float py = static_cast<float>(cy) + 0.3f + 0.4f * static_cast<float>(cell >> 16 & 255) / 255 - y;
+    const float pz = static_cast<float>(cz) + 0.3f + 0.4f * static_cast<float>(cell >> 24) / 255 - z;
+    const float square = px * px + py * py + pz * pz;
+    return Float3{0.9f, 0.95f, 1} * (1.4f * smoothstep(0.045f, 0.0f, square) * smoothstep(0.02f, 0.2f, d.y));
+  }
+
+  Float3 aurora(const Float3& d) const {
+    const float inverse = 1 / (d.y + 0.25f);
+    const float band = fractal_noise(d.x * inverse * 1.2f, d.z * inverse * 1.2f, 3, seed_ + 5);
+    const float curtain = smoothstep(0.1f, 0, std::abs(band - 0.5f)) * smoothstep(0.08f, 0.3f, d.y);
+    return mix(Float3{0.03f, 0.4f, 0.2f}, Float3{0.25f, 0.1f, 0.4f}, smoothstep(0.3f, 0.75f, d.y)) * curtain;
+  }
+
+  Float3 clouds(const Float3& d, const Float3& sky, float t8) const {
+    const float inverse = 1 / (d.y + 0.18f);
+    const float x = d.x * inverse * 1.1f, z = d.z * inverse * 1.1f;
+    const float density = fractal_noise(x, z * 1.3f, 4, seed_);
+    float amount = smoothstep(cover_, cover_ + 0.2f, density) * smoothstep(0.03f, 0.2f, d.y);
+    if (mood_.dark()) amount *= 0.6f;
+    const float body = smoothstep(cover_, cover_ + 0.35f, density);
+    const Float3 edge = cloud_ * (0.92f + 0.6f * t8) + glow_ * (0.25f * t8);
+    return mix(sky, mix(edge, cloud_ * 0.72f + sky * 0.12f, body), amount * 0.9f);
+  }
+
+  Float3 ridges(const Float3& d, Float3 sky) const {
+    if (horizon_ == Horizon::kNone || d.y > 0.4f) return sky;
+    const float flat = 1 / std::sqrt(d.x * d.x + d.z * d.z + 1e-6f);
+    const float ax = d.x * flat, az = d.z * flat, height = d.y * flat;
+    for (int layer = 0; layer < 2; ++layer) {
+      const float closeness = static_cast<float>(layer);
+      const uint32_t seed = seed_ + 40 + static_cast<uint32_t>(layer);
+      float top;
+      if (horizon_ == Horizon::kMountains) {
+        const float rough = fractal_noise(ax * 3.1f + 9, az * 3.1f, 5, seed);
+        top = 0.42f * (rough - 0.33f) * (1 - 0.4f * closeness);
+      } else if (horizon_ == Horizon::kMesas) {
+        const float rough = fractal_noise(ax * 3.7f + 9, az * 3.7f, 2, seed);
+        top = 0.11f * smoothstep(0.48f, 0.53f, rough) * (1 - 0.3f * closeness) + 0.03f * rough;
+      } else {
+        top = 0.13f * (fractal_noise(ax * 2.3f + 9, az * 2.3f, 2, seed) - 0.2f) * (1 - 0.35f * closeness);
+      }
+      const float cover = smoothstep(0.004f, -0.004f, height - top);
+      if (cover == 0) continue;
+      Float3 rock = mix(air_.haze, ridge_, 0.45f + 0.35f * closeness);
+      if (horizon_ == Horizon::kMountains) {
+        const float cap = smoothstep(-0.02f, 0.03f, height - 0.07f - 0.05f * noise(ax * 23, az * 23, seed));
+        rock = mix(rock, mix(air_.haze, Float3{1, 1, 1} * dot(air_.haze, {0.4f, 0.4f, 0.4f}), 0.6f), 0.8f * cap);
+      }
+      sky = mix(sky, mix(rock, air_.haze, smoothstep(0.06f, 0, height) * 0.6f), cover);
+    }
+    return sky;
+  }
+
+  Mood mood_;
+  Horizon horizon_;
+  const Atmosphere& air_;
+  Float3 zenith_, middle_, low_, glow_, cloud_, ridge_;
+  float cover_;
+  bool aurora_;
+  uint32_t seed_;
+};
+
+void set_atmosphere(Atmosphere& air, const Mood& mood, const Sky& sky, Random& random) {
+  const double azimuth = random.uniform(0, 2 * kPi);
+  const double height = (mood.time == Time::kDay    ? random.uniform(34, 56)
+                         : mood.time == Time::kDusk ? random.uniform(11, 17)
+                                                    : random.uniform(35, 50)) * (kPi / 180);
+  air.sun_direction = {static_cast<float>(exact_cos(height) * exact_sin(azimuth)),
+                       static_cast<float>(exact_sin(height)),
+                       static_cast<float>(exact_cos(height) * exact_cos(azimuth))};
+  const Float3 sun = colour(sky.sun), zenith = colour(sky.zenith), middle = colour(sky.middle);
+  const Float3 low = colour(sky.horizon);
+  const Float3 white{1, 1, 1};
+  switch (mood.time) {
+    case Time::kDay:
+      air.sun_colour = sun * 1.75f;
+      air.sky_light = mix(middle, white * 0.75f, 0.45f) * 0.95f;
+      air.ground_light = mix(low, Float3{0.5f, 0.45f, 0.38f}, 0.6f) * 0.5f;
+      air.haze = low * 0.95f;
+      air.sun_haze = colour(sky.glow) * 0.10f;
+      air.haze_density = 0.0045f;
+      break;
+    case Time::kDusk:
+      air.sun_colour = sun * 2.0f;
+      air.sky_light = mix(mix(zenith, middle, 0.6f), white * 0.4f, 0.3f) * 1.1f;
+      air.ground_light = mix(low, middle, 0.5f) * 0.30f;
+      air.haze = mix(low, middle, 0.3f) * 0.85f;
+      air.sun_haze = colour(sky.glow) * 0.35f;
+      air.haze_density = 0.0055f;
+      break;
+    case Time::kNight:
+      air.sun_colour = sun * 0.24f;
+      air.sky_light = mix(middle, sun, 0.3f) * 0.62f;
+      air.ground_light = mix(zenith, low, 0.5f) * 0.35f;
+      air.haze = low * 0.8f;
+      air.sun_haze = colour(sky.glow) * 0.03f;
+      air.haze_density = 0.006f;
+      break;
+  }
+  if (mood.weather == Weather::kSnow) {
+    air.sky_light = mix(air.sky_light, white * dot(air.sky_light, {0.4f, 0.4f, 0.4f}), 0.4f) * 1.05f;
+    air.ground_light = air.ground_light * 1.6f;
+    air.sun_colour = air.sun_colour * 0.8f;
+  }
+  if (mood.weather == Weather::kFog) {
+    const float grey = dot(air.haze, {0.35f, 0.4f, 0.25f});
+    air.haze = mix(air.haze, white * grey, 0.5f) * (mood.dark() ? 1.1f : 0.92f);
+    air.sun_haze = air.sun_haze * 0.8f;
+    air.sun_colour = air.sun_colour * 0.25f;
+    air.sky_light = mix(air.sky_light, white * grey, 0.5f) * 1.2f;
+    air.ground_light = air.ground_light * 1.3f;
+    air.haze_density = static_cast<float>(random.uniform(0.03, 0.045));
+  }
+}
+
+}  // namespace
+
+Float3 colour(uint32_t rgb) {
+  const auto channel = [rgb](int shift) {
+    const float value = static_cast<float>(rgb >> shift & 255) / 255;
+    return value * value;
+  };
+  return {channel(16), channel(8), channel(0)};
+}
+
+void make_sky(Scene& scene, const Mood& mood, Horizon horizon, Random& random) {
+  const Sky& sky = choose_sky(mood.time, random);
+  set_atmosphere(scene.atmosphere, mood, sky, random);
+  const Painter painter(mood, horizon, sky, scene.atmosphere, random);
+  SkyMap& map = scene.sky;
+  map.size = kSkySize;
+  map.scale = 4;
+  map.texels.resize(static_cast<size_t>(kSkySize) * kSkySize);
+  for (int row = 0; row < kSkySize; ++row) {
+    for (int column = 0; column < kSkySize; ++column) {
+      // Inverse of the unfolding: sum and difference of the octahedron's x and z.
+      const float sum = static_cast<float>(column) / (0.5f * (kSkySize - 1)) - 1;
+      const float difference = static_cast<float>(row) / (0.5f * (kSkySize - 1)) - 1;
+      const float x = 0.5f * (sum + difference), z = 0.5f * (sum - difference);
+      const Float3 d = normalise({x, std::max(0.0f, 1 - std::abs(x) - std::abs(z)), z});
+      map.texels[static_cast<size_t>(row) * kSkySize + column] = pack_light(painter(d), map.scale);
+    }
+  }
+}
+
+}  // namespace loci::world

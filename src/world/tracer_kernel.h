@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over pixels and visibility batches; included by one tracer_<isa>.cpp per instruction set,
+// each of which names its Tracer.
+#pragma once
+
+#include <limits>
+
+#include "loci/world/shade.h"
+
+namespace loci::world {
+namespace {
+
+// A packet covers a block of pixels, four rows high at most, so that its rays stay close together.
+constexpr int kBlockWidth = kLanes == 4 ? 2 : 4;
+constexpr int kBlockHeight = kLanes / kBlockWidth;
+static_assert(kRowStep % kBlockHeight == 0);
+
+// Positions of samples in a pixel: the first n of a low-discrepancy set, centred.
+constexpr float kSampleX[8] = {0.25f, 0.75f, 0.5f, 0.0f, 0.125f, 0.625f, 0.375f, 0.875f};
+constexpr float kSampleY[8] = {0.25f, 0.75f, 0.0f, 0.5f, 0.625f, 0.125f, 0.875f, 0.375f};
+
+inline Rays camera_rays(const CameraView& camera, Floats x, Floats y) {
+  const Floats mx = (x - camera.centre_x) * camera.inverse_focal_x;
+  const Floats my = (camera.centre_y - y) * camera.inverse_focal_y;
+  const Floats square = mx * mx + my * my;
+  const Floats inside = max(1.0f + (1.0f - camera.xi * camera.xi) * square, splat(0.0f));
+  const Floats a = (camera.xi + sqrt(inside)) / (square + 1.0f);
+  const Floats cx = a * mx, cy = a * my, cz = a - camera.xi;
+  const Floats scale = 1.0f / sqrt(cx * cx + cy * cy + cz * cz);
+  const Floats lx = cx * scale, ly = cy * scale, lz = cz * scale;
+  const Float3 &right = camera.right, &up = camera.up, &forward = camera.forward;
+  return make_rays(splat(camera.origin.x), splat(camera.origin.y), splat(camera.origin.z),
+                   lx * right.x + ly * up.x + lz * forward.x, lx * right.y + ly * up.y + lz * forward.y,
+                   lx * right.z + ly * up.z + lz * forward.z);
+}
+
+// Linear light to a displayed byte: a soft shoulder, then gamma 2.
+inline Ints to_byte(Floats c) {
+  const Floats toned = c * (1.0f + 0.12f * c) / (1.0f + 0.42f * c);
+  return to_int(min(sqrt(max(toned, splat(0.0f))) * 255.0f + 0.5f, splat(255.0f)));
+}
+
+void render(const SceneView& scene, const CameraView& camera, const Target& target, int first,
+            int last) {
+  Floats lane_x, lane_y;
+  for (int i = 0; i < kLanes; ++i) {
+    lane_x[i] = static_cast<float>(i % kBlockWidth);
+    lane_y[i] = static_cast<float>(i / kBlockWidth);
+  }
+  const int samples = target.samples;
+  const float weight = 1.0f / static_cast<float>(samples);
+  for (int y = first; y < last; y += kBlockHeight) {
+    for (int x = 0; x < target.width; x += kBlockWidth) {
+      // Blocks that stick out repeat the last column and row and store only what is inside.
+      const Floats px = min(lane_x + static_cast<float>(x), splat(static_cast<float>(target.width - 1)));
+      const Floats py = min(lane_y + static_cast<float>(y), splat(static_cast<float>(target.height - 1)));
+      const Ints active = splat(-1);
+      Colours sum = splat(Float3{});
+      Floats depth = splat(kFar);
+      for (int s = 0; s < samples; ++s) {
+        const float sx = samples == 1 ? 0.5f : kSampleX[s], sy = samples == 1 ? 0.5f : kSampleY[s];
+        const Rays rays = camera_rays(camera, px + sx, py + sy);
+        const Hits hits = trace(scene, rays, active);
+        const Colours c = radiance(scene, rays, hits, active, camera.pixel_angle, true);
+        sum = {sum.r + c.r * weight, sum.g + c.g * weight, sum.b + c.b * weight};
+      }
+      if (target.depth != nullptr) {
+        // Depth is that of the pixel's centre; an average over an edge would lie on no surface.
+        depth = trace(scene, camera_rays(camera, px + 0.5f, py + 0.5f), active).t;
+      }
+      const Ints red = to_byte(sum.r), green = to_byte(sum.g), blue = to_byte(sum.b);
+      for (int i = 0; i < kLanes; ++i) {
+        const int column = x + i % kBlockWidth, row = y + i / kBlockWidth;
+        if (column >= target.width || row >= last) continue;
+        const int64_t pixel = static_cast<int64_t>(row) * target.width + column;
+        uint8_t* out = target.rgb + 3 * pixel;
+        out[0] = static_cast<uint8_t>(red[i]);
+        out[1] = static_cast<uint8_t>(green[i]);
+        out[2] = static_cast<uint8_t>(blue[i]);
+        if (target.depth != nullptr) {
+          target.depth[pixel] = depth[i] < kFar ? depth[i] : std::numeric_limits<float>::infinity();
+        }
+      }
+    }
+  }
+}
+
+inline Floats load(const float* from, int count) {
+  Floats value = splat(from[0]);
+  for (int i = 0; i < kLanes && i < count; ++i) value[i] = from[i];
+  return value;
+}
+
+void visibility(const SceneView& scene, const VisibilityBatch& batch) {
+  for (int i = 0; i < batch.count; i += kLanes) {
+    const int count = batch.count - i;
+    const Rays rays = make_rays(load(batch.origin_x + i, count), load(batch.origin_y + i, count),
+                                load(batch.origin_z + i, count), load(batch.direction_x + i, count),
+                                load(batch.direction_y + i, count), load(batch.direction_z + i, count));
+    const uint32_t hit = bits(blocked(scene, rays, load(batch.reach + i, count)));
+    for (int k = 0; k < kLanes && k < count; ++k) batch.visible[i + k] = hit >> k & 1 ? 0 : 1;
+  }
+}
+
+}  // namespace
+}  // namespace loci::world
