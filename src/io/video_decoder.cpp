@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <string_view>
+#include <vector>
 
 #include "loci/base/error.h"
 #include "loci/io/image.h"
@@ -32,6 +33,15 @@ void check_file(const fs::path& path) {
   }
 }
 
+// Looks into the streams for what the container does not say, which may decode a frame of each.
+int probe_streams(AVFormatContext* format) {
+  std::vector<AVDictionary*> options(format->nb_streams, nullptr);
+  for (AVDictionary*& of_stream : options) av_dict_set_int(&of_stream, "max_pixels", kMaxPixels, 0);
+  const int result = avformat_find_stream_info(format, options.data());
+  for (AVDictionary*& of_stream : options) av_dict_free(&of_stream);
+  return result;
+}
+
 }  // namespace
 
 VideoInput::VideoInput(const fs::path& path) : name_(path.string()) {
@@ -43,9 +53,13 @@ VideoInput::VideoInput(const fs::path& path) : name_(path.string()) {
   AVFormatContext* format = nullptr;
   int result = avformat_open_input(&format, ffmpeg::file_url(path).c_str(), nullptr, &options);
   av_dict_free(&options);
+  if (result == AVERROR(EINVAL)) {
+    fail("{}: this is not a readable video; expected MP4, MOV, Matroska, WebM, AVI or the like",
+         name_);
+  }
   if (result < 0) fail("{}: this is not a readable video: {}", name_, ffmpeg::describe(result));
   format_.reset(format);
-  result = avformat_find_stream_info(format, nullptr);
+  result = probe_streams(format);
   if (result < 0) fail_damaged(result);
   const int index = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec_, 0);
   if (index == AVERROR_DECODER_NOT_FOUND) {

@@ -158,13 +158,19 @@ class VideoReader::Impl {
 
   const VideoIndex& index() {
     if (!index_) index_ = make_video_index(path_);
+    if (index_->display_times.empty()) fail_without_frames();
     return *index_;
   }
 
   // Makes frame_ the frame at position_; false at the end.
   bool decode() {
     if (!decoded_) decoded_ = decoder_.next(frame_.get());
+    if (!decoded_ && position_ == 0) fail_without_frames();
     return decoded_;
+  }
+
+  [[noreturn]] void fail_without_frames() const {
+    fail("{}: damaged video: there is not one whole frame in it", name());
   }
 
   // Goes to a frame by way of the key frame before it. False, with the position kept or the decoder

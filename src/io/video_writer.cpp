@@ -185,6 +185,7 @@ class VideoWriter::Impl {
       set("profile", "high");
       set("crf", std::to_string(options.crf));
     }
+    if (options.fragmented) codec_->max_b_frames = 0;  // they would shift the first frame's time
     if (sink_) {
       set("tune", "zerolatency");
       set("forced-idr", "1");
