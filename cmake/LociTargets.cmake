@@ -75,6 +75,7 @@ function(loci_tests name)
   cmake_parse_arguments(ARG "NO_TORCH" "" "SOURCES;LINK" ${ARGN})
   add_executable(loci_${name}_tests ${ARG_SOURCES})
   target_link_libraries(loci_${name}_tests PRIVATE loci::${name} ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_include_directories(loci_${name}_tests PRIVATE "${CMAKE_SOURCE_DIR}")  # "tests/base/…"
   target_compile_definitions(loci_${name}_tests PRIVATE LOCI_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   if(NOT ARG_NO_TORCH)
     target_link_libraries(loci_${name}_tests PRIVATE LibTorch::LibTorch)

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "loci/base/error.h"
 #include "loci/base/random.h"
 #include "loci/base/text.h"
@@ -57,6 +59,9 @@ void require_output_folder(const fs::path& path) {
     fail("cannot write {}: {}; choose a folder you may write to", path.string(),
          std::strerror(error));
   }
+  if (error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG || error == ELOOP) {
+    fail("cannot write {}: {}; give another name", path.string(), std::strerror(error));
+  }
   fail_machine("cannot write {}: {}", path.string(), std::strerror(error));
 }
 
@@ -67,11 +72,11 @@ void flush_to_disk(const fs::path& path) {
 }
 
 // A name beside `path` that is not taken: ".<stem>.<random><extension>". The extension stays last
-// so that libraries that look at it (video muxers) still can.
+// so that libraries that look at it (video muxers) still can; a long name is cut to stay valid.
 fs::path temporary_name(const fs::path& path) {
   static std::atomic<uint64_t> counter{std::random_device{}()};
   const uint64_t number = hash_keys({static_cast<uint64_t>(::getpid()), counter++});
-  return folder_of(path) / fmt::format(".{}.{:08x}{}", path.stem().string(),
+  return folder_of(path) / fmt::format(".{:.128}.{:08x}{:.16}", path.stem().string(),
                                        static_cast<uint32_t>(number), path.extension().string());
 }
 

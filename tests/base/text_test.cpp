@@ -22,6 +22,9 @@ TEST(Text, ParsesWholeNumbersOnly) {
   EXPECT_FALSE(parse_double(""));
   EXPECT_EQ(parse_int("-7"), -7);
   EXPECT_FALSE(parse_int("7.0"));
+  EXPECT_FALSE(parse_int("+-7"));
+  EXPECT_FALSE(parse_int("+"));
+  EXPECT_FALSE(parse_int("99999999999999999999"));
 }
 
 TEST(Text, FormatsQuantities) {
@@ -32,6 +35,17 @@ TEST(Text, FormatsQuantities) {
   EXPECT_EQ(format_duration(0.5), "0.50 s");
   EXPECT_EQ(format_duration(200), "3 min 20 s");
   EXPECT_EQ(format_duration(7500), "2 h 05 min");
+  EXPECT_EQ(format_duration(59.7), "1 min 00 s");
+  EXPECT_EQ(format_duration(1.0 / 0.0), "?");
+}
+
+TEST(Text, FitsTextIntoALine) {
+  EXPECT_EQ(shorten("abcdef", 6), "abcdef");
+  EXPECT_EQ(shorten("abcdef", 5), "abcd…");
+  EXPECT_EQ(shorten("äöüß", 4), "äöüß");
+  EXPECT_EQ(shorten("äöüß", 3), "äö…");
+  EXPECT_EQ(shorten("abc", 0), "");
+  EXPECT_EQ(one_line("a\nb\033[31m\177c"), "a b [31m c");
 }
 
 TEST(Text, SuggestsTheNearestWord) {
@@ -39,6 +53,9 @@ TEST(Text, SuggestsTheNearestWord) {
   EXPECT_EQ(nearest("hybrid_layer", known), "hybrid_layers");
   EXPECT_EQ(nearest("chunksize", known), "chunk_size");
   EXPECT_EQ(nearest("zebra", known), "");
+  EXPECT_EQ(nearest("ab", std::vector<std::string>{"cd"}), "");
+  EXPECT_EQ(nearest("raet", std::vector<std::string>{"steps", "rate"}), "rate");
+  EXPECT_EQ(nearest("", known), "");
 }
 
 }  // namespace

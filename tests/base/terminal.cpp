@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/base/terminal.h"
+
+#include <fcntl.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "loci/base/error.h"
+
+namespace loci {
+
+TerminalOnStderr::TerminalOnStderr(int columns) {
+  ::setenv("TERM", "xterm", 1);
+  struct winsize size {};
+  size.ws_row = 24;
+  size.ws_col = static_cast<unsigned short>(columns);
+  int line = -1;
+  LOCI_CHECK(::openpty(&screen_, &line, nullptr, nullptr, &size) == 0, "no pseudo-terminal");
+  struct termios mode {};
+  ::tcgetattr(line, &mode);
+  mode.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // keep "\n" as it is
+  ::tcsetattr(line, TCSANOW, &mode);
+  std::fflush(stderr);
+  saved_stderr_ = ::dup(STDERR_FILENO);
+  ::dup2(line, STDERR_FILENO);
+  ::close(line);
+  ::fcntl(screen_, F_SETFL, O_NONBLOCK);
+}
+
+TerminalOnStderr::~TerminalOnStderr() {
+  std::fflush(stderr);
+  ::dup2(saved_stderr_, STDERR_FILENO);
+  ::close(saved_stderr_);
+  ::close(screen_);
+}
+
+std::string TerminalOnStderr::text() {
+  std::fflush(stderr);
+  std::string all(8192, '\0');
+  const ssize_t got = ::read(screen_, all.data(), all.size());
+  all.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  return all;
+}
+
+}  // namespace loci
