@@ -22,7 +22,9 @@ bootstrap:
 	@scripts/bootstrap
 
 build: bootstrap
-	@cmake --preset $(PRESET) -Wno-dev > build/configure-$(PRESET).log || { cat build/configure-$(PRESET).log; exit 3; }
+	@mkdir -p build
+	@cmake --preset $(PRESET) -Wno-dev -DLIBTORCH_ROOT="$(LIBTORCH)" > build/configure-$(PRESET).log 2>&1 \
+	  || { sed -n '/CMake Error/,$$p' build/configure-$(PRESET).log >&2; exit 3; }
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)
 
 test: build

@@ -7,7 +7,10 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${CCACHE}")
 endif()
 
-find_package(LibTorch 2.13 REQUIRED)
+# Versions are stated once, in scripts/versions.sh.
+file(STRINGS "${CMAKE_SOURCE_DIR}/scripts/versions.sh" _torch_version REGEX "^TORCH_VERSION=")
+string(REPLACE "TORCH_VERSION=" "" _torch_version "${_torch_version}")
+find_package(LibTorch ${_torch_version} REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(AV REQUIRED IMPORTED_TARGET libavformat libavcodec libswscale libavutil)
 pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)

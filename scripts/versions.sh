@@ -1,8 +1,9 @@
+# shellcheck shell=bash disable=SC2034  # used by the scripts that source this file
 # SPDX-License-Identifier: Apache-2.0
-# Every version this project is pinned to, in one place; sourced by scripts/bootstrap.
-# Debian packages are pinned by the release they come from (Debian 12), tested with the versions below.
+# Every version this project is pinned to, in one place: sourced by scripts/bootstrap, and CMake
+# reads TORCH_VERSION as the lowest libtorch it takes.
+# Debian packages are pinned by their release, Debian 12; the versions below are those tested.
 
-DEBIAN_RELEASE=12
 TORCH_VERSION=2.13.0
 
 # Needed to build and run.             tested with
