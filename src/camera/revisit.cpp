@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <limits>
+#include <numeric>
 
 #include "loci/base/error.h"
 
@@ -51,77 +52,148 @@ class TurnTree {
   std::vector<double> radius_;  // node 1 is the root; its children are 2 and 3, and so on
 };
 
-using Cell = std::array<int64_t, 3>;
-
-struct CellHash {
-  size_t operator()(const Cell& cell) const {
-    uint64_t hash = 0;
-    for (const int64_t c : cell) {
-      hash = (hash ^ static_cast<uint64_t>(c)) * 0x9E3779B97F4A7C15ull;
-      hash ^= hash >> 29;
-    }
-    return hash;
-  }
-};
-
-Cell cell_of(const Vec3& v, double size) {
-  // Paths from files stay within 1e9 m; the clamp is for others.
-  const auto part = [size](double x) {
-    return static_cast<int64_t>(std::clamp(std::floor(x / size), -9e15, 9e15));
-  };
-  return {part(v.x), part(v.y), part(v.z)};
-}
-
-// Frames by place and viewing direction, in cells no smaller than the rule's limits, so that all
-// candidates for a pose lie in its cell and the neighbours.
-class PlaceIndex {
+// Finds the earliest of the frames released so far that is near a pose. A k-d tree over all frames
+// in the space of positions and rotation matrices, where |A - B| = 2 sqrt(2) sin(angle / 2). Nodes
+// know their earliest released frame, so that those that are wholly near, wholly far or too late
+// are settled without looking inside.
+class PoseTree {
  public:
-  explicit PlaceIndex(const RevisitRule& rule)
-      : place_(std::max(rule.distance, 1e-6)),
-        // Chord of the angle; rotations further apart than that look in directions further apart,
-        // or turn about the direction itself.
-        direction_(std::max(2 * std::sin(std::min(rule.turn, std::numbers::pi) / 2), 1e-2)) {}
-
-  void insert(const Pose& pose, int64_t frame) {
-    std::vector<int64_t>& frames =
-        cells_[cell_of(pose.position, place_)][cell_of(pose.forward(), direction_)];
-    frames.insert(std::upper_bound(frames.begin(), frames.end(), frame), frame);
+  PoseTree(const std::vector<Pose>& poses, const RevisitRule& rule)
+      : poses_(poses),
+        rule_(rule),
+        limits_{rule.distance,
+                2 * std::numbers::sqrt2 * std::sin(std::min(rule.turn, std::numbers::pi) / 2)} {
+    order_.resize(poses.size());
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    leaf_of_.resize(poses.size());
+    released_.resize(poses.size());
+    build(0, poses.size(), kNone);
   }
 
-  // The smallest frame for which `accept` holds, among all that may be near; -1 if none.
-  template <typename Accept>
-  int64_t first(const Pose& pose, const Accept& accept) const {
-    int64_t best = -1;
-    for_neighbours(cells_, cell_of(pose.position, place_), [&](const Directions& directions) {
-      for_neighbours(directions, cell_of(pose.forward(), direction_),
-                     [&](const std::vector<int64_t>& frames) {
-                       for (const int64_t frame : frames) {
-                         if (best >= 0 && frame >= best) break;
-                         if (accept(frame)) best = frame;
-                       }
-                     });
-    });
-    return best;
+  void release(size_t frame) {
+    for (size_t node = leaf_of_[frame]; node != kNone && nodes_[node].earliest > frame;
+         node = nodes_[node].parent) {
+      nodes_[node].earliest = frame;
+    }
+    released_[frame] = true;
   }
+
+  // Before frame `limit`; kNone if there is none.
+  size_t earliest_near(const Pose& pose, size_t limit) const {
+    size_t best = limit;
+    search(0, coordinates(pose), pose, best);
+    return best < limit ? best : kNone;
+  }
+
+  static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
  private:
-  using Directions = std::unordered_map<Cell, std::vector<int64_t>, CellHash>;
+  static constexpr size_t kDimensions = 12;  // 3 of the position, 9 of the rotation
+  static constexpr size_t kLeaf = 8;
+  using Coordinates = std::array<double, kDimensions>;
 
-  template <typename Map, typename Visit>
-  static void for_neighbours(const Map& map, const Cell& centre, const Visit& visit) {
-    for (int64_t x = -1; x <= 1; ++x) {
-      for (int64_t y = -1; y <= 1; ++y) {
-        for (int64_t z = -1; z <= 1; ++z) {
-          const auto found = map.find({centre[0] + x, centre[1] + y, centre[2] + z});
-          if (found != map.end()) visit(found->second);
-        }
-      }
-    }
+  struct Node {
+    size_t begin, end;  // in order_
+    size_t parent;
+    size_t left = kNone, right = kNone;
+    size_t earliest = kNone;
+    Coordinates low, high;
+  };
+
+  static Coordinates coordinates(const Pose& pose) {
+    Coordinates c{pose.position.x, pose.position.y, pose.position.z};
+    std::copy(pose.rotation.m.begin(), pose.rotation.m.end(), c.begin() + 3);
+    return c;
   }
 
-  double place_;
-  double direction_;
-  std::unordered_map<Cell, Directions, CellHash> cells_;
+  double limit_of(size_t dimension) const { return limits_[dimension < 3 ? 0 : 1]; }
+
+  size_t build(size_t begin, size_t end, size_t parent) {
+    const size_t index = nodes_.size();
+    Node node{begin, end, parent};
+    node.low = node.high = coordinates(poses_[order_[begin]]);
+    for (size_t i = begin; i < end; ++i) {
+      const Coordinates c = coordinates(poses_[order_[i]]);
+      for (size_t d = 0; d < kDimensions; ++d) {
+        node.low[d] = std::min(node.low[d], c[d]);
+        node.high[d] = std::max(node.high[d], c[d]);
+      }
+    }
+    nodes_.push_back(node);
+    if (end - begin <= kLeaf) {
+      for (size_t i = begin; i < end; ++i) leaf_of_[order_[i]] = index;
+      return index;
+    }
+    // Halves along the side that is longest in units of the limits.
+    size_t widest = 0;
+    double width = -1;
+    for (size_t d = 0; d < kDimensions; ++d) {
+      const double w = (node.high[d] - node.low[d]) / std::max(limit_of(d), 1e-6);
+      if (w > width) {
+        width = w;
+        widest = d;
+      }
+    }
+    const size_t middle = begin + (end - begin) / 2;
+    const auto at = [this](size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::nth_element(at(begin), at(middle), at(end), [&](size_t a, size_t b) {
+      return coordinates(poses_[a])[widest] < coordinates(poses_[b])[widest];
+    });
+    const size_t left = build(begin, middle, index);
+    const size_t right = build(middle, end, index);
+    nodes_[index].left = left;
+    nodes_[index].right = right;
+    return index;
+  }
+
+  void search(size_t index, const Coordinates& c, const Pose& pose, size_t& best) const {
+    const Node& node = nodes_[index];
+    if (node.earliest >= best) return;
+    // Squared distances of the pose from the nearest and the farthest corner of the node.
+    double nearest[2] = {0, 0}, farthest[2] = {0, 0};
+    for (size_t d = 0; d < kDimensions; ++d) {
+      const size_t part = d < 3 ? 0 : 1;
+      const double below = node.low[d] - c[d], above = c[d] - node.high[d];
+      const double out = std::max({below, above, 0.0});
+      const double across = std::max(node.high[d] - c[d], c[d] - node.low[d]);
+      nearest[part] += out * out;
+      farthest[part] += across * across;
+    }
+    bool wholly_near = true;
+    for (const size_t part : {0, 1}) {
+      const double limit = limits_[part] * limits_[part];
+      constexpr double kMargin = 1e-9;  // rounding decides nothing here
+      if (nearest[part] > limit * (1 + kMargin) + kMargin * kMargin) return;
+      wholly_near = wholly_near && farthest[part] < limit * (1 - kMargin);
+    }
+    if (wholly_near) {
+      best = node.earliest;
+      return;
+    }
+    if (node.left == kNone) {
+      for (size_t i = node.begin; i < node.end; ++i) {
+        const size_t frame = order_[i];
+        if (frame < best && released_[frame] && is_near(poses_[frame], pose)) best = frame;
+      }
+      return;
+    }
+    const bool left_first = nodes_[node.left].earliest < nodes_[node.right].earliest;
+    search(left_first ? node.left : node.right, c, pose, best);
+    search(left_first ? node.right : node.left, c, pose, best);
+  }
+
+  bool is_near(const Pose& a, const Pose& b) const {
+    return norm(a.position - b.position) <= rule_.distance &&
+           angle_between(a.rotation, b.rotation) <= rule_.turn;
+  }
+
+  const std::vector<Pose>& poses_;
+  const RevisitRule& rule_;
+  std::array<double, 2> limits_;  // of position and rotation, in coordinates
+  std::vector<size_t> order_;
+  std::vector<size_t> leaf_of_;
+  std::vector<Node> nodes_;  // the first is the root
+  std::vector<bool> released_;
 };
 
 }  // namespace
@@ -136,24 +208,19 @@ std::vector<Revisit> find_revisits(const std::vector<Pose>& poses, double fps,
 
   // A frame can be revisited from the first one on that is late enough and has looked away before.
   const TurnTree turns(poses);
-  std::vector<std::vector<int64_t>> ready(count);
+  std::vector<std::vector<size_t>> ready(count);
   for (size_t frame = 0; frame + gap < count; ++frame) {
     const size_t from = std::max(frame + gap, turns.first_away(frame, rule.away) + 1);
-    if (from < count) ready[from].push_back(static_cast<int64_t>(frame));
+    if (from < count) ready[from].push_back(frame);
   }
 
-  PlaceIndex index(rule);
+  PoseTree tree(poses, rule);
   for (size_t frame = gap; frame < count; ++frame) {
-    const Pose& pose = poses[frame];
-    for (const int64_t earlier : ready[frame]) index.insert(poses[earlier], earlier);
-    const int64_t earlier = index.first(pose, [&](int64_t candidate) {
-      return norm(poses[candidate].position - pose.position) <= rule.distance &&
-             angle_between(poses[candidate].rotation, pose.rotation) <= rule.turn;
-    });
-    if (earlier >= 0) {
-      const auto at = static_cast<int64_t>(frame);
-      revisits.push_back({at, earlier, static_cast<double>(at - earlier) / fps});
-    }
+    for (const size_t earlier : ready[frame]) tree.release(earlier);
+    const size_t earlier = tree.earliest_near(poses[frame], frame);
+    if (earlier == PoseTree::kNone) continue;
+    revisits.push_back({static_cast<int64_t>(frame), static_cast<int64_t>(earlier),
+                        static_cast<double>(frame - earlier) / fps});
   }
   return revisits;
 }

@@ -50,7 +50,7 @@ std::optional<Pinhole> matrix_of(const Json& root, const Source& source) {
 
 Trajectory read(const Source& source, const ReadOptions& options) {
   const Json& root = source.json();
-  const Json& list = root["c2w"];
+  const Json& list = json_member(root, source.at("pose", 0), "c2w");
   if (!list.is_array()) fail("{}: c2w must be a list of 3x4 or 4x4 matrices", source.name());
   Trajectory path = empty_path(kLociJson, options);
   if (const auto fps = root.find("fps"); fps != root.end()) {
@@ -85,10 +85,8 @@ Json compact(const std::vector<double>& values) {
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
   std::vector<double> fov, xi;
   for (const Intrinsics& lens : path.intrinsics) {
-    // A degree value that came from a file comes back as it was.
-    const double exact = degrees(lens.fov_x);
-    const double rounded = std::round(exact * 1e9) / 1e9;
-    fov.push_back(rounded);
+    // 90 degrees in a file are 90 again when they went through radians.
+    fov.push_back(std::round(degrees(lens.fov_x) * 1e9) / 1e9);
     xi.push_back(lens.xi);
   }
   std::string text =

@@ -9,6 +9,7 @@
 #include "loci/base/error.h"
 #include "loci/camera/formats/format.h"
 #include "loci/io/npy.h"
+#include "loci/io/zip.h"
 
 namespace loci::camera {
 
@@ -160,14 +161,15 @@ void write_npy_path(const fs::path& target, const Trajectory& path, const WriteO
   io::write_npy(file, pose_array(path));
 }
 
-bool is_archive(const Source& source) { return source.head().starts_with(kZipMagic); }
-
-bool recognises_sana(const Source& source) {
-  return is_archive(source) && io::read_npz(source.path()).contains("c2w");
+bool archive_has(const Source& source, std::string_view entry) {
+  return source.head().starts_with(kZipMagic) &&
+         io::ZipArchive::open(source.path()).find(entry) != nullptr;
 }
 
+bool recognises_sana(const Source& source) { return archive_has(source, "c2w.npy"); }
+
 bool recognises_matrix_game(const Source& source) {
-  return is_archive(source) && io::read_npz(source.path()).contains("extrinsics_c2w");
+  return archive_has(source, "extrinsics_c2w.npy");
 }
 
 double scalar_of(const at::Tensor& array, const std::string& name) {

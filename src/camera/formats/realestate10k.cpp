@@ -13,21 +13,23 @@ constexpr size_t kColumns = 19;
 constexpr std::string_view kLayout =
     "the 19 columns 'time_us fx fy cx cy 0 0' and a 3x4 matrix of RealEstate10K";
 
-bool is_address(const Line& line) {
-  return line.fields.size() == 1 && line.text.find("://") != std::string_view::npos;
+// The first line names the video; it is an address in the data set and anything elsewhere.
+bool has_title(const std::vector<Line>& lines) {
+  return !lines.empty() && lines[0].fields.size() == 1 &&
+         (lines[0].text.find("://") != std::string_view::npos ||
+          (lines.size() > 1 && all_numbers(lines[1], kColumns)));
 }
 
 bool recognises(const Source& source) {
   const Line* first = source.first_line();
-  return first != nullptr && (is_address(*first) || all_numbers(*first, kColumns));
+  return first != nullptr && (has_title(source.lines()) || all_numbers(*first, kColumns));
 }
 
 Trajectory read(const Source& source, const ReadOptions& options) {
   Trajectory path = empty_path(kRealEstate10k, options);
   std::vector<double> seconds;
   std::vector<int64_t> line_numbers;
-  for (const Line& line : source.lines()) {
-    if (&line == &source.lines().front() && is_address(line)) continue;
+  for (const Line& line : std::span(source.lines()).subspan(has_title(source.lines()) ? 1 : 0)) {
     const Where where = source.at("line", line.number);
     if (line.fields.size() != kColumns) {
       fail("{}: {} columns; expected {}", where.str(), line.fields.size(), kLayout);

@@ -114,8 +114,10 @@ std::vector<double> numbers(const Line& line, size_t first, size_t count, std::s
   std::vector<double> values(count);
   for (size_t i = 0; i < count; ++i) {
     const std::optional<double> value = parse_double(line.fields[first + i]);
-    if (!value)
-      fail("{}: '{}' is not a number; expected {}", where.str(), line.fields[first + i], expected);
+    if (!value) {
+      fail("{}: '{}' is not a number; expected {}", where.str(),
+           line.fields[first + i].substr(0, 40), expected);
+    }
     values[i] = *value;
   }
   return values;
