@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/app/command.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/log.h"
+
+#include "tests/app/run_command.h"
+
+namespace loci::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Every command that does something, with the words that lead to it.
+void for_each_command(const CLI::App& app, const std::vector<std::string>& path,
+                      const std::function<void(const CLI::App&, std::vector<std::string>)>& visit) {
+  const auto subs = app.get_subcommands(std::function<bool(const CLI::App*)>());
+  if (subs.empty()) visit(app, path);
+  for (const CLI::App* sub : subs) {
+    std::vector<std::string> deeper = path;
+    deeper.push_back(sub->get_name());
+    for_each_command(*sub, deeper, visit);
+  }
+}
+
+TEST(Command, HelpListsCommandsInGroups) {
+  const Outcome help = run_command({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.err, "");
+  for (const char* text : {"Usage: loci", "--threads N", "--log-level", "-q,--quiet", "Data:\n",
+                           "  trajectory", "This machine:\n", "  doctor", "  completion"}) {
+    EXPECT_THAT(help.out, HasSubstr(text));
+  }
+  EXPECT_EQ(run_command({}).out, help.out);
+  const Outcome version = run_command({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_THAT(version.out, ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(Command, EveryHelpHasADescriptionAndExamples) {
+  int commands = 0;
+  for_each_command(*make_cli(), {}, [&](const CLI::App& app, std::vector<std::string> path) {
+    ++commands;
+    EXPECT_FALSE(app.get_description().empty()) << full_name(app);
+    for (const CLI::Option* option : app.get_options()) {
+      EXPECT_FALSE(option->get_description().empty()) << full_name(app) << option->get_name();
+    }
+    path.emplace_back("--help");
+    const Outcome help = run_command(path);
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.out, HasSubstr("Usage: " + full_name(app)));
+    EXPECT_THAT(help.out, HasSubstr("Examples:\n  "));
+    EXPECT_THAT(help.out, HasSubstr("loci --help"));
+  });
+  EXPECT_GE(commands, 3);
+}
+
+TEST(Command, AnswersSlipsWithTheNearestName) {
+  const auto problem = [](std::vector<std::string> arguments) {
+    const Outcome outcome = run_command(std::move(arguments));
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_EQ(problem({"trajctory", "show", "a.json"}),
+            "loci: error: unknown command 'trajctory'; did you mean 'trajectory'? "
+            "try 'loci --help'\n");
+  EXPECT_EQ(problem({"zebra"}), "loci: error: unknown command 'zebra'; try 'loci --help'\n");
+  EXPECT_EQ(problem({"doctor", "--jsn"}),
+            "loci: error: unknown option '--jsn'; did you mean '--json'? "
+            "try 'loci doctor --help'\n");
+  EXPECT_THAT(problem({"doctor", "--thread=2"}), HasSubstr("did you mean '--threads'?"));
+  EXPECT_EQ(problem({"doctor", "now"}),
+            "loci: error: unexpected argument 'now'; try 'loci doctor --help'\n");
+  EXPECT_THAT(problem({"completion"}), HasSubstr("shell is required"));
+  EXPECT_THAT(problem({"--threads", "0", "doctor"}), HasSubstr("--threads: Value 0 not in range"));
+  EXPECT_THAT(problem({"--threads", "many", "doctor"}), HasSubstr("--threads"));
+  EXPECT_THAT(problem({"--threads"}), HasSubstr("--threads"));
+  EXPECT_THAT(problem({"--log-level", "loud", "doctor"}), HasSubstr("{debug,info,"));
+  // Bytes that would disturb a terminal.
+  EXPECT_THAT(problem({"a\033[2Jb\nc"}), HasSubstr("unknown command 'a [2Jb c'"));
+}
+
+TEST(Command, GlobalOptionsStandBeforeOrAfterTheCommand) {
+  const int threads = at::get_num_threads();
+  EXPECT_EQ(run_command({"completion", "bash", "--threads", "3", "--quiet"}).code, 0);
+  EXPECT_EQ(at::get_num_threads(), 3);
+  EXPECT_EQ(log_level(), LogLevel::kError);
+  EXPECT_EQ(run_command({"--threads", "2", "--log-level", "debug", "completion", "bash"}).code, 0);
+  EXPECT_EQ(at::get_num_threads(), 2);
+  EXPECT_EQ(log_level(), LogLevel::kDebug);
+  ::setenv("LOCI_THREADS", "1", 1);
+  ::setenv("LOCI_LOG_LEVEL", "warning", 1);
+  EXPECT_EQ(run_command({"completion", "bash"}).code, 0);
+  EXPECT_EQ(at::get_num_threads(), 1);
+  EXPECT_EQ(log_level(), LogLevel::kWarning);
+  ::unsetenv("LOCI_THREADS");
+  ::unsetenv("LOCI_LOG_LEVEL");
+  at::set_num_threads(threads);
+  set_log_level(LogLevel::kInfo);
+}
+
+TEST(Command, FindsItsChoices) {
+  CLI::App app("test", "test");
+  std::string value;
+  const CLI::Option* free = app.add_option("--free", value);
+  const CLI::Option* fixed =
+      app.add_option("--fixed", value)->check(CLI::IsMember(std::vector<std::string>{"a", "b c"}));
+  EXPECT_TRUE(choices_of(*free).empty());
+  EXPECT_THAT(choices_of(*fixed), ::testing::ElementsAre("a", "b c"));
+}
+
+}  // namespace
+}  // namespace loci::app
