@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/io/image.h"
 
+#include <random>
+
 #include "media_test.h"
 
 namespace loci::io {
@@ -134,6 +136,24 @@ TEST_F(ImageTest, RefusesBadFiles) {
   std::string flipped = read_file(media("opencv.png"));
   flipped[flipped.size() / 2] ^= 0x40;
   expect_bad_input(read("flipped.png", flipped), "damaged");
+
+  // Wrong bytes anywhere end in a picture or in one error.
+  std::mt19937 random(7);
+  int refused = 0;
+  for (const char* name : {"pil_palette.png", "interlaced.png", "pil_turned.jpg", "pil_cmyk.jpg"}) {
+    for (int i = 0; i < 100; ++i) {
+      std::string bad = read_file(media(name));
+      for (int k = 0; k < 3; ++k)
+        bad[8 + random() % (bad.size() - 8)] = static_cast<char>(random());
+      try {
+        EXPECT_EQ(decode_image(bytes_of(bad), "bad").size(2), 3);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kBadInput) << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 200);
 }
 
 TEST_F(ImageTest, ChecksSizesBeforeAllocating) {

@@ -31,9 +31,9 @@ TEST_F(VideoFilesTest, EveryFrameOnceInOrder) {
     double fps;
   };
   for (const Case& c : {Case{"pyav_h264.mp4", 0, 60, 24}, Case{"pyav_trimmed.mp4", 20, 40, 24},
-                        Case{"pyav_hevc.mp4", 0, 60, 24}, Case{"pyav_vp8.webm", 0, 40, 24},
-                        Case{"opencv.mp4", 0, 10, 16}, Case{"opencv.avi", 0, 10, 16},
-                        Case{"pyav_variable.mp4", 0, 10, 15}}) {
+                        Case{"pyav_hevc.mp4", 0, 60, 24}, Case{"pyav_hevc_cut.mp4", 24, 36, 24},
+                        Case{"pyav_vp8.webm", 0, 40, 24}, Case{"opencv.mp4", 0, 10, 16},
+                        Case{"opencv.avi", 0, 10, 16}, Case{"pyav_variable.mp4", 0, 10, 15}}) {
     VideoReader reader(media(c.name));
     EXPECT_EQ(reader.width(), 64) << c.name;
     EXPECT_EQ(reader.height(), 48) << c.name;
@@ -50,8 +50,9 @@ TEST_F(VideoFilesTest, EveryFrameOnceInOrder) {
 }
 
 TEST_F(VideoFilesTest, SeeksToExactlyTheFrame) {
-  for (const char* name : {"pyav_h264.mp4", "pyav_trimmed.mp4", "pyav_hevc.mp4", "pyav_vp8.webm",
-                           "opencv.mp4", "opencv.avi", "pyav_variable.mp4"}) {
+  for (const char* name :
+       {"pyav_h264.mp4", "pyav_trimmed.mp4", "pyav_hevc.mp4", "pyav_hevc_cut.mp4", "pyav_vp8.webm",
+        "opencv.mp4", "opencv.avi", "pyav_variable.mp4"}) {
     VideoReader reader(media(name));
     const at::Tensor all = read_frames(media(name));
     std::mt19937 random(3);

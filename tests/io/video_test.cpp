@@ -22,13 +22,26 @@ void write_clip(const std::filesystem::path& path, const std::vector<at::Tensor>
   write_video(path, at::stack(frames), options);
 }
 
-// The payload sizes and names of the boxes at the top of an MP4 file.
+uint32_t number_at(const std::string& bytes, size_t offset) {
+  uint32_t number = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    number = number << 8 | static_cast<unsigned char>(bytes.at(offset + i));
+  }
+  return number;
+}
+
+// Seconds by the header of an MP4's track: units a second and their number, after two dates.
+double track_seconds(const std::string& mp4) {
+  const size_t header = mp4.find("mdhd");
+  return static_cast<double>(number_at(mp4, header + 20)) / number_at(mp4, header + 16);
+}
+
+// The names of the boxes at the top of an MP4 file.
 std::vector<std::string> box_names(const std::string& mp4) {
   std::vector<std::string> names;
   size_t offset = 0;
   while (offset + 8 <= mp4.size()) {
-    uint32_t size = 0;
-    for (int i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(mp4[offset + i]);
+    const uint32_t size = number_at(mp4, offset);
     names.push_back(mp4.substr(offset + 4, 4));
     if (size < 8) break;
     offset += size;
@@ -45,6 +58,8 @@ TEST_F(VideoTest, HasExactlyTheFramesAndTimesWritten) {
     VideoReader reader(file("a.mp4"));
     EXPECT_EQ(reader.frame_count(), count);
     EXPECT_NEAR(reader.fps(), options.fps, 1e-9 * options.fps);
+    EXPECT_NEAR(track_seconds(read_file(file("a.mp4"))), static_cast<double>(count) / options.fps,
+                1e-9);
     EXPECT_EQ(reader.width(), 64);
     EXPECT_EQ(reader.height(), 48);
     ASSERT_EQ(static_cast<int64_t>(reader.frame_times().size()), count);

@@ -115,7 +115,7 @@ def patches():
 
 def write(name, frames, rate=24, codec="libx264", options=None, times=None, tag=None):
     """`times` are display times in 1/`rate` s. `tag`: (matrix, full range) used and noted in the file."""
-    with av.open(name, "w") as container:
+    with av.open(name, "w", options={"fflags": "+bitexact"}) as container:
         stream = container.add_stream(codec, rate=rate, options=options or {})
         stream.height, stream.width = frames[0].shape[:2]
         stream.pix_fmt = "yuv420p"
@@ -137,19 +137,19 @@ def write(name, frames, rate=24, codec="libx264", options=None, times=None, tag=
         container.mux(stream.encode(None))
 
 
-def trim(source, target, first):
-    """Copies from frame `first` on without encoding: the frames from the key frame before it stay in
-    the file, marked as not to be shown."""
+def trim(source, target, first, hide=True):
+    """Copies from the key frame at or before frame `first` on, without encoding. The frames before
+    `first` are marked as not to be shown, or just left in."""
     with av.open(source) as old, av.open(target, "w") as new:
         stream = old.streams.video[0]
         copy = new.add_stream_from_template(stream)
         unit = int(1 / (stream.average_rate * stream.time_base))
         old.seek(first * unit, stream=stream)
-        for packet in old.demux(stream):
-            if packet.dts is None:
-                continue
-            packet.pts -= first * unit
-            packet.dts -= first * unit
+        packets = [packet for packet in old.demux(stream) if packet.dts is not None]
+        start = first * unit if hide else min(packet.pts for packet in packets)
+        for packet in packets:
+            packet.pts -= start
+            packet.dts -= start
             packet.stream = copy
             new.mux(packet)
 
@@ -162,6 +162,8 @@ def videos():
     # Key frames whose leading frames refer to the group before.
     write("pyav_hevc.mp4", numbered, codec="libx265",
           options={"x265-params": "keyint=12:bframes=4:open-gop=1:log-level=none", "crf": "20"})
+    # The same without its first groups: leading frames that nothing can decode any more.
+    trim("pyav_hevc.mp4", "pyav_hevc_cut.mp4", 30, hide=False)
     write("pyav_vp8.webm", numbered[:40], codec="libvpx", options={"crf": "10", "b": "300k", "g": "20"})
     times = [0, 1, 2, 6, 7, 15, 16, 17, 30, 31]
     write("pyav_variable.mp4", numbered[:10], rate=30, times=times, options={"crf": "20"})
