@@ -193,8 +193,9 @@ void SceneBuilder::pyramid(const Place& at, float width, float height, float dep
   planar(base, x, z, width * 0.5f, depth * 0.5f, material);
 }
 
-void SceneBuilder::lamp(const Float3& position, const Float3& colour, float reach) {
-  scene_.lamps.push_back({position, colour, reach});
+void SceneBuilder::lamp(const Float3& position, const Float3& colour, float reach,
+                        float falloff) {
+  scene_.lamps.push_back({position, colour, reach, falloff});
 }
 
 }  // namespace loci::world

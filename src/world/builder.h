@@ -51,7 +51,7 @@ class SceneBuilder {
              int32_t gable);
   // Four sloping sides up to a square of `top` of the base's size.
   void pyramid(const Place& at, float width, float height, float depth, float top, int32_t material);
-  void lamp(const Float3& position, const Float3& colour, float reach);
+  void lamp(const Float3& position, const Float3& colour, float reach, float falloff = 0.35f);
 
  private:
   // The caller adds one planar surface per plane afterwards.

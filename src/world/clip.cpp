@@ -28,7 +28,7 @@ void check(const ClipOptions& o) {
   range("the frame rate", o.fps, 1, 240);
   range("the field of view", o.fov, 10, o.xi > 0 ? 300 : 150);
   range("xi", o.xi, 0, 1);
-  range("the samples a pixel", o.samples, 1, 8);
+  range("the samples a pixel", o.samples, 1, 4);
   range("the share of revisits", o.revisit_share, 0, 1);
   range("the clips a world", static_cast<double>(o.clips_per_world), 1, 1e6);
 }
@@ -127,6 +127,7 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
   render_options.width = options_.width;
   render_options.height = options_.height;
   render_options.samples = options_.samples;
+  render_options.edge_samples = options_.samples > 1 ? options_.samples : 0;
   render_options.threads = options_.threads;
   const int64_t pixels = static_cast<int64_t>(options_.width) * options_.height;
   for (int64_t i = 0; i < frames; ++i) {

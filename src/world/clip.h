@@ -33,7 +33,7 @@ struct ClipOptions {
   double fps = 16;
   double fov = 75;  // horizontal, degrees
   double xi = 0;    // of the unified camera model; 0 = pinhole
-  int samples = 2;  // a pixel
+  int samples = 2;  // a pixel, twice as many at edges
   double revisit_share = 0.7;  // share of clips whose path comes back to earlier views
   Split split = Split::kTrain;
   bool depth = false;

@@ -13,6 +13,9 @@ constexpr NamedColour kAccents[] = {
     {"pink", 0xea6f9c},   {"black", 0x2c2c36},
 };
 
+constexpr int kGroundSize = 512;      // samples a side: 17 cm
+constexpr float kGroundExtent = 44;   // metres
+
 float distance_to_segment(float x, float z, const GroundStroke& s) {
   const float ax = s.x1 - s.x0, az = s.z1 - s.z0, px = x - s.x0, pz = z - s.z0;
   const float square = ax * ax + az * az;
@@ -23,21 +26,56 @@ float distance_to_segment(float x, float z, const GroundStroke& s) {
 
 }  // namespace
 
-GroundColour Ground::at(float x, float z) const {
-  const float slow = noise(x / patch, z / patch, seed) * 0.7f + noise(x / patch * 3, z / patch * 3, seed + 1) * 0.3f;
-  GroundColour result{mix(base, second, smoothstep(0.3f, 0.7f, slow)), 0};
-  const float wobble = 0.5f * (noise(x * 0.9f, z * 0.9f, seed + 2) - 0.5f);
-  for (const GroundStroke& stroke : strokes) {
-    float outside;
-    if (stroke.radius < 0) {
-      outside = std::max(std::max(stroke.x0 - x, x - stroke.x1), std::max(stroke.z0 - z, z - stroke.z1));
-    } else {
-      outside = distance_to_segment(x, z, stroke) - stroke.radius + (stroke.soft > 0.2f ? wobble : 0.0f);
+PaintedGround Ground::paint() const {
+  PaintedGround result;
+  result.size = kGroundSize;
+  result.half_extent = kGroundExtent;
+  result.far_albedo = mix(base, second, 0.5f);
+  result.samples.resize(static_cast<size_t>(kGroundSize) * kGroundSize);
+  const float metre = 2 * kGroundExtent / (kGroundSize - 1);
+  const auto place = [metre](int i) { return static_cast<float>(i) * metre - kGroundExtent; };
+
+  // Slow noise on every fourth sample is enough.
+  constexpr int kStep = 4, kCoarse = kGroundSize / kStep + 2;
+  std::vector<float> patches(kCoarse * kCoarse), wobble(kCoarse * kCoarse);
+  for (int row = 0; row < kCoarse; ++row) {
+    for (int column = 0; column < kCoarse; ++column) {
+      const float x = place(column * kStep), z = place(row * kStep);
+      const size_t at = static_cast<size_t>(row * kCoarse + column);
+      const float slow = noise(x / patch, z / patch, seed) * 0.7f + noise(x / patch * 3, z / patch * 3, seed + 1) * 0.3f;
+      patches[at] = smoothstep(0.3f, 0.7f, slow);
+      wobble[at] = 0.5f * (noise(x * 0.9f, z * 0.9f, seed + 2) - 0.5f);
     }
-    const float cover = smoothstep(stroke.soft, 0, outside);
-    if (cover == 0) continue;
-    result.albedo = mix(result.albedo, stroke.albedo, cover);
-    result.path = mix(result.path, stroke.path, cover);
+  }
+  const auto coarse = [&](const std::vector<float>& from, int column, int row) {
+    const float* at = from.data() + (row / kStep) * kCoarse + column / kStep;
+    const float fx = static_cast<float>(column % kStep) / kStep, fy = static_cast<float>(row % kStep) / kStep;
+    return mix(mix(at[0], at[1], fx), mix(at[kCoarse], at[kCoarse + 1], fx), fy);
+  };
+  for (int row = 0; row < kGroundSize; ++row) {
+    for (int column = 0; column < kGroundSize; ++column) {
+      result.samples[static_cast<size_t>(row * kGroundSize + column)] = {mix(base, second, coarse(patches, column, row)), 0};
+    }
+  }
+  for (const GroundStroke& stroke : strokes) {
+    const float reach = std::max(stroke.radius, 0.0f) + stroke.soft + 0.3f;
+    const auto cell = [&](float value) {
+      return std::clamp(static_cast<int>(std::floor((value + kGroundExtent) / metre)), 0, kGroundSize - 1);
+    };
+    const bool rough = stroke.radius >= 0 && stroke.soft > 0.2f;  // trodden, not laid
+    for (int row = cell(std::min(stroke.z0, stroke.z1) - reach); row <= cell(std::max(stroke.z0, stroke.z1) + reach); ++row) {
+      for (int column = cell(std::min(stroke.x0, stroke.x1) - reach); column <= cell(std::max(stroke.x0, stroke.x1) + reach); ++column) {
+        const float x = place(column), z = place(row);
+        float outside = stroke.radius < 0 ? std::max(std::max(stroke.x0 - x, x - stroke.x1), std::max(stroke.z0 - z, z - stroke.z1))
+                                          : distance_to_segment(x, z, stroke) - stroke.radius;
+        if (rough) outside += coarse(wobble, column, row);
+        const float cover = smoothstep(stroke.soft, 0, outside);
+        if (cover == 0) continue;
+        GroundColour& sample = result.samples[static_cast<size_t>(row * kGroundSize + column)];
+        sample.albedo = mix(sample.albedo, stroke.albedo, cover);
+        sample.path = mix(sample.path, stroke.path, cover);
+      }
+    }
   }
   return result;
 }
@@ -55,6 +93,12 @@ NamedColour Draft::take_accent() {
   const NamedColour accent = accents_[index];
   accents_.erase(accents_.begin() + static_cast<std::ptrdiff_t>(index));
   return accent;
+}
+
+void Draft::feature(std::string text, bool first) {
+  const bool vowel = text.size() > 2 && std::string_view("aeiou").find(text[2]) != std::string_view::npos;
+  if (vowel && text.starts_with("a ")) text = "an " + text.substr(2);
+  features.insert(first ? features.begin() : features.end(), std::move(text));
 }
 
 int32_t Draft::matte(int32_t pattern, float tile, const Float3& base, float contrast) {

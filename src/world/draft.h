@@ -34,7 +34,7 @@ struct Ground {
   uint32_t seed = 0;
   std::vector<GroundStroke> strokes;
 
-  GroundColour at(float x, float z) const;
+  PaintedGround paint() const;
 };
 
 class Draft {
@@ -60,8 +60,9 @@ class Draft {
   Faces faces(int32_t side) const { return {side, topped(side)}; }
   int32_t snow() const { return snow_; }
 
-  // Remembers a feature for the caption, most striking first: "a red tower".
-  void feature(std::string text) { features.push_back(std::move(text)); }
+  // Remembers a feature for the caption, most striking first: "a red tower". "a" becomes "an" where
+  // the next word demands it.
+  void feature(std::string text, bool first = false);
 
   // True when the disc is free of everything placed with `claim` so far, and claims it.
   bool claim(float x, float z, float radius);

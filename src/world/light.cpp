@@ -16,9 +16,7 @@ constexpr float kSkyReach = 7;   // metres within which things darken the sky's 
 constexpr float kSunReach = 120;
 constexpr float kSunRadius = 0.035f;  // of the disc, radians: larger than life for soft shadows
 constexpr float kLift = 0.02f;        // start of rays above the surface, metres
-constexpr int kGroundSize = 512;
 constexpr int kGroundStep = 3;        // texels of the ground's colour a texel of its light
-constexpr float kGroundExtent = 44;   // metres
 
 // One texel whose light is wanted.
 struct Probe {
@@ -67,8 +65,13 @@ class LightComputer {
 
   // Light at a grid of probes, smoothed over neighbours, which also blends the four phases.
   std::vector<Float3> grid(const std::vector<Probe>& probes, int columns, int rows, bool wraps) {
-    const size_t count = probes.size();
-    std::vector<Float3> light(count);
+    std::vector<Float3> light(probes.size());
+    frames_.clear();
+    for (const Probe& probe : probes) {
+      // Flat maps have one normal.
+      const bool same = !frames_.empty() && frames_.back().y == probe.normal;
+      frames_.push_back(same ? frames_.back() : frame_about(probe.normal));
+    }
     add_sky(probes, columns, light);
     add_sun(probes, columns, light);
     for (const Lamp& lamp : scene_.lamps) add_lamp(lamp, probes, light);
@@ -117,7 +120,7 @@ class LightComputer {
       cast(
           probes,
           [&](size_t i, Float3& direction, float& reach) {
-            const Frame frame = frame_about(probes[i].normal);
+            const Frame& frame = frames_[i];
             const Float3 d = directions_.sky[phase(i, columns)][k];
             direction = frame.x * d.x + frame.y * d.y + frame.z * d.z;
             incoming[i] = mix(air.ground_light, air.sky_light, clamp01(0.5f + 1.5f * direction.y));
@@ -161,7 +164,7 @@ class LightComputer {
           direction = way * (1 / reach);
           const float facing = dot(direction, probes[i].normal);
           const float fade = 1 - square / (lamp.reach * lamp.reach);
-          strength[i] = std::max(facing, 0.0f) * fade * fade / (0.6f + 0.35f * square);
+          strength[i] = std::max(facing, 0.0f) * fade * fade / (0.6f + lamp.falloff * square);
           reach -= 0.4f;  // the lamp's own body
           return facing > 0 && reach > 0;
         },
@@ -195,6 +198,7 @@ class LightComputer {
   const Tracer& tracer_;
   Frame sun_;
   Directions directions_;
+  std::vector<Frame> frames_;
   std::array<std::vector<float>, 7> values_;
   std::vector<size_t> index_;
   std::vector<uint8_t> visible_;
@@ -262,51 +266,48 @@ void light_solids(Scene& scene, LightComputer& computer) {
   }
 }
 
-void light_ground(Scene& scene, LightComputer& computer, const GroundPainter& painter) {
+void light_ground(Scene& scene, LightComputer& computer, const PaintedGround& painted) {
   GroundMap& map = scene.ground;
-  map.size = kGroundSize;
-  map.half_extent = kGroundExtent;
+  map.size = painted.size;
+  map.half_extent = painted.half_extent;
   map.scale = 3;
-  map.texels.resize(static_cast<size_t>(kGroundSize) * kGroundSize);
-  const float metre = 2 * kGroundExtent / (kGroundSize - 1);
-  const int coarse = kGroundSize / kGroundStep + 2;
+  map.texels.resize(painted.samples.size());
+  const float step = 2 * map.half_extent / static_cast<float>(map.size - 1) * kGroundStep;
+  const int coarse = map.size / kGroundStep + 2;
   std::vector<Probe> probes;
   for (int row = 0; row < coarse; ++row) {
     for (int column = 0; column < coarse; ++column) {
-      probes.push_back({{static_cast<float>(column * kGroundStep) * metre - kGroundExtent, 0,
-                         static_cast<float>(row * kGroundStep) * metre - kGroundExtent},
+      probes.push_back({{static_cast<float>(column) * step - map.half_extent, 0,
+                         static_cast<float>(row) * step - map.half_extent},
                         {0, 1, 0}});
     }
   }
   const std::vector<Float3> light = computer.grid(probes, coarse, coarse, false);
-  for (int row = 0; row < kGroundSize; ++row) {
+  const auto byte = [](float root) { return static_cast<uint32_t>(clamp01(root) * 255 + 0.5f); };
+  for (int row = 0; row < map.size; ++row) {
     const int y = row / kGroundStep;
     const float fy = static_cast<float>(row % kGroundStep) / kGroundStep;
-    for (int column = 0; column < kGroundSize; ++column) {
+    for (int column = 0; column < map.size; ++column) {
       const int x = column / kGroundStep;
       const float fx = static_cast<float>(column % kGroundStep) / kGroundStep;
       const Float3* near = light.data() + static_cast<size_t>(y) * coarse + x;
       const Float3 value = mix(mix(near[0], near[1], fx), mix(near[coarse], near[coarse + 1], fx), fy);
-      const GroundColour colour = painter(static_cast<float>(column) * metre - kGroundExtent,
-                                          static_cast<float>(row) * metre - kGroundExtent);
-      const auto byte = [](float root) { return static_cast<uint32_t>(clamp01(root) * 255 + 0.5f); };
-      const Float3 lit = colour.albedo * value * (1 / map.scale);
-      map.texels[static_cast<size_t>(row) * kGroundSize + column] =
-          byte(std::sqrt(lit.x)) | byte(std::sqrt(lit.y)) << 8 | byte(std::sqrt(lit.z)) << 16 |
-          byte(colour.path) << 24;
+      const size_t at = static_cast<size_t>(row) * map.size + column;
+      const Float3 lit = painted.samples[at].albedo * value * (1 / map.scale);
+      map.texels[at] = byte(std::sqrt(lit.x)) | byte(std::sqrt(lit.y)) << 8 | byte(std::sqrt(lit.z)) << 16 |
+                       byte(painted.samples[at].path) << 24;
     }
   }
   const Atmosphere& air = scene.atmosphere;
-  const Float3 open = air.sky_light + air.sun_colour * std::max(0.0f, air.sun_direction.y);
-  scene.far_ground = painter(3 * kGroundExtent, 2 * kGroundExtent).albedo * open;
+  scene.far_ground = painted.far_albedo * (air.sky_light + air.sun_colour * std::max(0.0f, air.sun_direction.y));
 }
 
 }  // namespace
 
-void compute_light(Scene& scene, const GroundPainter& painter) {
+void compute_light(Scene& scene, const PaintedGround& ground) {
   LightComputer computer(scene);
   light_solids(scene, computer);
-  light_ground(scene, computer, painter);
+  light_ground(scene, computer, ground);
 }
 
 }  // namespace loci::world

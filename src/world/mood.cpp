@@ -58,9 +58,17 @@ class Painter {
         ridge_(colour(sky.ridge)),
         cover_(static_cast<float>(random.uniform(0.42, 0.62))),
         aurora_(mood.dark() && mood.weather != Weather::kFog && random.chance(0.4)),
-        seed_(static_cast<uint32_t>(random.next())) {}
+        seed_(static_cast<uint32_t>(random.next())) {
+    measure_ridges();
+  }
 
-  Float3 operator()(const Float3& d) const {
+  // Thickness of clouds, which varies slowly enough to be computed for every second texel.
+  float cloud_density(const Float3& d) const {
+    const float inverse = 1 / (d.y + 0.18f);
+    return fractal_noise(d.x * inverse * 1.1f, d.z * inverse * 1.43f, 4, seed_);
+  }
+
+  Float3 operator()(const Float3& d, float density) const {
     Float3 sky = d.y < 0.25f ? mix(low_, middle_, smoothstep(0, 0.25f, d.y))
                              : mix(middle_, zenith_, smoothstep(0.25f, 0.85f, d.y));
     const float towards = std::max(0.0f, dot(d, air_.sun_direction));
@@ -70,7 +78,7 @@ class Painter {
     if (mood_.dark()) sky += stars(d);
     if (aurora_) sky += aurora(d);
     sky += disc(towards);
-    sky = clouds(d, sky, t8);
+    sky = clouds(d, density, sky, t8);
     if (mood_.weather == Weather::kFog) {
       // Only the disc and a hint of the zenith come through.
       sky = mix(sky, air_.haze, 0.75f + 0.25f * (1 - smoothstep(0.1f, 0.8f, d.y)));
@@ -110,10 +118,7 @@ class Painter {
     return mix(Float3{0.03f, 0.4f, 0.2f}, Float3{0.25f, 0.1f, 0.4f}, smoothstep(0.3f, 0.75f, d.y)) * curtain;
   }
 
-  Float3 clouds(const Float3& d, const Float3& sky, float t8) const {
-    const float inverse = 1 / (d.y + 0.18f);
-    const float x = d.x * inverse * 1.1f, z = d.z * inverse * 1.1f;
-    const float density = fractal_noise(x, z * 1.3f, 4, seed_);
+  Float3 clouds(const Float3& d, float density, const Float3& sky, float t8) const {
     float amount = smoothstep(cover_, cover_ + 0.2f, density) * smoothstep(0.03f, 0.2f, d.y);
     if (mood_.dark()) amount *= 0.6f;
     const float body = smoothstep(cover_, cover_ + 0.35f, density);
@@ -121,28 +126,53 @@ class Painter {
     return mix(sky, mix(edge, cloud_ * 0.72f + sky * 0.12f, body), amount * 0.9f);
   }
 
+  // Position around the horizon in [0, kAround), without trigonometry.
+  static float around(float x, float z) {
+    const float t = z / (std::abs(x) + std::abs(z) + 1e-9f);
+    return (x >= 0 ? t + 1 : 3 - t) * (kAround / 4.0f);
+  }
+
+  float ridge_top(int layer, float ax, float az) const {
+    const uint32_t seed = seed_ + 40 + static_cast<uint32_t>(layer);
+    const float closeness = static_cast<float>(layer);
+    switch (horizon_) {
+      case Horizon::kMountains:
+        return 0.42f * (fractal_noise(ax * 3.1f + 9, az * 3.1f, 5, seed) - 0.33f) * (1 - 0.4f * closeness);
+      case Horizon::kMesas: {
+        const float rough = fractal_noise(ax * 3.7f + 9, az * 3.7f, 2, seed);
+        return 0.11f * smoothstep(0.48f, 0.53f, rough) * (1 - 0.3f * closeness) + 0.03f * rough;
+      }
+      case Horizon::kHills:
+        return 0.13f * (fractal_noise(ax * 2.3f + 9, az * 2.3f, 2, seed) - 0.2f) * (1 - 0.35f * closeness);
+      case Horizon::kNone:
+        break;
+    }
+    return -1;
+  }
+
+  void measure_ridges() {
+    for (int i = 0; i <= kAround; ++i) {
+      const float t = static_cast<float>(i) * (4.0f / kAround);
+      const float z = t < 2 ? t - 1 : 3 - t, x = (t < 2 ? 1 : -1) * (1 - std::abs(z));
+      const float flat = 1 / std::sqrt(x * x + z * z);
+      for (int layer = 0; layer < 2; ++layer) tops_[layer][static_cast<size_t>(i)] = ridge_top(layer, x * flat, z * flat);
+    }
+  }
+
   Float3 ridges(const Float3& d, Float3 sky) const {
     if (horizon_ == Horizon::kNone || d.y > 0.4f) return sky;
     const float flat = 1 / std::sqrt(d.x * d.x + d.z * d.z + 1e-6f);
-    const float ax = d.x * flat, az = d.z * flat, height = d.y * flat;
+    const float height = d.y * flat, position = around(d.x, d.z);
+    const size_t cell = std::min(static_cast<size_t>(position), size_t{kAround - 1});
+    const float part = position - static_cast<float>(cell);
     for (int layer = 0; layer < 2; ++layer) {
-      const float closeness = static_cast<float>(layer);
-      const uint32_t seed = seed_ + 40 + static_cast<uint32_t>(layer);
-      float top;
-      if (horizon_ == Horizon::kMountains) {
-        const float rough = fractal_noise(ax * 3.1f + 9, az * 3.1f, 5, seed);
-        top = 0.42f * (rough - 0.33f) * (1 - 0.4f * closeness);
-      } else if (horizon_ == Horizon::kMesas) {
-        const float rough = fractal_noise(ax * 3.7f + 9, az * 3.7f, 2, seed);
-        top = 0.11f * smoothstep(0.48f, 0.53f, rough) * (1 - 0.3f * closeness) + 0.03f * rough;
-      } else {
-        top = 0.13f * (fractal_noise(ax * 2.3f + 9, az * 2.3f, 2, seed) - 0.2f) * (1 - 0.35f * closeness);
-      }
+      const float top = mix(tops_[layer][cell], tops_[layer][cell + 1], part);
       const float cover = smoothstep(0.004f, -0.004f, height - top);
       if (cover == 0) continue;
-      Float3 rock = mix(air_.haze, ridge_, 0.45f + 0.35f * closeness);
+      Float3 rock = mix(air_.haze, ridge_, 0.45f + 0.35f * static_cast<float>(layer));
       if (horizon_ == Horizon::kMountains) {
-        const float cap = smoothstep(-0.02f, 0.03f, height - 0.07f - 0.05f * noise(ax * 23, az * 23, seed));
+        const float jag = noise(d.x * flat * 23, d.z * flat * 23, seed_ + 42);
+        const float cap = smoothstep(-0.02f, 0.03f, height - 0.07f - 0.05f * jag);
         rock = mix(rock, mix(air_.haze, Float3{1, 1, 1} * dot(air_.haze, {0.4f, 0.4f, 0.4f}), 0.6f), 0.8f * cap);
       }
       sky = mix(sky, mix(rock, air_.haze, smoothstep(0.06f, 0, height) * 0.6f), cover);
@@ -150,6 +180,8 @@ class Painter {
     return sky;
   }
 
+  static constexpr int kAround = 2048;
+  std::array<std::array<float, kAround + 1>, 2> tops_;
   Mood mood_;
   Horizon horizon_;
   const Atmosphere& air_;
@@ -188,10 +220,10 @@ void set_atmosphere(Atmosphere& air, const Mood& mood, const Sky& sky, Random& r
       air.haze_density = 0.0055f;
       break;
     case Time::kNight:
-      air.sun_colour = sun * 0.24f;
-      air.sky_light = mix(middle, sun, 0.3f) * 0.62f;
-      air.ground_light = mix(zenith, low, 0.5f) * 0.35f;
-      air.haze = low * 0.8f;
+      air.sun_colour = sun * 0.5f;
+      air.sky_light = mix(middle, sun, 0.35f) * 0.95f;
+      air.ground_light = mix(zenith, low, 0.5f) * 0.6f;
+      air.haze = low * 0.9f;
       air.sun_haze = colour(sky.glow) * 0.03f;
       air.haze_density = 0.006f;
       break;
@@ -203,13 +235,21 @@ void set_atmosphere(Atmosphere& air, const Mood& mood, const Sky& sky, Random& r
   }
   if (mood.weather == Weather::kFog) {
     const float grey = dot(air.haze, {0.35f, 0.4f, 0.25f});
-    air.haze = mix(air.haze, white * grey, 0.5f) * (mood.dark() ? 1.1f : 0.92f);
+    air.haze = mix(air.haze, white * grey, 0.3f) * (mood.dark() ? 1.2f : 0.95f);
     air.sun_haze = air.sun_haze * 0.8f;
-    air.sun_colour = air.sun_colour * 0.25f;
+    air.sun_colour = air.sun_colour * 0.4f;
     air.sky_light = mix(air.sky_light, white * grey, 0.5f) * 1.2f;
     air.ground_light = air.ground_light * 1.3f;
-    air.haze_density = static_cast<float>(random.uniform(0.03, 0.045));
+    air.haze_density = static_cast<float>(random.uniform(0.018, 0.03));
   }
+}
+
+// Direction of a texel: its coordinates are the sum and the difference of the octahedron's x and z.
+Float3 direction_of(int column, int row) {
+  const float sum = static_cast<float>(column) / (0.5f * (kSkySize - 1)) - 1;
+  const float difference = static_cast<float>(row) / (0.5f * (kSkySize - 1)) - 1;
+  const float x = 0.5f * (sum + difference), z = 0.5f * (sum - difference);
+  return normalise({x, std::max(0.0f, 1 - std::abs(x) - std::abs(z)), z});
 }
 
 }  // namespace
@@ -230,14 +270,20 @@ void make_sky(Scene& scene, const Mood& mood, Horizon horizon, Random& random) {
   map.size = kSkySize;
   map.scale = 4;
   map.texels.resize(static_cast<size_t>(kSkySize) * kSkySize);
+  constexpr int kHalf = kSkySize / 2 + 1;
+  std::vector<float> density(kHalf * kHalf);
+  for (int row = 0; row < kHalf; ++row) {
+    for (int column = 0; column < kHalf; ++column) {
+      density[static_cast<size_t>(row * kHalf + column)] = painter.cloud_density(direction_of(2 * column, 2 * row));
+    }
+  }
   for (int row = 0; row < kSkySize; ++row) {
     for (int column = 0; column < kSkySize; ++column) {
-      // Inverse of the unfolding: sum and difference of the octahedron's x and z.
-      const float sum = static_cast<float>(column) / (0.5f * (kSkySize - 1)) - 1;
-      const float difference = static_cast<float>(row) / (0.5f * (kSkySize - 1)) - 1;
-      const float x = 0.5f * (sum + difference), z = 0.5f * (sum - difference);
-      const Float3 d = normalise({x, std::max(0.0f, 1 - std::abs(x) - std::abs(z)), z});
-      map.texels[static_cast<size_t>(row) * kSkySize + column] = pack_light(painter(d), map.scale);
+      const float* near = density.data() + (row / 2) * kHalf + column / 2;
+      const float fx = 0.5f * static_cast<float>(column % 2), fy = 0.5f * static_cast<float>(row % 2);
+      const float thickness = mix(mix(near[0], near[1], fx), mix(near[kHalf], near[kHalf + 1], fx), fy);
+      map.texels[static_cast<size_t>(row) * kSkySize + column] =
+          pack_light(painter(direction_of(column, row), thickness), map.scale);
     }
   }
 }

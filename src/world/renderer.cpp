@@ -48,11 +48,12 @@ CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens,
 void render(const World& world, const camera::Pose& pose, const camera::Intrinsics& lens,
             const RenderOptions& options, uint8_t* rgb, float* depth) {
   LOCI_CHECK(options.width > 0 && options.height > 0, "image of {}x{}", options.width, options.height);
-  LOCI_CHECK(options.samples >= 1 && options.samples <= 8, "{} samples a pixel, expected 1 to 8", options.samples);
+  LOCI_CHECK(options.samples >= 1 && options.edge_samples >= 0 && options.samples + options.edge_samples <= 8,
+             "{} and {} samples a pixel, expected 1 to 8 together", options.samples, options.edge_samples);
   const Tracer& tracer = options.tracer != nullptr ? *options.tracer : best_tracer();
   const SceneView scene(world.scene);
   const CameraView camera = camera_view(pose, lens, options.width, options.height);
-  const Target target{options.width, options.height, options.samples, rgb, depth};
+  const Target target{options.width, options.height, options.samples, options.edge_samples, rgb, depth};
   const int bands = (options.height + kRowStep - 1) / kRowStep;
   const int threads = std::min(options.threads, bands);
   if (threads <= 1) {

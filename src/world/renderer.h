@@ -13,7 +13,8 @@ namespace loci::world {
 struct RenderOptions {
   int width = 192;
   int height = 128;
-  int samples = 2;  // a pixel, 1 to 8
+  int samples = 2;       // a pixel
+  int edge_samples = 2;  // more of them where the first ones meet different surfaces; 8 in all at most
   int threads = 1;  // the image does not depend on it
   const Tracer* tracer = nullptr;  // null: the best of this machine
 };

@@ -67,7 +67,8 @@ struct Material {
 struct Lamp {
   Float3 position;
   Float3 colour;
-  float reach = 8;  // metres
+  float reach = 8;        // metres
+  float falloff = 0.35f;  // light is colour / (0.6 + falloff * distance^2), less near `reach`
 };
 
 // Sky, haze and sunlight.

@@ -112,7 +112,7 @@ class Courtyard {
     switch (d.random.below(4)) {
       case 0:
         add_fountain(d, {0, 0, 0, 0}, 2.4f, colour(0xd9cfbc));
-        d.features.insert(d.features.begin(), "a fountain in the middle");
+        d.feature("a fountain in the middle", true);
         break;
       case 1: {
         const int32_t rim = d.matte(kAshlar, 1.5f, colour(0xd8ccb4));
@@ -121,17 +121,17 @@ class Courtyard {
           d.build.box({side * 1.6f, 0, 0, 0}, 0.4f, 0.4f, 8.0f, d.faces(rim));
         }
         d.build.box({0, 0, 0, 0}, 2.8f, 0.24f, 8.0f, d.water(d.mood.dark() ? colour(0x16324c) : colour(0x2a7f9c)));
-        d.features.insert(d.features.begin(), "a long reflecting pool");
+        d.feature("a long reflecting pool", true);
         break;
       }
       case 2:
         add_obelisk(d, {0, 0, 0, 0}, 5.5f, colour(accent.rgb));
-        d.features.insert(d.features.begin(), fmt::format("a {} obelisk", accent.name));
+        d.feature(fmt::format("a {} obelisk", accent.name), true);
         break;
       default:
         d.build.cylinder({0, 0, 0, 0}, 1.7f, 0.5f, d.faces(d.matte(kAshlar, 1.4f, colour(0xcfc2aa))));
         d.build.sphere({0, 0.4f, 0, 0}, 1.3f, d.matte(kStripes, 2.2f, colour(accent.rgb), 0.35f));
-        d.features.insert(d.features.begin(), fmt::format("a {} stone sphere", accent.name));
+        d.feature(fmt::format("a {} stone sphere", accent.name), true);
         break;
     }
   }

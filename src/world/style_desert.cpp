@@ -89,6 +89,10 @@ class Desert {
     const NamedColour accent = d.take_accent();
     const Float3 tint = colour(accent.rgb), rock = colour(sand_.rock), pale = colour(sand_.rock2);
     d.reserve(at.x, at.z, 5);
+    if (d.mood.lamps() > 0) {
+      const Place lamp = SceneBuilder::inside({at.x, 0, at.z, angle + d.uniform(140, 220)}, 0, 0, 5.4f);
+      add_lamp_post(d, {lamp.x, 0, lamp.z, 0});
+    }
     switch (kind) {
       case 0:
         d.build.pyramid(at, 8, 6, 8, 0, d.matte(kAshlar, 2.4f, pale, 0.16f));

@@ -83,6 +83,10 @@ class Forest {
       d.ground.strokes.push_back({at.x, at.z, at.x, at.z, 3.6f, mix(d.ground.base, colour(d.mood.snow() ? 0xcdd6e0 : season_.path), 0.55f), 0.4f, 1.2f});
       d.reserve(at.x, at.z, 4.6f);
       landmark(kinds[i], at);
+      if (d.mood.lamps() > 0) {
+        const Place lamp = SceneBuilder::inside({at.x, 0, at.z, d.uniform(0, 360)}, 0, 0, 4.1f);
+        add_lamp_post(d, {lamp.x, 0, lamp.z, 0});
+      }
     }
   }
 

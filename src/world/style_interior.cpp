@@ -130,7 +130,7 @@ class Interior {
     const Float3 warm = mix(Float3{1.0f, 0.86f, 0.66f}, paint, 0.12f);
     d.build.sphere({at.x, kHeight - 0.85f, at.z, 0}, 0.26f, d.shining(warm * 2.2f));
     d.build.cylinder({at.x, kHeight - 0.4f, at.z, 0}, 0.03f, 0.45f, d.matte(kPlain, 1, colour(0x30343c)));
-    d.build.lamp({at.x, kHeight - 0.75f, at.z}, warm * (d.mood.time == Time::kDay ? 2.6f : 3.6f), 8.5f);
+    d.build.lamp({at.x, kHeight - 0.75f, at.z}, warm * (d.mood.time == Time::kDay ? 1.1f : 1.6f), 10, 0.06f);
   }
 
   void centrepiece(int kind, const Place& at) {

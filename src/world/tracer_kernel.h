@@ -49,6 +49,7 @@ void render(const SceneView& scene, const CameraView& camera, const Target& targ
   }
   const int samples = target.samples;
   const float weight = 1.0f / static_cast<float>(samples);
+  const float edge_weight = 1.0f / static_cast<float>(samples + target.edge_samples);
   for (int y = first; y < last; y += kBlockHeight) {
     for (int x = 0; x < target.width; x += kBlockWidth) {
       // Blocks that stick out repeat the last column and row and store only what is inside.
@@ -56,14 +57,24 @@ void render(const SceneView& scene, const CameraView& camera, const Target& targ
       const Floats py = min(lane_y + static_cast<float>(y), splat(static_cast<float>(target.height - 1)));
       const Ints active = splat(-1);
       Colours sum = splat(Float3{});
-      Floats depth = splat(kFar);
-      for (int s = 0; s < samples; ++s) {
+      const auto add_sample = [&](int s, Ints lanes) {
         const float sx = samples == 1 ? 0.5f : kSampleX[s], sy = samples == 1 ? 0.5f : kSampleY[s];
         const Rays rays = camera_rays(camera, px + sx, py + sy);
-        const Hits hits = trace(scene, rays, active);
-        const Colours c = radiance(scene, rays, hits, active, camera.pixel_angle, true);
-        sum = {sum.r + c.r * weight, sum.g + c.g * weight, sum.b + c.b * weight};
+        const Hits hits = trace(scene, rays, lanes);
+        const Colours c = radiance(scene, rays, hits, lanes, camera.pixel_angle, true);
+        sum = select(lanes, {sum.r + c.r, sum.g + c.g, sum.b + c.b}, sum);
+        return hits.surface;
+      };
+      const Ints surface = add_sample(0, active);
+      Ints edge = splat(0);
+      for (int s = 1; s < samples; ++s) edge |= add_sample(s, active) != surface;
+      Floats share = splat(weight);
+      if (target.edge_samples > 0 && any(edge)) {
+        for (int s = samples; s < samples + target.edge_samples; ++s) add_sample(s, edge);
+        share = edge ? splat(edge_weight) : share;
       }
+      sum = {sum.r * share, sum.g * share, sum.b * share};
+      Floats depth = splat(kFar);
       if (target.depth != nullptr) {
         // Depth is that of the pixel's centre; an average over an edge would lie on no surface.
         depth = trace(scene, camera_rays(camera, px + 0.5f, py + 0.5f), active).t;

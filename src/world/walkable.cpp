@@ -144,11 +144,11 @@ void Walkable::label_regions() {
   for (const int cell : best) reachable_[static_cast<size_t>(cell)] = 1;
 }
 
-std::optional<Point> Walkable::nearest_free(const Point& p) const {
+std::optional<Point> Walkable::nearest_free(const Point& p, double clear) const {
   double best = 1e18;
   std::optional<Point> result;
   for (int i = 0; i < side_ * side_; ++i) {
-    if (!reachable_[static_cast<size_t>(i)]) continue;
+    if (!reachable_[static_cast<size_t>(i)] || clearance_[static_cast<size_t>(i)] < clear) continue;
     const Point q = centre(i);
     const double distance = length(q - p);
     if (distance < best) {
@@ -157,6 +157,20 @@ std::optional<Point> Walkable::nearest_free(const Point& p) const {
     }
   }
   return result;
+}
+
+double Walkable::open_distance(const Point& from, double yaw, double limit) const {
+  const Point step{exact_sin(yaw * (kPi / 180)), exact_cos(yaw * (kPi / 180))};
+  double reach = 0;
+  // The clearance says how far the next obstacle is at least.
+  while (reach < limit) {
+    const Point p = from + step * reach;
+    if (length(p) > radius_) return limit;
+    const double free = grid_clearance(p) - kCell;
+    if (free <= 0) return reach;
+    reach += std::max(free, 0.15);
+  }
+  return limit;
 }
 
 bool Walkable::straight_is_free(const Point& a, const Point& b, double margin) const {

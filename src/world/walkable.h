@@ -47,8 +47,13 @@ class Walkable {
   double clearance(const Point& p) const;
   bool is_free(const Point& p) const;
 
-  // The free place nearest to `p` from which the largest connected region is reached.
-  std::optional<Point> nearest_free(const Point& p) const;
+  // The place nearest to `p` that has `clear` metres around it and belongs to the largest connected
+  // region.
+  std::optional<Point> nearest_free(const Point& p, double clear = kMargin) const;
+
+  // Metres of free view at walking height in the direction `yaw` (degrees from +z to the right), at
+  // most `limit`.
+  double open_distance(const Point& from, double yaw, double limit) const;
 
   // A smooth way from one free place to another that never comes nearer than kMargin, both ends
   // included; empty when there is none.

@@ -53,7 +53,7 @@ Walker::Walker(const PathOptions& options, const Point& at, double yaw, Random r
 
 void Walker::record() { poses_.push_back(pose_at(at_, options_.eye_height, yaw_, pitch_)); }
 
-void Walker::step(double yaw_target, double pitch_target, const std::vector<Point>* way) {
+void Walker::step(double yaw_target, double pitch_target, const std::vector<Point>* way, double aside) {
   const double dt = 1 / (options_.fps * kSubsteps);
   const double error = wrap(yaw_target - yaw_);
   yaw_speed_ = approach(error, yaw_speed_, options_.turn_rate * 1.15, 75, dt);
@@ -65,7 +65,7 @@ void Walker::step(double yaw_target, double pitch_target, const std::vector<Poin
     // Slower while the way bends and towards its end.
     const double rest = way_length(*way) - along_;
     const double ahead = heading(point_along(*way, along_ + 0.5) - at_);
-    const double bend = std::abs(wrap(ahead - yaw_));
+    const double bend = std::max(0.0, std::abs(wrap(ahead - yaw_)) - std::abs(aside));
     wanted = options_.speed * std::clamp(1.25 - bend / 55, 0.12, 1.0);
     wanted = std::min(wanted, std::sqrt(2 * 0.8 * std::max(rest, 0.0)) + 0.03);
   }
@@ -81,7 +81,7 @@ void Walker::step(double yaw_target, double pitch_target, const std::vector<Poin
   }
 }
 
-void Walker::walk(const std::vector<Point>& way) {
+void Walker::walk(const std::vector<Point>& way, const Glance* first_glance) {
   if (way.size() < 2) return;
   const double total = way_length(way);
   along_ = 0;
@@ -89,6 +89,7 @@ void Walker::walk(const std::vector<Point>& way) {
   const double first = heading(point_along(way, std::min(0.8, total)) - way.front());
   while (!done() && std::abs(wrap(first - yaw_)) > 50) step(first, 0, nullptr);
   double glance = 0, glance_left = 0, calm = random_.uniform(1, 3.5), tilt = 0;
+  if (first_glance != nullptr) calm = first_glance->start;
   const double dt = 1 / (options_.fps * kSubsteps);
   while (!done() && along_ < total - 0.02) {
     if (glance_left > 0) {
@@ -98,14 +99,18 @@ void Walker::walk(const std::vector<Point>& way) {
         tilt = 0;
         calm = random_.uniform(2, 5);
       }
-    } else if ((calm -= dt) <= 0 && total - along_ > 1.5) {
+    } else if ((calm -= dt) <= 0 && first_glance != nullptr) {
+      glance = first_glance->angle;
+      glance_left = first_glance->hold;
+      first_glance = nullptr;
+    } else if (calm <= 0 && total - along_ > 1.5) {
       glance = random_.uniform(15, 45) * (random_.chance(0.5) ? 1 : -1);
       tilt = random_.uniform(-4, 7);
       glance_left = random_.uniform(0.8, 1.8);
     }
     const Point ahead = point_along(way, std::min(along_ + 0.9, total));
     const double course = length(ahead - at_) > 0.05 ? heading(ahead - at_) : yaw_;
-    step(course + glance, tilt, &way);
+    step(course + glance, tilt, &way, glance);
   }
   speed_ = 0;
 }

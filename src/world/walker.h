@@ -22,8 +22,14 @@ class Walker {
   const Point& position() const { return at_; }
   double yaw() const { return yaw_; }
 
-  // Along the way, looking where one goes, with glances aside.
-  void walk(const std::vector<Point>& way);
+  // A look aside while walking.
+  struct Glance {
+    double angle = 0;  // degrees to the right
+    double start = 1;  // seconds after setting out
+    double hold = 1;   // seconds
+  };
+  // Along the way, looking where one goes, with glances aside: the given one first, then others.
+  void walk(const std::vector<Point>& way, const Glance* first_glance = nullptr);
   // Until the gaze rests on `yaw` (shortest way round) and `pitch`.
   void look(double yaw, double pitch = 0);
   // Turns by a signed angle that may exceed half a turn.
@@ -33,7 +39,8 @@ class Walker {
   std::vector<camera::Pose> poses() &&;
 
  private:
-  void step(double yaw_target, double pitch_target, const std::vector<Point>* way);
+  // `aside`: how far the target deliberately lies off the way; other deviations slow one down.
+  void step(double yaw_target, double pitch_target, const std::vector<Point>* way, double aside = 0);
   void record();
 
   PathOptions options_;

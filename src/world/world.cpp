@@ -84,7 +84,7 @@ World make_world(uint64_t seed, const WorldOptions& options) {
   Draft draft(world.scene, world.mood, seed);
   build(world.style, draft);
   build_hierarchy(world.scene);
-  compute_light(world.scene, [&](float x, float z) { return draft.ground.at(x, z); });
+  compute_light(world.scene, draft.ground.paint());
   world.features = draft.features;
   world.viewpoints = draft.viewpoints;
   world.walk_radius = draft.walk_radius;
