@@ -127,7 +127,8 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
   data->path = fs::is_directory(path, ignored) ? find_in_folder(path, stem) : path;
   const std::string suffix = data->path.extension().string();
   if (suffix == ".json") {
-    for (SafetensorsFile& shard : open_shards(data->path)) data->files.emplace_back(std::move(shard));
+    for (SafetensorsFile& shard : open_shards(data->path))
+      data->files.emplace_back(std::move(shard));
   } else {
     const SharedBytes file = map_file(data->path);
     // A zip archive, or a pickle of the older format, is what torch.save makes. As the length of a
@@ -142,8 +143,8 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
     }
   }
   for (size_t i = 0; i < data->files.size(); ++i) {
-    const auto& tensors =
-        std::visit([](const auto& file) -> const auto& { return file.tensors(); }, data->files[i]);
+    const auto& tensors = std::visit(
+        [](const auto& file) -> const auto& { return file.tensors(); }, data->files[i]);
     data->tensors.insert(data->tensors.end(), tensors.begin(), tensors.end());
     data->file_of.resize(data->tensors.size(), i);
   }

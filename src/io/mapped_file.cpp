@@ -41,8 +41,8 @@ SharedBytes map_file(const std::filesystem::path& path) {
   if (size == 0) return {};
   // Writable and private, so that an in-place operation on a tensor copies the page instead of
   // crashing; no swap is reserved for pages that will hardly ever be written.
-  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
-                         file.value, 0);
+  void* address =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.value, 0);
   if (address == MAP_FAILED) {
     fail_machine("cannot map {} into memory: {}", path.string(), std::strerror(errno));
   }

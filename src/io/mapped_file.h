@@ -23,8 +23,9 @@ struct SharedBytes {
   SharedBytes part(size_t offset, size_t size) const { return {view.substr(offset, size), owner}; }
 };
 
-// Maps a regular file; pages are read when they are first touched and cost no memory of ours before.
-// The file must not be truncated while the mapping lives. A missing or unreadable file is bad input.
+// Maps a regular file; pages are read when they are first touched and cost no memory of ours
+// before. The file must not be truncated while the mapping lives. A missing or unreadable file is
+// bad input.
 SharedBytes map_file(const std::filesystem::path& path);
 
 // Uninitialised memory, aligned for any element type and vector load.

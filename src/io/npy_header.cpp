@@ -74,7 +74,8 @@ class LiteralReader {
 
  private:
   [[noreturn]] void damaged() const {
-    fail("{}: the header of the array is damaged; expected descr, fortran_order and shape", source_);
+    fail("{}: the header of the array is damaged; expected descr, fortran_order and shape",
+         source_);
   }
 
   void skip_spaces() {
@@ -152,9 +153,10 @@ class LiteralReader {
         return;
       }
     }
-    fail("{}: this array has the type '{}'; booleans, integers, floats of 16 to 64 bits and complex "
-         "numbers can be read",
-         source_, printable(descr));
+    fail(
+        "{}: this array has the type '{}'; booleans, integers, floats of 16 to 64 bits and complex "
+        "numbers can be read",
+        source_, printable(descr));
   }
 
   std::string_view text_;
@@ -208,9 +210,8 @@ std::string make_npy_header(const at::Tensor& tensor, const std::string& source)
   // (3,) and (3, 4) as Python prints tuples
   if (tensor.dim() > 1) shape.resize(shape.size() - 2);
   if (tensor.dim() == 1) shape.resize(shape.size() - 1);
-  std::string text =
-      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
-                  tensor.element_size() == 1 ? '|' : '<', type, shape);
+  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 tensor.element_size() == 1 ? '|' : '<', type, shape);
   const size_t total = (10 + text.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
   text.resize(total - 11, ' ');
   text += '\n';

@@ -373,9 +373,11 @@ class PickleMachine {
 
   void push_global(const std::string& name) {
     if (!host_.allows(name)) {
-      fail("{}: the file wants to run '{}', which is refused; only tensors in plain dictionaries and "
-           "lists can be read, so save state_dict() alone",
-           arena_.source(), printable(name));
+      fail(
+          "{}: the file wants to run '{}', which is refused; only tensors in plain dictionaries "
+          "and "
+          "lists can be read, so save state_dict() alone",
+          arena_.source(), printable(name));
     }
     push_text(Kind::kGlobal, name);
   }

@@ -63,8 +63,8 @@ class PickleHost {
   virtual PickleNode* load(PickleArena& arena, const PickleNode& id) = 0;
 };
 
-// Returns the value that the pickle describes; it lives in the arena. A damaged pickle, an operation
-// that no plain data needs, or a name the host does not allow is bad input.
+// Returns the value that the pickle describes; it lives in the arena. A damaged pickle, an
+// operation that no plain data needs, or a name the host does not allow is bad input.
 const PickleNode* parse_pickle(std::string_view bytes, PickleArena& arena, PickleHost& host);
 
 }  // namespace loci::io

@@ -128,9 +128,10 @@ void require_zip(const SharedBytes& file, const std::string& source) {
   if (file.view.starts_with("PK\x03\x04")) return;
   if (file.view.empty()) fail("{}: the file is empty", source);
   if (file.view.starts_with("\x80")) {
-    fail("{}: this is a pickle in the format before PyTorch 1.6; save it again in Python: "
-         "torch.save(torch.load('old.pth', weights_only=True, map_location='cpu'), 'new.pth')",
-         source);
+    fail(
+        "{}: this is a pickle in the format before PyTorch 1.6; save it again in Python: "
+        "torch.save(torch.load('old.pth', weights_only=True, map_location='cpu'), 'new.pth')",
+        source);
   }
   fail("{}: this is not a file of torch.save, which would be a zip archive", source);
 }
@@ -148,7 +149,8 @@ std::string find_root(const ZipArchive& archive, const std::string& source) {
     fail("{}: the archive has no data.pkl; this is not a file of torch.save", source);
   }
   if (archive.find(root + "constants.pkl") != nullptr) {
-    fail("{}: this is a TorchScript program; save its state_dict() with torch.save instead", source);
+    fail("{}: this is a TorchScript program; save its state_dict() with torch.save instead",
+         source);
   }
   return root;
 }

@@ -23,7 +23,7 @@ constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 struct SafetensorsFile::Data {
   std::string source;
-  SharedBytes bytes;        // what follows the header
+  SharedBytes bytes;  // what follows the header
   std::vector<TensorInfo> tensors;
   std::vector<uint64_t> begins;
   Metadata metadata;
@@ -44,9 +44,10 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
          data->source, length, kMaxHeaderBytes);
   }
   if (length > file.size() - 8) {
-    fail("{}: the file ends within its header ({} bytes, the header alone has {}); copy or download "
-         "it again",
-         data->source, file.size(), length);
+    fail(
+        "{}: the file ends within its header ({} bytes, the header alone has {}); copy or download "
+        "it again",
+        data->source, file.size(), length);
   }
   data->bytes = file.part(8 + length, file.size() - 8 - length);
   SafetensorsHeader header =

@@ -51,8 +51,8 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
                        const Metadata& metadata = {});
 
 // Writes <stem>.safetensors into `folder`, or, when the tensors take more than `shard_bytes`,
-// <stem>-0000i-of-0000n.safetensors of at most that size (a larger tensor has a file of its own) and
-// then <stem>.safetensors.index.json. Removes the single file or index of an earlier write that
+// <stem>-0000i-of-0000n.safetensors of at most that size (a larger tensor has a file of its own)
+// and then <stem>.safetensors.index.json. Removes the single file or index of an earlier write that
 // would contradict it. The folder exists; for all or nothing, give AtomicDirectory::temporary().
 void write_sharded_safetensors(const std::filesystem::path& folder, const std::string& stem,
                                const NamedTensors& tensors, const Metadata& metadata,

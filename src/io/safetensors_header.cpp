@@ -118,8 +118,9 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
   bool number_float(double, const std::string&) override { unexpected("a fractional number"); }
   bool binary(Json::binary_t&) override { unexpected("binary data"); }
   bool parse_error(size_t position, const std::string&, const Json::exception&) override {
-    fail("{}: the header is not valid JSON (byte {}); the file is damaged or not a safetensors file",
-         source_, position);
+    fail(
+        "{}: the header is not valid JSON (byte {}); the file is damaged or not a safetensors file",
+        source_, position);
   }
 
  private:
@@ -134,8 +135,10 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
 
   [[noreturn]] void unexpected(std::string_view what) const {
     const std::string where = name_.empty() ? "" : fmt::format(" at '{}'", printable(name_));
-    fail("{}: the header has {}{} where none may stand; the file is damaged or not a safetensors file",
-         source_, what, where);
+    fail(
+        "{}: the header has {}{} where none may stand; the file is damaged or not a safetensors "
+        "file",
+        source_, what, where);
   }
 
   void start_field(const std::string& name) {
@@ -207,9 +210,10 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
     }
     end = entry.begin + entry.info.bytes;
     if (end > data_bytes) {
-      fail("{}: the file ends within tensor '{}': {} bytes of data where at least {} are expected; "
-           "copy or download it again",
-           source, printable(entry.info.name), data_bytes, end);
+      fail(
+          "{}: the file ends within tensor '{}': {} bytes of data where at least {} are expected; "
+          "copy or download it again",
+          source, printable(entry.info.name), data_bytes, end);
     }
   }
   if (end != data_bytes) {

@@ -46,6 +46,13 @@ void check_tensors(const fs::path& path, const NamedTensors& tensors) {
   }
 }
 
+// A reader would otherwise find this file of an earlier write, and old tensors by it.
+void remove_older(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) fail("cannot remove the older {}: {}", path.string(), error.message());
+}
+
 }  // namespace
 
 void write_safetensors(const fs::path& path, const NamedTensors& tensors,
@@ -93,7 +100,8 @@ void write_sharded_safetensors(const fs::path& folder, const std::string& stem,
   uint64_t total = 0;
   uint64_t filled = 0;
   for (const auto& named : tensors) {
-    const uint64_t bytes = static_cast<uint64_t>(named.second.numel()) * named.second.element_size();
+    const uint64_t bytes =
+        static_cast<uint64_t>(named.second.numel()) * named.second.element_size();
     if (filled > 0 && bytes > 0 && (filled >= shard_bytes || bytes > shard_bytes - filled)) {
       shards.emplace_back();
       filled = 0;
@@ -104,7 +112,7 @@ void write_sharded_safetensors(const fs::path& folder, const std::string& stem,
   }
   if (shards.size() == 1) {
     write_safetensors(single, tensors, metadata);
-    fs::remove(index);
+    remove_older(index);
     return;
   }
   OrderedJson weight_map = OrderedJson::object();
@@ -116,7 +124,7 @@ void write_sharded_safetensors(const fs::path& folder, const std::string& stem,
   }
   const OrderedJson content = {{"metadata", {{"total_size", total}}}, {"weight_map", weight_map}};
   write_file(index, content.dump(2) + "\n");
-  fs::remove(single);
+  remove_older(single);
 }
 
 }  // namespace loci::io

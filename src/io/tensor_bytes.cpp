@@ -7,8 +7,7 @@ namespace loci::io {
 
 void for_each_piece(const at::Tensor& tensor, const std::function<void(std::string_view)>& take) {
   constexpr size_t kPieceBytes = size_t{16} << 20;
-  const at::Tensor dense =
-      tensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
+  const at::Tensor dense = tensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
   std::string_view rest(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes());
   while (!rest.empty()) {
     check_interrupt();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
@@ -14,6 +15,8 @@
 namespace loci::io {
 
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr size_t kMaxDimensions = 64;
 constexpr size_t kMaxPrinted = 120;
@@ -78,16 +81,11 @@ void fail_missing_tensor(const std::string& source, std::string_view name,
 }
 
 std::string printable(std::string_view text) {
-  std::string line;
-  for (const char c : text.substr(0, kMaxPrinted)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
-  }
-  if (text.size() > kMaxPrinted) line += "…";
+  // JSON's own escapes: ASCII only, and bytes that are not UTF-8 are replaced.
+  const std::string quoted =
+      Json(text.substr(0, kMaxPrinted)).dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string line = quoted.substr(1, quoted.size() - 2);
+  if (text.size() > kMaxPrinted) line += "...";
   return line;
 }
 

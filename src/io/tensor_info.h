@@ -34,7 +34,8 @@ std::optional<uint64_t> tensor_bytes(at::ScalarType dtype, std::span<const int64
 [[noreturn]] void fail_missing_tensor(const std::string& source, std::string_view name,
                                       std::span<const TensorInfo> known);
 
-// Text from a file as it may stand in a message: one line, no control characters, not long.
+// Text from a file as it may stand in a message: one line of ASCII, with escapes for
+// everything else, not long.
 std::string printable(std::string_view text);
 
 }  // namespace loci::io

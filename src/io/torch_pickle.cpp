@@ -200,9 +200,10 @@ PickleNode* TorchPickleHost::rebuild_tensor(PickleArena& arena, std::string_view
   }
   const size_t metadata = has_dtype ? 7 : 6;
   if (metadata < arguments.items.size() && !arguments.items[metadata]->items.empty()) {
-    fail("{}: a tensor is saved as a lazy conjugate or negative; save tensor.resolve_conj() and "
-         "resolve_neg() instead",
-         source_);
+    fail(
+        "{}: a tensor is saved as a lazy conjugate or negative; save tensor.resolve_conj() and "
+        "resolve_neg() instead",
+        source_);
   }
 
   tensor.shape = integers(arguments, 2);
@@ -223,15 +224,15 @@ PickleNode* TorchPickleHost::rebuild_tensor(PickleArena& arena, std::string_view
   int64_t span = 0;
   int64_t end = 0;
   fits = fits && !__builtin_mul_overflow(offset, element, &begin) &&
-         !__builtin_add_overflow(last, 1, &last) &&
-         !__builtin_mul_overflow(last, element, &span) &&
+         !__builtin_add_overflow(last, 1, &last) && !__builtin_mul_overflow(last, element, &span) &&
          !__builtin_add_overflow(begin, span, &end) &&
          (*bytes == 0 || static_cast<uint64_t>(end) <= storage.bytes) &&
          // A small storage may be spread by strides of 0, but not beyond all memory.
          *bytes <= std::max(storage.bytes, kMaxSpread);
   if (!fits) {
     fail("{}: a tensor of shape [{}] does not fit its storage '{}' of {} bytes", source_,
-         printable(fmt::format("{}", fmt::join(tensor.shape, ", "))), printable(storage.key), storage.bytes);
+         printable(fmt::format("{}", fmt::join(tensor.shape, ", "))), printable(storage.key),
+         storage.bytes);
   }
   tensor.bytes = *bytes;
   if (*bytes > 0) {

@@ -96,8 +96,8 @@ void ZipArchive::read_directory() {
   const std::string_view file = file_.view;
   // The end record is the last thing in the file but for a comment.
   uint64_t end = file.size();
-  for (uint64_t comment = 0;
-       comment <= kMaxComment && comment + kDirectoryEndBytes <= file.size(); ++comment) {
+  for (uint64_t comment = 0; comment <= kMaxComment && comment + kDirectoryEndBytes <= file.size();
+       ++comment) {
     const uint64_t position = file.size() - kDirectoryEndBytes - comment;
     if (load<uint32_t>(file, position) == kDirectoryEnd &&
         load<uint16_t>(file, position + 20) == comment) {
@@ -106,8 +106,10 @@ void ZipArchive::read_directory() {
     }
   }
   if (end == file.size()) {
-    fail("{}: the directory at the end of the zip archive is missing; the file is cut off or damaged",
-         source_);
+    fail(
+        "{}: the directory at the end of the zip archive is missing; the file is cut off or "
+        "damaged",
+        source_);
   }
   uint64_t count = load<uint16_t>(file, end + 10);
   uint64_t size = load<uint32_t>(file, end + 12);

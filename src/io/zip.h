@@ -16,15 +16,15 @@ namespace loci::io {
 struct ZipEntry {
   std::string name;
   bool deflated = false;
-  uint32_t crc = 0;       // 0: not computed, an option of torch.save
-  uint64_t bytes = 0;     // after inflating
-  uint64_t packed = 0;    // in the archive
-  uint64_t offset = 0;    // of the packed bytes
+  uint32_t crc = 0;     // 0: not computed, an option of torch.save
+  uint64_t bytes = 0;   // after inflating
+  uint64_t packed = 0;  // in the archive
+  uint64_t offset = 0;  // of the packed bytes
 };
 
-// The directory of an archive. Every range is checked when it is opened: entries lie within the file
-// and do not overlap, names are unique, nothing is encrypted. Deflated entries may together inflate
-// to at most 1 GiB plus 20 times the archive's size; more is refused as a zip bomb.
+// The directory of an archive. Every range is checked when it is opened: entries lie within the
+// file and do not overlap, names are unique, nothing is encrypted. Deflated entries may together
+// inflate to at most 1 GiB plus 20 times the archive's size; more is refused as a zip bomb.
 class ZipArchive {
  public:
   // `source` names the file in messages.
@@ -35,8 +35,8 @@ class ZipArchive {
   // Null if there is none.
   const ZipEntry* find(std::string_view name) const;
 
-  // The content of an entry: shared with the file if stored, in new memory if deflated. The checksum
-  // of a deflated entry is verified.
+  // The content of an entry: shared with the file if stored, in new memory if deflated. The
+  // checksum of a deflated entry is verified.
   SharedBytes read(const ZipEntry& entry) const;
   // The same with the checksum of a stored entry verified too, which touches every byte.
   SharedBytes read_verified(const ZipEntry& entry) const;
