@@ -252,7 +252,7 @@ at::Tensor read_frames(const fs::path& path, int64_t limit) {
   for (int64_t i = 0; i < count; ++i) {
     check_interrupt();
     const std::optional<at::Tensor> frame = source->next();
-    if (!frame) fail("{}: only {} of {} frames can be read", path.string(), i, count);
+    LOCI_CHECK(frame, "{}: no frame {} of {}", path.string(), i, count);
     frames[i].copy_(*frame);
   }
   return frames;

@@ -165,8 +165,13 @@ class VideoReader::Impl {
   // Makes frame_ the frame at position_; false at the end.
   bool decode() {
     if (!decoded_) decoded_ = decoder_.next(frame_.get());
-    if (!decoded_ && position_ == 0) fail_without_frames();
-    return decoded_;
+    if (decoded_) return true;
+    if (position_ == 0) fail_without_frames();
+    if (index_ && position_ < frame_count()) {
+      fail("{}: damaged video: only {} of {} frames can be decoded", name(), position_,
+           frame_count());
+    }
+    return false;
   }
 
   [[noreturn]] void fail_without_frames() const {

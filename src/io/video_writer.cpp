@@ -235,7 +235,7 @@ class VideoWriter::Impl {
       const int result = avcodec_receive_packet(codec_.get(), packet_.get());
       if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) return;
       check(result);
-      packet_->duration = 1;  // otherwise the file is one frame short
+      packet_->duration = 1;  // or the last frame may have none
       packet_->stream_index = stream_->index;
       av_packet_rescale_ts(packet_.get(), codec_->time_base, stream_->time_base);
       check(av_interleaved_write_frame(format_.get(), packet_.get()));
