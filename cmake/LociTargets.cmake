@@ -82,6 +82,7 @@ function(loci_tests name)
   target_compile_definitions(loci_${name}_tests PRIVATE LOCI_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   if(NOT ARG_NO_TORCH)
     target_link_libraries(loci_${name}_tests PRIVATE LibTorch::LibTorch)
+    loci_use_pch(loci_${name}_tests)
   endif()
   # Discovered when ctest runs, so that building never depends on running. Two test processes run at
   # once: one OpenMP thread each.

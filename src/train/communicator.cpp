@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/communicator.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <cstdlib>
+
+#include "loci/base/error.h"
+#include "loci/base/text.h"
+
+namespace loci::train {
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{55};
+
+class SingleCommunicator : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void all_reduce_mean(at::Tensor) override {}
+  void broadcast(at::Tensor, int) override {}
+};
+
+class GlooCommunicator : public Communicator {
+ public:
+  GlooCommunicator(int rank, int size, const std::string& address, int port)
+      : rank_(rank), size_(size) {
+    try {
+      c10d::TCPStoreOptions options;
+      options.isServer = rank == 0;
+      options.port = static_cast<uint16_t>(port);
+      options.numWorkers = size;
+      options.timeout = kPatience;
+      auto store = c10::make_intrusive<c10d::TCPStore>(address, options);
+      auto gloo = c10d::ProcessGroupGloo::Options::create();
+      gloo->timeout = kPatience;
+      gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
+      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, gloo);
+    } catch (const std::exception& error) {
+      fail_machine("rank {} of {} cannot reach the others at {}:{}: {}", rank, size, address, port,
+                   first_line(error.what()));
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void all_reduce_mean(at::Tensor tensor) override {
+    std::vector<at::Tensor> tensors{tensor};
+    wait([&] { return group_->allreduce(tensors); });
+    tensor.div_(size_);
+  }
+
+  void broadcast(at::Tensor tensor, int root) override {
+    std::vector<at::Tensor> tensors{std::move(tensor)};
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    wait([&] { return group_->broadcast(tensors, options); });
+  }
+
+ private:
+  template <typename Start>
+  void wait(Start start) {
+    try {
+      start()->wait();
+    } catch (const std::exception& error) {
+      fail_machine("rank {} lost contact with another rank: {}; restart the job with --resume",
+                   rank_, first_line(error.what()));
+    }
+  }
+  static std::string first_line(std::string_view text) {
+    return std::string(text.substr(0, text.find('\n')));
+  }
+
+  int rank_, size_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+};
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+int environment_number(const char* name, int64_t low, int64_t high) {
+  const std::optional<std::string> text = environment(name);
+  if (!text) fail("WORLD_SIZE is set but {} is not; start the ranks with torchrun or --ranks", name);
+  const std::optional<int64_t> number = parse_int(*text);
+  if (!number || *number < low || *number > high) {
+    fail("{} is '{}'; expected a number from {} to {}", name, *text, low, high);
+  }
+  return static_cast<int>(*number);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_single_communicator() {
+  return std::make_unique<SingleCommunicator>();
+}
+
+std::unique_ptr<Communicator> make_communicator_from_environment() {
+  if (!environment("WORLD_SIZE")) return make_single_communicator();
+  const int size = environment_number("WORLD_SIZE", 1, 100000);
+  if (size == 1) return make_single_communicator();
+  const int rank = environment_number("RANK", 0, size - 1);
+  const int port = environment_number("MASTER_PORT", 1, 65535);
+  return std::make_unique<GlooCommunicator>(rank, size,
+                                            environment("MASTER_ADDR").value_or("127.0.0.1"), port);
+}
+
+}  // namespace loci::train

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of a training job. One process alone is a job of one rank, without any network.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+
+namespace loci::train {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  bool leader() const { return rank() == 0; }
+
+  // In place, on contiguous CPU tensors. A lost or silent rank is a machine error after a minute.
+  virtual void all_reduce_mean(at::Tensor tensor) = 0;
+  virtual void broadcast(at::Tensor tensor, int root) = 0;
+};
+
+std::unique_ptr<Communicator> make_single_communicator();
+
+// By the environment of torchrun and Slurm launchers: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+// Without WORLD_SIZE, or with 1, a job of one rank.
+std::unique_ptr<Communicator> make_communicator_from_environment();
+
+}  // namespace loci::train

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What chunks of a training window see of their past. The paper shows them everything; under a
+// bounded access, as in streaming, the recurrent state has to carry what the keys no longer do.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/base/random.h"
+#include "loci/camera/pose.h"
+#include "loci/model/forward_context.h"
+
+namespace loci::train {
+
+struct HistoryAccessConfig {
+  // Share of windows with bounded access; the others see their whole past.
+  double bounded_share = 0;
+  // Budgets drawn uniformly for a bounded window: frames of the bank and of the recent window.
+  std::vector<int64_t> bank_frames = {0, 4, 20};
+  std::vector<int64_t> recent_frames = {0, 2, 8};
+
+  static HistoryAccessConfig from(const ConfigReader& reader);
+};
+
+// Chunks of a window as its budget lets them see: with a bank chosen by the panorama rule from the
+// window's own poses (relative to its first frame).
+std::vector<model::ChunkSpan> draw_history_access(const HistoryAccessConfig& config,
+                                                  int64_t chunk_size, int64_t tokens_per_frame,
+                                                  std::span<const camera::Pose> poses,
+                                                  std::span<const camera::Intrinsics> lenses,
+                                                  double aspect, Random& random);
+
+// The same for a fixed budget.
+std::vector<model::ChunkSpan> bounded_chunks(int64_t bank_frames, int64_t recent_frames,
+                                             int64_t chunk_size, int64_t tokens_per_frame,
+                                             std::span<const camera::Pose> poses,
+                                             std::span<const camera::Intrinsics> lenses,
+                                             double aspect);
+
+}  // namespace loci::train

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameter updates: AdamW, and Muon for the blocks' matrices. Every parameter belongs to one rank,
+// which keeps its optimizer state and sends the new value to the others (ZeRO stage 1).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/io/safetensors.h"
+#include "loci/model/parameters.h"
+#include "loci/train/communicator.h"
+
+namespace loci::train {
+
+// Parts of the model with a learning rate of their own.
+enum class Group { kBackbone, kCamera, kRecurrent, kText };
+Group group_of(const std::string& parameter_name);
+std::string_view group_name(Group group);
+
+struct OptimizerConfig {
+  std::string kind = "adamw";  // or "muon"
+  std::map<Group, double> rates;
+  double muon_rate = 0.01;  // of the blocks' matrices, before the group's ratio to the backbone
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0;
+  double muon_momentum = 0.95;
+  double clip = 0.3;  // largest norm of the whole gradient
+  int64_t warmup = 250;
+  int64_t decay_updates = 5000;  // end of the cosine
+  double final_share = 0.1;      // of the rate, at the end and after
+  std::vector<Group> frozen;
+
+  static OptimizerConfig from(const ConfigReader& reader);
+  // Linear warm-up, then cosine; 1 at its highest.
+  double rate_factor(int64_t update) const;
+};
+
+class Optimizer {
+ public:
+  // `parameters` are FP32 leaves that require gradients; frozen groups are left out and lose theirs.
+  Optimizer(OptimizerConfig config, const std::vector<model::Parameter>& parameters,
+            Communicator& communicator);
+
+  // Averages gradients over ranks, clips, updates, shares the new parameters. Returns the norm of
+  // the averaged gradient before clipping. A norm that is not finite changes nothing.
+  double step(int64_t update);
+  void zero_gradients();
+
+  // The whole state, gathered from all ranks: every rank must call it, the leader gets the tensors.
+  io::NamedTensors state();
+  // From a checkpoint of any number of ranks.
+  void load_state(const std::map<std::string, at::Tensor>& state);
+
+  const std::vector<model::Parameter>& trained() const { return trained_; }
+
+ private:
+  struct Slot {
+    bool muon = false;
+    double rate = 0;
+    int owner = 0;
+    at::Tensor first, second;  // moments (Muon: momentum only); on the owner
+  };
+  void update_adamw(int64_t update, double factor);
+  void update_muon(double factor);
+  double average_and_clip();
+
+  OptimizerConfig config_;
+  Communicator& communicator_;
+  std::vector<model::Parameter> trained_;
+  std::vector<Slot> slots_;
+};
+
+// Orthogonalises matrices [n, r, c] of one shape by five Newton-Schulz steps: all singular values
+// come near 1.
+at::Tensor orthogonalise(const at::Tensor& matrices);
+
+}  // namespace loci::train

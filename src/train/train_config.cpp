@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/train_config.h"
+
+#include <algorithm>
+
+namespace loci::train {
+
+TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
+  const ConfigReader reader(json, where);
+  TrainConfig c;
+  c.source = json;
+  c.model = model::TransformerConfig::from(reader.section("model"));
+  c.start = reader.get<std::string>("start", c.start);
+  c.updates = reader.get<int64_t>("updates", c.updates, 1, int64_t{1} << 40);
+  c.batch = reader.get<int64_t>("batch", c.batch, 1, 1 << 20);
+  c.seed = reader.get<uint64_t>("seed", c.seed);
+  c.text_dropout = reader.get<double>("text_dropout", c.text_dropout, 0.0, 1.0);
+  c.compute = reader.choose("compute", c.compute, {"auto", "float32", "bfloat16"});
+  c.checkpoint_blocks = reader.get<bool>("checkpoint_blocks", c.checkpoint_blocks);
+  c.ema = reader.get<double>("ema", c.ema, 0.0, 1.0);
+  c.noise = NoiseConfig::from(reader.section("noise"));
+  c.optimizer = OptimizerConfig::from(reader.section("optimizer"));
+  c.checkpoint_minutes = reader.get<double>("checkpoint_minutes", c.checkpoint_minutes, 0.0, 1e6);
+  c.keep_checkpoints = reader.get<int64_t>("keep_checkpoints", c.keep_checkpoints, 1, 1 << 20);
+  c.log_every = reader.get<int64_t>("log_every", c.log_every, 1, 1 << 20);
+  for (const ConfigReader& part : reader.sections("phases")) {
+    Phase phase;
+    phase.from = part.get<int64_t>("from", 0, 0, int64_t{1} << 40);
+    phase.window = part.get<int64_t>("window", phase.window, 2, 1 << 20);
+    if ((phase.window - 1) % c.model.chunk_size != 0) {
+      fail("{}: window is {}; expected 1 + a multiple of the chunk size {}", part.where(),
+           phase.window, c.model.chunk_size);
+    }
+    phase.history = HistoryAccessConfig::from(part.section("history"));
+    for (const ConfigReader& data : part.sections("data")) {
+      phase.data.push_back({data.get<std::string>("folder"), data.get<double>("weight", 1, 0, 1e9)});
+    }
+    if (phase.data.empty()) fail("{}: no data; name at least one folder of latent clips", part.where());
+    c.phases.push_back(phase);
+  }
+  if (c.phases.empty()) fail("{}: no phases; give one with its data", where);
+  std::sort(c.phases.begin(), c.phases.end(), [](const Phase& a, const Phase& b) { return a.from < b.from; });
+  if (c.phases.front().from != 0) fail("{}: no phase begins at update 0", where);
+  reader.finish();
+  return c;
+}
+
+const Phase& TrainConfig::phase(int64_t update) const {
+  const Phase* current = &phases.front();
+  for (const Phase& phase : phases) {
+    if (phase.from <= update) current = &phase;
+  }
+  return *current;
+}
+
+}  // namespace loci::train

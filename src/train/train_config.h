@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a training run is made of, read from one JSON file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/model/config.h"
+#include "loci/train/history_access.h"
+#include "loci/train/noise_levels.h"
+#include "loci/train/optimizer.h"
+
+namespace loci::train {
+
+// One source of windows and its share of a mixture.
+struct DataPart {
+  std::filesystem::path folder;  // of latent clips
+  double weight = 1;
+};
+
+// A stretch of training with its own data and window length.
+struct Phase {
+  int64_t from = 0;     // update at which it begins
+  int64_t window = 21;  // latent frames, 1 + a multiple of the chunk size
+  std::vector<DataPart> data;
+  HistoryAccessConfig history;
+};
+
+struct TrainConfig {
+  model::TransformerConfig model;
+  std::string start;  // model folder to begin with; empty = from the initialisers
+  int64_t updates = 5000;
+  int64_t batch = 64;  // windows an update, over all ranks
+  uint64_t seed = 0;
+  double text_dropout = 0.1;
+  std::string compute = "auto";  // float32, bfloat16, or by what the machine does fast
+  bool checkpoint_blocks = false;
+  double ema = 0.999;
+  NoiseConfig noise;
+  OptimizerConfig optimizer;
+  std::vector<Phase> phases;
+  double checkpoint_minutes = 5;
+  int64_t keep_checkpoints = 2;
+  int64_t log_every = 1;
+  Json source;  // as given, for the checkpoint
+
+  static TrainConfig from_json(const Json& json, const std::string& where);
+  const Phase& phase(int64_t update) const;
+};
+
+}  // namespace loci::train

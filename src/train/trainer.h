@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training loop of the transformer.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loci/model/transformer.h"
+#include "loci/train/communicator.h"
+#include "loci/train/optimizer.h"
+#include "loci/train/run_folder.h"
+#include "loci/train/train_config.h"
+#include "loci/train/window.h"
+
+namespace loci::train {
+
+class Trainer {
+ public:
+  // Starts from the folder's newest checkpoint when `resume`; without it, a folder that already
+  // holds one is bad input.
+  Trainer(TrainConfig config, const std::filesystem::path& folder, bool resume,
+          Communicator& communicator);
+
+  // Runs to the configured number of updates. On an interrupt, writes a checkpoint and throws
+  // Interrupted. A loss or gradient that is not finite ends the run; the last checkpoint stays.
+  void run();
+
+  // One update; returns the mean loss over all ranks. Public for tests and benchmarks.
+  struct UpdateResult {
+    double loss = 0;
+    double gradient_norm = 0;
+    bool stop = false;        // some rank was interrupted
+    bool checkpoint = false;  // the leader asks for one
+  };
+  UpdateResult update(bool checkpoint_due);
+
+  int64_t updates_done() const { return done_; }
+  const model::Transformer& transformer() const { return *transformer_; }
+
+ private:
+  // Loss of one window of this update, with its gradient when training.
+  double sample_loss(uint64_t index, double weight);
+  const WindowSource& source(const Phase& phase, uint64_t index) const;
+  void update_ema();
+  void save();
+
+  TrainConfig config_;
+  RunFolder folder_;
+  Communicator& communicator_;
+  std::unique_ptr<model::Transformer> transformer_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<at::Tensor> ema_;  // on the leader, in the order of the parameters
+  std::map<std::string, std::unique_ptr<WindowSource>> sources_;  // by folder
+  int64_t done_ = 0;
+};
+
+}  // namespace loci::train

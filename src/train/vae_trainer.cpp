@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/vae_trainer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/log.h"
+#include "loci/base/progress.h"
+#include "loci/base/random.h"
+#include "loci/model/pixels.h"
+#include "loci/model/vae_stream.h"
+
+namespace loci::train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
+  return {tensors.begin(), tensors.end()};
+}
+
+io::NamedTensors named(const std::vector<model::Parameter>& parameters,
+                       const std::vector<at::Tensor>& values) {
+  io::NamedTensors tensors;
+  for (size_t i = 0; i < parameters.size(); ++i) tensors.emplace_back(parameters[i].name, values[i]);
+  return tensors;
+}
+
+std::vector<double> to_list(const at::Tensor& values) {
+  const at::Tensor wide = values.to(at::kDouble).contiguous();
+  return {wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel()};
+}
+
+}  // namespace
+
+VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& where) {
+  const ConfigReader reader(json, where);
+  VaeTrainConfig config;
+  config.source = json;
+  reader.ignore({"model"});
+  config.model = model::VaeConfig::from_json(json.value("model", Json::object()), where + ": model");
+  config.data = VideoClipsConfig::from(reader.section("data"));
+  config.loss = VaeLossWeights::from(reader.section("loss"));
+  config.updates = reader.get<int64_t>("updates", config.updates, 1, 1 << 30);
+  config.batch = reader.get<int64_t>("batch", config.batch, 1, 1024);
+  config.ema = reader.get<double>("ema", config.ema, 0.0, 1.0);
+  config.seed = reader.get<uint64_t>("seed", config.seed);
+  config.checkpoint_every = reader.get<int64_t>("checkpoint_every", config.checkpoint_every, 1, 1 << 30);
+  config.keep = reader.get<int64_t>("keep", config.keep, 1, 1000);
+  config.validate_every = reader.get<int64_t>("validate_every", config.validate_every, 1, 1 << 30);
+  config.validation_clips = reader.get<int64_t>("validation_clips", config.validation_clips, 1, 10'000);
+
+  const ConfigReader optimizer = reader.section("optimizer");
+  config.rate = optimizer.get<double>("rate", config.rate, 0.0, 10.0);
+  config.optimizer.beta2 = optimizer.get<double>("beta2", 0.99, 0.0, 1.0);
+  config.optimizer.weight_decay = optimizer.get<double>("weight_decay", 0.0, 0.0, 1.0);
+  config.optimizer.clip = optimizer.get<double>("clip", 1.0, 1e-6, 1e6);
+  config.optimizer.warmup = optimizer.get<int64_t>("warmup", 50, 0, 1 << 30);
+  config.optimizer.final_share = optimizer.get<double>("final_share", 0.05, 0.0, 1.0);
+  config.optimizer.decay_updates = config.updates;
+  config.optimizer.rates = {{Group::kBackbone, config.rate}};
+  reader.finish();
+
+  config.model.check_frame_size(config.data.height, config.data.width);
+  const int64_t factor = config.model.temporal_factor();
+  if (config.data.frames % factor != 1 % factor) {
+    fail("{}: data.frames is {}; a clip has one frame more than a multiple of {}", where,
+         config.data.frames, factor);
+  }
+  return config;
+}
+
+VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folder, bool resume)
+    : config_(std::move(config)), folder_(folder), communicator_(make_single_communicator()) {
+  const std::optional<TrainingState> saved = folder_.load_newest();
+  if (saved && !resume) {
+    fail("{} already holds a run at update {}; add --resume to go on, or choose another folder",
+         folder.string(), saved->update);
+  }
+  const auto stored = saved ? by_name(saved->model) : std::map<std::string, at::Tensor>();
+  vae_ = std::make_unique<model::Vae>(
+      saved ? model::Vae::from_tensors(config_.model, stored, folder.string())
+            : model::Vae(config_.model, {.seed = config_.seed}));
+  const std::vector<model::Parameter>& parameters = vae_->parameters().all();
+  optimizer_ = std::make_unique<Optimizer>(config_.optimizer, parameters, *communicator_);
+  const auto averaged = saved ? by_name(saved->ema) : std::map<std::string, at::Tensor>();
+  for (const model::Parameter& parameter : parameters) {
+    at::Tensor start = parameter.tensor.detach().clone();
+    if (saved) start.copy_(averaged.at(parameter.name));
+    ema_.push_back(start);
+  }
+  if (saved) {
+    optimizer_->load_state(by_name(saved->optimizer));
+    done_ = saved->update;
+  }
+  folder_.truncate_log(done_);
+  training_ = open_video_clips(config_.data, ClipSplit::kTraining, config_.seed);
+  validation_ = open_video_clips(config_.data, ClipSplit::kValidation, config_.seed);
+}
+
+VaeLoss VaeTrainer::update() {
+  const auto first = static_cast<uint64_t>(done_) * static_cast<uint64_t>(config_.batch);
+  std::vector<at::Tensor> clips;
+  for (int64_t i = 0; i < config_.batch; ++i) {
+    const uint64_t number = first + static_cast<uint64_t>(i);
+    at::Tensor clip = training_->clip(number);
+    if (Random{config_.seed, number}.chance(0.5)) clip = clip.flip(2);  // left and right swapped
+    clips.push_back(model::pixels_from_frames(clip));
+  }
+  const at::Tensor pixels = at::cat(clips);
+  at::Generator generator =
+      at::make_generator<at::CPUGeneratorImpl>(hash_keys({config_.seed, static_cast<uint64_t>(done_)}));
+
+  optimizer_->zero_gradients();
+  const model::Vae::Posterior posterior = vae_->encode(pixels);
+  const at::Tensor noise = at::randn(posterior.mean.sizes(), generator, at::kFloat);
+  VaeLoss loss = vae_loss(vae_->decode(sample_posterior(posterior, noise)), pixels, posterior, config_.loss);
+  loss.total.backward();
+  gradient_norm_ = optimizer_->step(done_);
+  ++done_;
+  const at::NoGradGuard no_grad;
+  // Early on, the average follows closely instead of dragging the start along.
+  const double keep = std::min(config_.ema, (1.0 + static_cast<double>(done_)) / (10.0 + static_cast<double>(done_)));
+  const std::vector<model::Parameter>& parameters = vae_->parameters().all();
+  for (size_t i = 0; i < ema_.size(); ++i) ema_[i].lerp_(parameters[i].tensor, 1 - keep);
+  loss.total = loss.total.detach();
+  return loss;
+}
+
+model::Vae VaeTrainer::averaged() const {
+  return model::Vae::from_tensors(config_.model, by_name(named(vae_->parameters().all(), ema_)),
+                                  "the averaged weights");
+}
+
+VaeScore VaeTrainer::validate() {
+  const at::NoGradGuard no_grad;
+  const model::Vae vae = averaged();
+  VaeScore score;
+  std::vector<at::Tensor> means, deviations;
+  for (int64_t i = 0; i < config_.validation_clips; ++i) {
+    check_interrupt();
+    const at::Tensor frames = validation_->clip(static_cast<uint64_t>(i));
+    const at::Tensor pixels = model::pixels_from_frames(frames);
+    const model::Vae::Posterior posterior = vae.encode(pixels);
+    const at::Tensor decoded = vae.decode(posterior.mean).clamp(-1, 1);
+    const at::Tensor back = model::frames_from_pixels(decoded);
+    const auto share = 1.0 / static_cast<double>(config_.validation_clips);
+    score.psnr += share * psnr(back, frames);
+    score.first_psnr += share * psnr(back[0], frames[0]);
+    score.structure += share * structure_loss(decoded, pixels).item<double>();
+    means.push_back(posterior.mean.transpose(0, 1).flatten(1));  // [z, latents * h * w]
+    deviations.push_back(at::exp(0.5 * posterior.log_variance).transpose(0, 1).flatten(1));
+  }
+  const at::Tensor all = at::cat(means, 1);
+  const at::Tensor deviation = all.std(1).clamp_min(1e-3);
+  score.mean = to_list(all.mean(1));
+  score.deviation = to_list(deviation);
+  score.posterior_deviation = (at::cat(deviations, 1).mean(1) / deviation).mean().item<double>();
+  return score;
+}
+
+void VaeTrainer::save() {
+  TrainingState state;
+  state.update = done_;
+  std::vector<at::Tensor> values;
+  for (const model::Parameter& parameter : vae_->parameters().all()) {
+    values.push_back(parameter.tensor.detach());
+  }
+  state.model = named(vae_->parameters().all(), values);
+  state.ema = named(vae_->parameters().all(), ema_);
+  state.optimizer = optimizer_->state();
+  state.config = config_.source;
+  folder_.save(state, config_.keep);
+}
+
+void VaeTrainer::run() {
+  Progress progress("train vae", static_cast<uint64_t>(config_.updates), "updates",
+                    static_cast<uint64_t>(done_));
+  log_info("{} parameters, update {} of {}", vae_->parameters().count(), done_, config_.updates);
+  const auto export_model = [this] {
+    const VaeScore score = validate();
+    model::Vae vae = averaged();
+    vae.set_statistics(score.mean, score.deviation);
+    AtomicDirectory target(folder_.path() / "vae");
+    vae.save(target.temporary());
+    target.commit();
+    folder_.log({{"update", done_},
+                 {"psnr", score.psnr},
+                 {"first_psnr", score.first_psnr},
+                 {"validation_structure", score.structure},
+                 {"posterior_deviation", score.posterior_deviation}});
+    log_info("update {}: PSNR {:.2f} dB on unseen clips ({:.2f} dB in first frames)", done_,
+             score.psnr, score.first_psnr);
+  };
+  Clock::time_point before = Clock::now();
+  while (done_ < config_.updates) {
+    if (interrupted()) {
+      save();
+      check_interrupt();
+    }
+    const VaeLoss loss = update();
+    const auto total = loss.total.item<double>();
+    if (!std::isfinite(total) || !std::isfinite(gradient_norm_)) {
+      fail_check("the loss of update {} is {}, its gradient {}; the last checkpoint in {} is good, "
+                 "lower optimizer.rate and resume",
+                 done_, total, gradient_norm_, folder_.path().string());
+    }
+    const Clock::time_point now = Clock::now();
+    folder_.log({{"update", done_},
+                 {"loss", total},
+                 {"l1", loss.l1},
+                 {"structure", loss.structure},
+                 {"kl", loss.kl},
+                 {"gradient_norm", gradient_norm_},
+                 {"rate", config_.rate * config_.optimizer.rate_factor(done_ - 1)},
+                 {"seconds", std::chrono::duration<double>(now - before).count()}});
+    before = now;
+    progress.set_note(fmt::format("loss {:.4f}", total));
+    progress.advance();
+    if (done_ % config_.checkpoint_every == 0 || done_ == config_.updates) save();
+    if (done_ % config_.validate_every == 0 || done_ == config_.updates) export_model();
+  }
+}
+
+}  // namespace loci::train

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training loop of the video autoencoder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/model/vae.h"
+#include "loci/train/communicator.h"
+#include "loci/train/optimizer.h"
+#include "loci/train/run_folder.h"
+#include "loci/train/vae_loss.h"
+#include "loci/train/video_clips.h"
+
+namespace loci::train {
+
+struct VaeTrainConfig {
+  model::VaeConfig model;
+  VideoClipsConfig data;
+  VaeLossWeights loss;
+  double rate = 1e-3;  // AdamW's learning rate at its highest
+  OptimizerConfig optimizer;
+  int64_t updates = 10'000;
+  int64_t batch = 2;  // clips an update
+  double ema = 0.999;  // share of the old average kept at each update
+  uint64_t seed = 0;
+  int64_t checkpoint_every = 250, keep = 2;
+  int64_t validate_every = 250, validation_clips = 8;
+  Json source;  // what it was read from, for checkpoints
+
+  static VaeTrainConfig from_json(const Json& json, const std::string& where);
+};
+
+// How well clips that were not trained on come back.
+struct VaeScore {
+  double psnr = 0;        // mean over clips, dB
+  double first_psnr = 0;  // of the first frames, which have a latent each
+  double structure = 0;   // structure_loss()
+  double posterior_deviation = 0;  // mean standard deviation of the posterior, in model space
+  std::vector<double> mean, deviation;  // of the latents, per channel
+};
+
+class VaeTrainer {
+ public:
+  // Goes on from the folder's newest checkpoint when `resume`; otherwise a folder that holds one is
+  // bad input.
+  VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folder, bool resume);
+
+  // Runs to the configured number of updates, then leaves the averaged weights with the statistics
+  // of their latents in <folder>/vae, which Vae::load() reads; every checkpoint renews it. On an
+  // interrupt, writes a checkpoint and throws Interrupted. A loss that is not finite ends the run
+  // with the last checkpoint in place.
+  void run();
+
+  // One update. Public for tests.
+  VaeLoss update();
+
+  // Streams validation clips through the averaged weights.
+  VaeScore validate();
+
+  int64_t updates_done() const { return done_; }
+  const model::Vae& vae() const { return *vae_; }
+
+ private:
+  model::Vae averaged() const;
+  void save();
+
+  VaeTrainConfig config_;
+  RunFolder folder_;
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<model::Vae> vae_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<VideoClips> training_, validation_;
+  std::vector<at::Tensor> ema_;  // in the order of the parameters
+  double gradient_norm_ = 0;
+  int64_t done_ = 0;
+};
+
+}  // namespace loci::train

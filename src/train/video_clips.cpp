@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/video_clips.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "loci/base/error.h"
+#include "loci/base/log.h"
+#include "loci/base/random.h"
+#include "loci/io/frames.h"
+#include "loci/io/resize.h"
+#include "loci/world/clip.h"
+
+namespace loci::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class WorldClips : public VideoClips {
+ public:
+  WorldClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed)
+      : maker_(options(config, split)), seed_(seed) {}
+
+  at::Tensor clip(uint64_t number) override {
+    return maker_.make(seed_, static_cast<int64_t>(number)).frames;
+  }
+
+ private:
+  static world::ClipOptions options(const VideoClipsConfig& config, ClipSplit split) {
+    world::ClipOptions options;
+    options.frames = config.frames;
+    options.width = static_cast<int>(config.width);
+    options.height = static_cast<int>(config.height);
+    options.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
+    return options;
+  }
+
+  world::ClipMaker maker_;
+  uint64_t seed_;
+};
+
+bool is_video(const fs::path& path) {
+  static const std::vector<std::string> kSuffixes = {".mp4", ".mkv", ".mov", ".webm", ".avi"};
+  std::string suffix = path.extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
+}
+
+// Video files at any depth, and folders that hold numbered images.
+std::vector<fs::path> find_videos(const fs::path& folder) {
+  if (!fs::is_directory(folder)) fail("{} is not a folder of videos", folder.string());
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && is_video(entry.path())) found.push_back(entry.path());
+    if (entry.is_directory() && fs::exists(entry.path() / "00000.png")) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+class FolderClips : public VideoClips {
+ public:
+  FolderClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed)
+      : config_(config), seed_(seed) {
+    const std::vector<fs::path> all = find_videos(config.folder);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool validation = i % 16 == 0;
+      if (all.size() == 1 || validation == (split == ClipSplit::kValidation)) videos_.push_back(all[i]);
+    }
+    if (videos_.empty()) {
+      fail("{} holds no video (.mp4, .mkv, .mov, .webm, .avi) and no folder of numbered images",
+           config.folder);
+    }
+  }
+
+  at::Tensor clip(uint64_t number) override {
+    Random random{seed_, number};
+    // A video that is too short gives way to the next, all round once.
+    size_t at = random.below(videos_.size());
+    for (size_t tries = 0; tries < videos_.size(); ++tries, at = (at + 1) % videos_.size()) {
+      const std::unique_ptr<io::FrameSource> source = io::FrameSource::open(videos_[at]);
+      if (source->frame_count() < config_.frames) continue;
+      source->seek(random.between(0, source->frame_count() - config_.frames));
+      return read(*source, videos_[at]);
+    }
+    fail("no video of {} has {} frames; set data.frames lower", config_.folder, config_.frames);
+  }
+
+ private:
+  at::Tensor read(io::FrameSource& source, const fs::path& path) {
+    std::vector<at::Tensor> frames;
+    while (static_cast<int64_t>(frames.size()) < config_.frames) {
+      const std::optional<at::Tensor> frame = source.next();
+      if (!frame) fail("{} ends before the {} frames it announced", path.string(), source.frame_count());
+      const io::FittedImage fitted = io::resize_and_crop(*frame, config_.width, config_.height);
+      if (!fitted.note.empty() && !said_) {
+        log_info("{}: {}; other videos alike", path.filename().string(), fitted.note);
+        said_ = true;
+      }
+      frames.push_back(fitted.image);
+    }
+    return at::stack(frames);
+  }
+
+  VideoClipsConfig config_;
+  uint64_t seed_;
+  std::vector<fs::path> videos_;
+  bool said_ = false;
+};
+
+}  // namespace
+
+VideoClipsConfig VideoClipsConfig::from(const ConfigReader& reader) {
+  VideoClipsConfig config;
+  config.folder = reader.get<std::string>("folder", config.folder);
+  config.width = reader.get<int64_t>("width", config.width, 8, 8192);
+  config.height = reader.get<int64_t>("height", config.height, 8, 8192);
+  config.frames = reader.get<int64_t>("frames", config.frames, 1, 1000);
+  return config;
+}
+
+std::unique_ptr<VideoClips> open_video_clips(const VideoClipsConfig& config, ClipSplit split,
+                                             uint64_t seed) {
+  if (config.folder.empty()) return std::make_unique<WorldClips>(config, split, seed);
+  return std::make_unique<FolderClips>(config, split, seed);
+}
+
+}  // namespace loci::train

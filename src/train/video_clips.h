@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short clips to train an autoencoder on: from procedural worlds, or from a folder of videos.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "loci/base/config.h"
+
+namespace loci::train {
+
+struct VideoClipsConfig {
+  std::string folder;  // of videos and image folders; empty: procedural worlds
+  int64_t width = 192, height = 128;
+  int64_t frames = 9;
+
+  static VideoClipsConfig from(const ConfigReader& reader);
+};
+
+// Clips by number; the same number gives the same clip on every machine.
+class VideoClips {
+ public:
+  virtual ~VideoClips() = default;
+
+  // uint8 [frames, height, width, 3].
+  virtual at::Tensor clip(uint64_t number) = 0;
+};
+
+enum class ClipSplit { kTraining, kValidation };
+
+// Of a folder, one video in sixteen is kept for validation (one at least, unless there is only
+// one, which then serves both); of worlds, those that the world layer sets aside for tests.
+std::unique_ptr<VideoClips> open_video_clips(const VideoClipsConfig& config, ClipSplit split,
+                                             uint64_t seed);
+
+}  // namespace loci::train

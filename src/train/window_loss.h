@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunk-wise diffusion forcing: frame 0 clean, every chunk at its own noise level, one forward over
+// the window from zero state, flow-matching velocity as the target.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+#include "loci/model/transformer.h"
+#include "loci/train/window.h"
+
+namespace loci::train {
+
+// Windows noised and ready for a forward pass.
+struct NoisedBatch {
+  at::Tensor latents;    // [B, C, F, h, w]
+  at::Tensor timesteps;  // [B, F], 1000 * level
+  at::Tensor target;     // [B, C, F, h, w]: noise - clean
+  at::Tensor levels;     // [B, chunks], chunks after frame 0
+};
+
+// levels[b] has one entry per chunk after frame 0. `noise` [B, C, F, h, w] is standard normal.
+NoisedBatch noise_windows(std::span<const Window> windows,
+                          const std::vector<std::vector<double>>& levels, const at::Tensor& noise,
+                          int64_t chunk_size);
+
+// Geometry of every window, in one set of maps.
+model::TokenMaps window_maps(std::span<const Window> windows, const model::TransformerConfig& config);
+
+// Squared error of the velocity per sample and chunk, [B, chunks]; frame 0 does not count.
+at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size);
+
+}  // namespace loci::train

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/error.h"
+#include "loci/train/history_access.h"
+#include "loci/train/latent_folder.h"
+#include "loci/train/noise_levels.h"
+#include "loci/train/window_loss.h"
+#include "toy_clips.h"
+
+namespace loci::train {
+namespace {
+
+TEST(LatentFolder, WindowsAreTheSameWhoeverAsks) {
+  const auto folder = write_toy_clips(fresh_folder("windows"), 5, 21);
+  const LatentFolder a(folder, 1);
+  const LatentFolder b(folder, 1);
+  const Window first = a.window(17, 11);
+  a.window(3, 11);
+  const Window again = b.window(17, 11);
+  EXPECT_TRUE(first.latents.equal(again.latents));
+  EXPECT_EQ(first.poses, again.poses);
+  EXPECT_EQ(first.latents.sizes().vec(), (std::vector<int64_t>{4, 11, 4, 4}));
+  EXPECT_EQ(first.caption, "a toy");
+  // Another index or seed gives another window.
+  EXPECT_FALSE(first.latents.equal(a.window(18, 11).latents));
+  EXPECT_FALSE(first.latents.equal(LatentFolder(folder, 2).window(17, 11).latents));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LatentFolder, AWindowStartsWithAnImagesLatent) {
+  const auto folder = fresh_folder("images");
+  LatentClip clip;
+  clip.latents = at::zeros({1, 6, 2, 2});
+  clip.images = at::ones({1, 6, 2, 2});
+  clip.poses.resize(6);
+  clip.lenses.resize(6);
+  write_latent_clip(folder / "a.safetensors", clip);
+  const Window window = LatentFolder(folder, 0).window(0, 3);
+  EXPECT_EQ(window.latents.select(1, 0).min().item<float>(), 1);
+  EXPECT_EQ(window.latents.narrow(1, 1, 2).abs().max().item<float>(), 0);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LatentFolder, RefusesWhatItCannotUse) {
+  const auto folder = fresh_folder("refuses");
+  EXPECT_THROW(LatentFolder(folder, 0), Error);             // empty
+  EXPECT_THROW(LatentFolder(folder / "absent", 0), Error);  // not there
+  write_toy_clips(folder, 1, 6);
+  EXPECT_THROW(LatentFolder(folder, 0).window(0, 7), Error);  // shorter than the window
+  std::filesystem::remove_all(folder);
+}
+
+TEST(NoiseLevels, FollowTheirDistribution) {
+  NoiseConfig config;
+  config.shift = 5;
+  Random random(1);
+  double sum = 0;
+  for (int i = 0; i < 4000; ++i) {
+    for (const double level : draw_noise_levels(config, 4, random)) {
+      ASSERT_GT(level, 0);
+      ASSERT_LE(level, 1);
+      sum += level;
+    }
+  }
+  // The mean of 5s/(1+4s) over uniform s is 5/4 (1 - ln 5 / 4).
+  EXPECT_NEAR(sum / 16000, 1.25 * (1 - std::log(5.0) / 4), 0.01);
+}
+
+TEST(NoiseLevels, ThePastIsCleanerInItsShareOfWindows) {
+  NoiseConfig config;
+  config.shift = 1;
+  config.clean_share = 1;
+  config.clean_factor = 0.2;
+  Random random(2);
+  double first = 0, last = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const std::vector<double> levels = draw_noise_levels(config, 4, random);
+    first += levels.front();
+    last += levels.back();
+  }
+  EXPECT_NEAR(last / 4000, 0.5, 0.02);
+  EXPECT_NEAR(first / 4000, 0.25 * 0.5 + 0.75 * 0.1, 0.02);
+}
+
+TEST(NoiseWindows, MixesCleanAndNoise) {
+  Window window;
+  window.latents = at::full({1, 5, 1, 1}, 2.0);
+  const at::Tensor noise = at::full({1, 1, 5, 1, 1}, -1.0);
+  const NoisedBatch batch = noise_windows(std::span(&window, 1), {{0.25, 1.0}}, noise, 2);
+  const at::Tensor expected = at::tensor({2.0, 1.25, 1.25, -1.0, -1.0}, at::kFloat);
+  EXPECT_TRUE(at::allclose(batch.latents.flatten(), expected));
+  EXPECT_TRUE(at::allclose(batch.timesteps.flatten(), at::tensor({0.0, 250.0, 250.0, 1000.0, 1000.0}, at::kFloat)));
+  EXPECT_TRUE(at::allclose(batch.target, at::full({1, 1, 5, 1, 1}, -3.0)));
+  // Frame 0 does not count in the loss.
+  at::Tensor velocity = batch.target.clone();
+  velocity.select(2, 0).fill_(100);
+  velocity.select(2, 1).add_(2);
+  const at::Tensor losses = chunk_losses(velocity, batch.target, 2);
+  EXPECT_TRUE(at::allclose(losses, at::tensor({2.0, 0.0}, at::kFloat).unsqueeze(0)));
+}
+
+TEST(HistoryAccess, BoundsWhatAChunkSees) {
+  std::vector<camera::Pose> poses;
+  for (int i = 0; i < 41; ++i) poses.push_back({camera::rotation_from_angles(0.2 * i, 0), {}});
+  const std::vector<camera::Intrinsics> lenses(poses.size());
+  const auto chunks = bounded_chunks(4, 2, 5, 3, poses, lenses, 1.5);
+  ASSERT_EQ(chunks.size(), 9u);
+  const model::ChunkSpan& last = chunks.back();
+  EXPECT_EQ(last.earlier.size(), 7u);  // frame 0, four of the bank, two recent
+  EXPECT_EQ(last.earlier.front(), 0);
+  EXPECT_EQ(last.earlier.back(), 35);
+  EXPECT_TRUE(last.turned);
+  EXPECT_EQ(last.turn.cosine.size(0), 21);  // three tokens a frame
+  // A whole past needs no turning.
+  HistoryAccessConfig whole;
+  Random random(1);
+  for (const model::ChunkSpan& chunk : draw_history_access(whole, 5, 3, poses, lenses, 1.5, random)) {
+    EXPECT_TRUE(chunk.sees_prefix());
+    EXPECT_FALSE(chunk.turned);
+  }
+}
+
+}  // namespace
+}  // namespace loci::train

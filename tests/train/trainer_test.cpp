@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "toy_clips.h"
+
+namespace loci::train {
+namespace {
+
+std::vector<double> logged_losses(const std::filesystem::path& run) {
+  std::vector<double> losses;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    losses.push_back(Json::parse(line).at("loss").get<double>());
+  }
+  return losses;
+}
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fresh_folder("trainer");
+    write_toy_clips(folder_ / "clips", 6, 13);
+    recipe_ = toy_recipe(folder_ / "clips");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void train(const std::string& name, int64_t updates, bool resume) {
+    recipe_["updates"] = updates;
+    auto single = make_single_communicator();
+    Trainer trainer(TrainConfig::from_json(recipe_, "toy"), folder_ / name, resume, *single);
+    trainer.run();
+  }
+
+  std::filesystem::path folder_;
+  Json recipe_;
+};
+
+TEST_F(TrainerTest, LowersTheLoss) {
+  train("run", 40, false);
+  const std::vector<double> losses = logged_losses(folder_ / "run");
+  ASSERT_EQ(losses.size(), 40u);
+  double first = 0, last = 0;
+  for (int i = 0; i < 10; ++i) {
+    first += losses[i] / 10;
+    last += losses[30 + i] / 10;
+  }
+  EXPECT_LT(last, 0.7 * first);
+}
+
+TEST_F(TrainerTest, AResumedRunIsTheSameRun) {
+  recipe_["phases"][0]["history"] = {{"bounded_share", 0.5}, {"bank_frames", {0, 2}}, {"recent_frames", {1}}};
+  recipe_["optimizer"]["kind"] = "muon";
+  train("whole", 8, false);
+  train("parts", 3, false);
+  train("parts", 8, true);
+  EXPECT_EQ(logged_losses(folder_ / "whole"), logged_losses(folder_ / "parts"));
+  for (const char* part : {"model", "ema", "optimizer"}) {
+    const std::string file = std::string("checkpoint-00000008/") + part + ".safetensors";
+    EXPECT_EQ(read_file(folder_ / "whole" / file), read_file(folder_ / "parts" / file)) << part;
+  }
+  // A second run into the same folder needs to say that it goes on.
+  EXPECT_THROW(train("parts", 9, false), Error);
+}
+
+TEST_F(TrainerTest, TwoRanksEqualOneWithTheWholeBatch) {
+  recipe_["optimizer"]["kind"] = "muon";
+  train("one", 4, false);
+  write_file(folder_ / "toy.json", recipe_.dump());
+  const std::string command = fmt::format("'{}' train '{}' --out '{}' --ranks 2 --quiet", LOCI_BINARY,
+                                          (folder_ / "toy.json").string(), (folder_ / "two").string());
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const std::vector<double> one = logged_losses(folder_ / "one");
+  const std::vector<double> two = logged_losses(folder_ / "two");
+  ASSERT_EQ(two.size(), 4u);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(two[i], one[i], 1e-4 * one[i]);
+}
+
+TEST_F(TrainerTest, BadRecipesAreRefused) {
+  const auto refused = [&](const Json& recipe) {
+    EXPECT_THROW(TrainConfig::from_json(recipe, "toy"), Error) << recipe.dump();
+  };
+  Json recipe = recipe_;
+  recipe["batches"] = 4;  // a slip for batch
+  refused(recipe);
+  recipe = recipe_;
+  recipe["phases"] = Json::array();
+  refused(recipe);
+  recipe = recipe_;
+  recipe["phases"][0]["window"] = 6;  // not 1 + a multiple of the chunk size
+  refused(recipe);
+  recipe = recipe_;
+  recipe["optimizer"]["frozen"] = {"heads"};
+  refused(recipe);
+}
+
+}  // namespace
+}  // namespace loci::train
