@@ -70,7 +70,7 @@ std::vector<Taps> make_taps(int64_t input, int64_t output, ResizeFilter filter) 
   for (int64_t i = 0; i < output; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
     const auto first = static_cast<int64_t>(std::max(centre - reach + 0.5, 0.0));
-    const int64_t end = std::min(static_cast<int64_t>(centre + reach + 0.5), input);
+    const int64_t end = std::min(static_cast<int64_t>(std::floor(centre + reach + 0.5)), input);
     weights.clear();
     double sum = 0;
     for (int64_t j = first; j < end; ++j) {

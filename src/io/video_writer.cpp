@@ -25,6 +25,7 @@ namespace loci::io {
 
 namespace {
 
+constexpr double kMinFps = 0.01;
 constexpr double kMaxFps = 1000;
 constexpr int kMaxSide = 16384;  // of x264
 constexpr int kSinkBuffer = 1 << 16;
@@ -46,9 +47,9 @@ void check_options(const VideoOptions& options, int64_t width, int64_t height,
         "them to even sides, or write a lossless video or a folder of images",
         name, width, height);
   }
-  if (!(options.fps > 0 && options.fps <= kMaxFps)) {
-    fail("cannot write {}: {} frames a second; it must be above 0 and at most {}", name,
-         options.fps, kMaxFps);
+  if (!(options.fps >= kMinFps && options.fps <= kMaxFps)) {
+    fail("cannot write {}: {} frames a second; it must be {} to {}", name, options.fps, kMinFps,
+         kMaxFps);
   }
   if (options.crf < 0 || options.crf > 51) {
     fail("cannot write {}: crf is {}; it must be 0 (best) to 51", name, options.crf);
@@ -92,6 +93,7 @@ class VideoWriter::Impl {
 
   Impl(Sink sink, int64_t width, int64_t height, const VideoOptions& options)
       : name_("video stream"), sink_(std::move(sink)) {
+    LOCI_CHECK(sink_, "a video stream needs a sink");
     ffmpeg::start();
     check_options(options, width, height, name_);
     open(width, height, options);
