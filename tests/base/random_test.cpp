@@ -65,7 +65,7 @@ TEST(Random, IsUniform) {
   }
   // Five standard deviations.
   EXPECT_NEAR(sum / kDraws, 0.5, 5 * std::sqrt(1.0 / 12 / kDraws));
-  for (const int count : counts) EXPECT_NEAR(count, kDraws / 10, 5 * std::sqrt(kDraws * 0.09));
+  for (const int count : counts) EXPECT_NEAR(count, 0.1 * kDraws, 5 * std::sqrt(kDraws * 0.09));
   const double scaled = random.uniform(-3, -2);
   EXPECT_GE(scaled, -3);
   EXPECT_LT(scaled, -2);
