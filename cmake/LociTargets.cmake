@@ -82,6 +82,8 @@ function(loci_tests name)
   target_compile_definitions(loci_${name}_tests PRIVATE LOCI_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   if(NOT ARG_NO_TORCH)
     target_link_libraries(loci_${name}_tests PRIVATE LibTorch::LibTorch)
+    # The precompiled header was made with -fPIC; CMake gives executables -fPIE before this.
+    target_compile_options(loci_${name}_tests PRIVATE -fPIC)
     loci_use_pch(loci_${name}_tests)
   endif()
   # Discovered when ctest runs, so that building never depends on running. Two test processes run at
