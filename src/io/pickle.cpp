@@ -423,7 +423,7 @@ std::string describe(const PickleNode& node) {
 }
 
 PickleNode* PickleArena::make(PickleNode node) {
-  memory_ += sizeof(PickleNode) + node.text.size() + node.items.size() * sizeof(PickleNode*);
+  memory_ += sizeof(PickleNode) + node.text.size() + node.items.size() * sizeof(void*);
   if (memory_ > kMaxMemory) {
     fail("{}: the pickle has more values than a file of tensors needs; refused", source_);
   }

@@ -158,7 +158,7 @@ std::string find_root(const ZipArchive& archive, const std::string& source) {
 }  // namespace
 
 struct PthFile::Data {
-  Data(SharedBytes file, std::string name) : archive(std::move(file), name), source(name) {}
+  Data(SharedBytes file, const std::string& name) : archive(std::move(file), name), source(name) {}
 
   ZipArchive archive;
   std::string source;
