@@ -27,7 +27,11 @@ namespace loci::app {
 namespace {
 
 constexpr std::array kCommands = {
+    Command{"Models", "train", add_train},
+    Command{"Models", "inspect", add_inspect},
+    Command{"Models", "verify", add_verify},
     Command{"Data", "trajectory", add_trajectory},
+    Command{"Data", "world", add_world},
     Command{"This machine", "doctor", add_doctor},
     Command{"This machine", "completion", add_completion},
 };

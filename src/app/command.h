@@ -24,7 +24,11 @@ struct Command {
 // One per file of this folder, listed in command.cpp in the order of `loci --help`.
 void add_completion(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_train(CLI::App& app);
+void add_inspect(CLI::App& app);
 void add_trajectory(CLI::App& app);
+void add_verify(CLI::App& app);
+void add_world(CLI::App& app);
 
 // The tree of all commands, ready to parse.
 std::unique_ptr<CLI::App> make_cli();

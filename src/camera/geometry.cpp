@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/camera/geometry.h"
 
-#include <ATen/ATen.h>
-
+#include <algorithm>
 #include <array>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 
@@ -14,9 +15,13 @@ namespace {
 // Row-major 4x4.
 using Mat4 = std::array<double, 16>;
 
-constexpr double kUpTurn = 0.1;  // radians a ray is turned towards the sky to find "up" in the image
+constexpr double kUpTurn =
+    0.1;  // radians a ray is turned towards the sky to find "up" in the image
 constexpr Vec3 kWorldUp{0, -1, 0};
 constexpr double kTiny = 1e-6;  // below that a vector has no direction
+// A direction beside or behind the lens is projected as if it were barely in front of it: far out,
+// but on the right side.
+constexpr double kLeastDepth = 1.2e-7;
 
 double focal(const TokenGrid& grid, const Intrinsics& lens) {
   const double half = lens.fov_x / 2;
@@ -29,6 +34,19 @@ Vec3 normalise_or_zero(const Vec3& v) { return v * (1 / std::max(norm(v), kTiny)
 Vec3 turn(const Vec3& v, const Vec3& axis, double angle) {
   const double c = std::cos(angle);
   return v * c + cross(axis, v) * std::sin(angle) + axis * (dot(axis, v) * (1 - c));
+}
+
+// What the camera encoder is told of a token: where the sky is in the image, and how high it looks.
+std::array<double, 3> absolute_map(const TokenGrid& grid, int64_t row, int64_t column,
+                                   const Pose& pose, const Intrinsics& lens) {
+  const Vec3 ray = pose.rotation * token_ray(grid, row, column, lens);
+  if (ray == Vec3{}) return {};
+  const Vec3 axis = normalise_or_zero(cross(ray, kWorldUp));
+  const Vec3 higher = pose.rotation.transposed() * turn(ray, axis, kUpTurn);
+  const GridPoint point = project_to_grid(grid, higher, lens);
+  const Vec3 up = normalise_or_zero(
+      {point.column - static_cast<double>(column), point.row - static_cast<double>(row), 0});
+  return {up.x, up.y, std::atan2(-ray.y, std::hypot(ray.x, ray.z))};
 }
 
 // [R t; 0 1]
@@ -56,7 +74,7 @@ Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Intrins
 
 GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Intrinsics& lens) {
   const double f = focal(grid, lens);
-  const double depth = direction.z + lens.xi * norm(direction);
+  const double depth = std::max(direction.z + lens.xi * norm(direction), kLeastDepth);
   return {f * direction.x / depth + static_cast<double>(grid.columns) / 2,
           f * direction.y / depth + static_cast<double>(grid.rows) / 2};
 }
@@ -116,17 +134,9 @@ FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Intrin
       }
       store(unproject, geometry.unproject.data_ptr<float>() + at);
 
-      const Vec3 own_ray = pose.rotation * token_ray(grid, row, column, lens);
-      const Vec3 axis = normalise_or_zero(cross(own_ray, kWorldUp));
-      const Vec3 higher = pose.rotation.transposed() * turn(own_ray, axis, kUpTurn);
-      const GridPoint point = project_to_grid(grid, higher, lens);
-      const Vec3 up = normalise_or_zero({point.column - static_cast<double>(column),
-                                         point.row - static_cast<double>(row), 0});
-      float* absolute =
-          geometry.absolute.data_ptr<float>() + (frame * grid.tokens() + token) * 3;
-      absolute[0] = static_cast<float>(up.x);
-      absolute[1] = static_cast<float>(up.y);
-      absolute[2] = static_cast<float>(std::atan2(-own_ray.y, std::hypot(own_ray.x, own_ray.z)));
+      const std::array<double, 3> absolute = absolute_map(grid, row, column, pose, lens);
+      std::copy(absolute.begin(), absolute.end(),
+                geometry.absolute.data_ptr<float>() + (frame * grid.tokens() + token) * 3);
     }
   }
   return geometry;

@@ -4,9 +4,9 @@
 // layers and denoising steps.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <span>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/camera/pose.h"
 
@@ -25,13 +25,15 @@ struct TokenGrid {
 // (columns/2, rows/2) and tokens sit on whole numbers. Zero where the lens sees nothing (xi > 1).
 Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Intrinsics& lens);
 
-// Where a camera-axes direction falls on the grid, in tokens: the inverse of token_ray.
+// Where a camera-axes direction falls on the grid, in tokens: the inverse of token_ray. Directions
+// the lens cannot see fall far outside, on the side they point to.
 struct GridPoint {
   double column = 0, row = 0;
 };
 GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Intrinsics& lens);
 
-// FP32, on the CPU. F frames of T tokens.
+// FP32, on the CPU. F frames of T tokens. A token without a ray (xi > 1) has a zero absolute map
+// and ray axes of zero: its matrices carry the homogeneous coordinate and the translation only.
 struct FrameGeometry {
   TokenGrid grid;
   at::Tensor absolute;   // [F, T, 3] image direction of world up (x, y) and latitude of the ray

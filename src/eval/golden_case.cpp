@@ -5,6 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
+#include "loci/model/weights.h"
 
 namespace loci::eval {
 
@@ -24,8 +25,10 @@ std::string required(const io::Metadata& metadata, const std::string& key,
 GoldenCase GoldenCase::open(const std::filesystem::path& path, at::ScalarType compute) {
   const io::SafetensorsFile file = io::SafetensorsFile::open(path);
   const io::Metadata& metadata = file.metadata();
-  GoldenCase golden{path, required(metadata, "loci.case", path), {}, Json::object(), 0, compute, file};
-  golden.config = parse_json(required(metadata, "loci.config", path), path.string() + ": loci.config");
+  GoldenCase golden{path, required(metadata, "loci.case", path), {}, Json::object(), 0, compute,
+                    file};
+  golden.config =
+      parse_json(required(metadata, "loci.config", path), path.string() + ": loci.config");
   if (metadata.contains("loci.setting")) {
     golden.setting = parse_json(metadata.at("loci.setting"), path.string() + ": loci.setting");
   }
@@ -96,18 +99,9 @@ std::filesystem::path GoldenCase::weights() const {
 }
 
 model::Transformer GoldenCase::transformer() const {
-  const io::SafetensorsFile stored = io::SafetensorsFile::open(weights());
-  auto parameters = std::make_shared<model::Parameters>(
-      model::Parameters::Options{.dtype = compute},
-      [stored](const std::string& name) {
-        return stored.has(name) ? stored.tensor(name) : at::Tensor();
-      });
-  model::Transformer made(transformer_config(), parameters);
-  std::vector<std::string> names;
-  for (const io::TensorInfo& info : stored.tensors()) names.push_back(info.name);
-  const model::LoadReport report = parameters->report(names);
-  if (!report.clean()) fail("{}: {}", weights().string(), report.text());
-  return made;
+  return model::load_model(transformer_config(), io::Checkpoint::open(weights()),
+                           {.dtype = compute})
+      .transformer;
 }
 
 }  // namespace loci::eval

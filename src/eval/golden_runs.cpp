@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the outputs of each kind of golden case are computed with the engine's own parts.
-#include <ATen/ATen.h>
-
 #include <array>
 #include <numeric>
+
+#include <ATen/ATen.h>
 
 #include "loci/eval/golden_case.h"
 #include "loci/kernels/head_map.h"
@@ -26,11 +26,6 @@ std::vector<double> own_times(int64_t frames) {
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), 0.0);
   return times;
-}
-
-bool projective(const model::TransformerConfig& config) {
-  const auto memory = memory::make_recurrent_memory(config.recurrent_memory);
-  return memory == nullptr || memory->projective();
 }
 
 camera::FrameGeometry window_geometry(const GoldenCase& golden,
@@ -58,7 +53,7 @@ GoldenOutputs run_geometry(const GoldenCase& golden) {
   const model::TransformerConfig config = golden.transformer_config();
   const std::array<camera::FrameGeometry, 1> geometry = {window_geometry(golden, config)};
   const model::TokenMaps maps =
-      model::make_token_maps(geometry, own_times(geometry[0].frames()), projective(config));
+      model::make_token_maps(geometry, own_times(geometry[0].frames()), config.projective());
   const at::Tensor x = golden.input("x").unsqueeze(0).to(golden.compute);
   const auto mapped = [&](const kernels::HeadMap& map) {
     return kernels::head_map(x, map).squeeze(0);
@@ -81,7 +76,8 @@ GoldenOutputs run_delta_scan(const GoldenCase& golden) {
   const auto batched = [&](const char* name) { return golden.input(name).unsqueeze(0); };
   const at::Tensor state = memory->write(
       batched("state"),
-      {batched("key"), batched("value"), batched("beta"), batched("log_retention").unsqueeze(1)}, {});
+      {batched("key"), batched("value"), batched("beta"), batched("log_retention").unsqueeze(1)},
+      {});
   return {{"state", state.squeeze(0)}};
 }
 
@@ -91,7 +87,7 @@ GoldenOutputs run_window(const GoldenCase& golden) {
   const model::TransformerConfig& config = transformer.config();
   const std::array<camera::FrameGeometry, 1> geometry = {window_geometry(golden, config)};
   const model::TokenMaps maps =
-      model::make_token_maps(geometry, own_times(geometry[0].frames()), projective(config));
+      model::make_token_maps(geometry, own_times(geometry[0].frames()), config.projective());
   const model::TextKeys text = transformer.text_keys(golden.input("text").unsqueeze(0));
   model::ForwardContext context;
   context.maps = &maps;
@@ -114,10 +110,9 @@ GoldenOutputs run_stream(const GoldenCase& golden) {
   const at::Tensor clean = golden.input("clean").unsqueeze(0);
   const at::Tensor noisy = golden.input("noisy").unsqueeze(0);
   const at::Tensor timesteps = golden.input("timesteps").unsqueeze(0);
-  sample::ModelStream stream(transformer, golden.grid(config),
-                             transformer.text_keys(golden.input("text").unsqueeze(0)),
-                             sparse ? memory::make_panorama_bank(bank_options(golden))
-                                    : memory::make_dense_history());
+  sample::ModelStream stream(
+      transformer, golden.grid(config), transformer.text_keys(golden.input("text").unsqueeze(0)),
+      sparse ? memory::make_panorama_bank(bank_options(golden)) : memory::make_dense_history());
   std::vector<at::Tensor> velocities, states;
   for (const model::ChunkSpan& chunk : model::window_chunks(clean.size(2), config.chunk_size)) {
     const int64_t size = chunk.end - chunk.begin;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/kernels/head_map.h"
 
+#include <map>
+#include <vector>
+
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
@@ -41,16 +44,11 @@ at::Tensor head_map(const at::Tensor& x, const HeadMap& map) {
 
   // Pieces of the head in channel order, so that one concatenation makes the result.
   std::map<int64_t, at::Tensor> pieces;
-  std::map<int64_t, int64_t> ends;
-  const auto put = [&](int64_t begin, const at::Tensor& piece) {
-    pieces[begin] = piece;
-    ends[begin] = begin + piece.size(-1);
-  };
   if (map.tiles > 0) {
     const at::Tensor matrices = over_heads(map.matrices, 3, wide);  // [B, N, 1, 4, 4]
     const int64_t size = 4 * map.tiles;
     const at::Tensor tiles = input.narrow(-1, map.tiles_begin, size).unflatten(-1, {map.tiles, 4});
-    put(map.tiles_begin, at::matmul(tiles, matrices.transpose(-1, -2)).flatten(-2));
+    pieces[map.tiles_begin] = at::matmul(tiles, matrices.transpose(-1, -2)).flatten(-2);
   }
   int64_t column = 0;
   for (const HeadMap::Rotation& rotation : map.rotations) {
@@ -62,11 +60,11 @@ at::Tensor head_map(const at::Tensor& x, const HeadMap& map) {
       const at::Tensor pairs = part.unflatten(-1, {rotation.pairs, 2});
       const at::Tensor a = pairs.select(-1, 0);
       const at::Tensor b = pairs.select(-1, 1);
-      put(rotation.begin, at::stack({a * c - b * s, a * s + b * c}, -1).flatten(-2));
+      pieces[rotation.begin] = at::stack({a * c - b * s, a * s + b * c}, -1).flatten(-2);
     } else {
       const at::Tensor a = part.narrow(-1, 0, rotation.pairs);
       const at::Tensor b = part.narrow(-1, rotation.pairs, rotation.pairs);
-      put(rotation.begin, at::cat({a * c - b * s, a * s + b * c}, -1));
+      pieces[rotation.begin] = at::cat({a * c - b * s, a * s + b * c}, -1);
     }
   }
 
@@ -76,7 +74,7 @@ at::Tensor head_map(const at::Tensor& x, const HeadMap& map) {
     LOCI_CHECK(begin >= at_channel, "parts of the map overlap at channel {}", begin);
     if (begin > at_channel) whole.push_back(input.narrow(-1, at_channel, begin - at_channel));
     whole.push_back(piece);
-    at_channel = ends[begin];
+    at_channel = begin + piece.size(-1);
   }
   LOCI_CHECK(at_channel <= x.size(-1), "the map reaches channel {} of {}", at_channel, x.size(-1));
   if (at_channel < x.size(-1)) {

@@ -48,7 +48,7 @@ struct PanoramaBankOptions {
   int64_t recent_frames = 8;
   double new_coverage = 0.3;  // share of a frame's view that must be new for it to join
   double radius = 6;          // metres; views farther away do not cover
-  bool pin_anchors = false;   // frames 1, 9, …, 73 always join and never leave
+  bool pin_anchors = false;   // frames 1, 9, …, 73 always join and never leave: a bank of >= 10
   double aspect = 1.5;        // width / height of the frames
 };
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kAnchorEvery = 8;
 constexpr int64_t kLastAnchor = 73;
+constexpr int64_t kAnchors = kLastAnchor / kAnchorEvery + 1;
 
 struct BankFrame {
   int64_t frame = 0;
@@ -24,6 +25,12 @@ class PanoramaBank : public HistoryPolicy {
     LOCI_CHECK(options.bank_frames >= 0 && options.recent_frames >= 0,
                "a bank of {} and a window of {} frames", options.bank_frames,
                options.recent_frames);
+    if (options.pin_anchors && options.bank_frames < kAnchors) {
+      fail(
+          "a bank of {} frames cannot hold the {} pinned anchors; give it at least {} or do not "
+          "pin",
+          options.bank_frames, kAnchors, kAnchors);
+    }
   }
 
   std::string_view name() const override {
@@ -34,8 +41,8 @@ class PanoramaBank : public HistoryPolicy {
   }
 
   void commit(const FrameView& view) override {
-    BankFrame frame{view.frame, {camera::view_mask(view.pose, view.lens, options_.aspect),
-                                 view.pose.position}};
+    BankFrame frame{view.frame,
+                    {camera::view_mask(view.pose, view.lens, options_.aspect), view.pose.position}};
     if (view.frame == 0) {
       first_.assign(1, std::move(frame));
       return;

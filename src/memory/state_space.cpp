@@ -2,9 +2,9 @@
 // Block-wise diagonal state-space scan: the token grid is cut into blocks, each with a state of its
 // own that is scanned over the block's tokens in time, S ← diag(exp g) S + β k vᵀ. Small blocks
 // shorten the scan between frames at the price of seeing only their own part of the image.
-#include <ATen/ATen.h>
-
 #include <cmath>
+
+#include <ATen/ATen.h>
 
 #include "loci/memory/recurrent_memory.h"
 
@@ -12,11 +12,10 @@ namespace loci::memory {
 
 namespace {
 
-// Blocks across and down; grids with fewer tokens have fewer.
+// Blocks across and down; a side that does not divide by it is not cut.
 constexpr int64_t kBlocks = 2;
 
-// For every block the tokens (of one frame) that belong to it, as equal rows: [blocks, T / blocks]
-// when the grid divides, otherwise one block is the whole grid.
+// For every block the tokens (of one frame) that belong to it: [blocks, T / blocks].
 at::Tensor block_tokens(const camera::TokenGrid& grid) {
   const int64_t down = grid.rows % kBlocks == 0 ? kBlocks : 1;
   const int64_t across = grid.columns % kBlocks == 0 ? kBlocks : 1;
@@ -28,10 +27,11 @@ at::Tensor block_tokens(const camera::TokenGrid& grid) {
 
 // [B, N, H, X] → [B, blocks, H, N / blocks, X], tokens of a block in order of time.
 at::Tensor to_blocks(const at::Tensor& x, const at::Tensor& tokens, int64_t tokens_per_frame) {
-  const at::Tensor frames = x.unflatten(1, {-1, tokens_per_frame});          // [B, F, T, H, X]
-  const at::Tensor picked = frames.index_select(2, tokens.flatten());        // [B, F, T, H, X]
-  return picked.unflatten(2, {tokens.size(0), tokens.size(1)})               // [B, F, b, t, H, X]
-      .permute({0, 2, 4, 1, 3, 5})                                          // [B, b, H, F, t, X]
+  const at::Tensor frames = x.unflatten(1, {-1, tokens_per_frame});    // [B, F, T, H, X]
+  const at::Tensor picked = frames.index_select(2, tokens.flatten());  // [B, F, T, H, X]
+  return picked
+      .unflatten(2, {tokens.size(0), tokens.size(1)})  // [B, F, b, t, H, X]
+      .permute({0, 2, 4, 1, 3, 5})                     // [B, b, H, F, t, X]
       .flatten(3, 4);
 }
 
@@ -62,8 +62,7 @@ class StateSpace : public RecurrentMemory {
     const at::Tensor total = blocks(chunk.log_retention).cumsum(3);
     const at::Tensor last = total.slice(3, -1);
     // What a token writes is decayed by the tokens after it: every exponent is <= 0.
-    const at::Tensor key =
-        blocks(chunk.key * chunk.beta.unsqueeze(-1)) * (last - total).exp();
+    const at::Tensor key = blocks(chunk.key * chunk.beta.unsqueeze(-1)) * (last - total).exp();
     return last.exp().transpose(-1, -2) * state +
            at::matmul(key.transpose(-1, -2), blocks(chunk.value));
   }
@@ -71,8 +70,6 @@ class StateSpace : public RecurrentMemory {
 
 }  // namespace
 
-std::shared_ptr<const RecurrentMemory> make_state_space() {
-  return std::make_shared<StateSpace>();
-}
+std::shared_ptr<const RecurrentMemory> make_state_space() { return std::make_shared<StateSpace>(); }
 
 }  // namespace loci::memory

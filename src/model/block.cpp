@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/block.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
+
+#include <ATen/ATen.h>
 
 #include "loci/model/history_attention.h"
 
@@ -70,7 +70,8 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
   if (recurrent_) {
     const at::Tensor local = history_attention(turned_query, turned_key, value, context, nullptr,
                                                /*turn_keys=*/true, /*local=*/true);
-    seen = (local + (*recurrent_)(h, query, key, value, context, state)).to(h.scalar_type());
+    seen =
+        (local + (*recurrent_)(h, query, key, value, layer_, context, state)).to(h.scalar_type());
   } else {
     if (context.store != nullptr) {
       context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);
@@ -96,7 +97,8 @@ at::Tensor Block::operator()(const at::Tensor& x, const at::Tensor& modulation,
   // Six tensors [B, F, 1, width].
   const std::vector<at::Tensor> m = (table_.to(x.scalar_type()) + modulation).split(1, 2);
   const at::Tensor h = modulated_norm(x, m[0], m[1], eps_).to(compute);
-  at::Tensor out = gated_add(x, m[2], self_attention(h, context, state) + camera_(h, layer_, context));
+  at::Tensor out =
+      gated_add(x, m[2], self_attention(h, context, state) + camera_(h, layer_, context));
   out = out + cross_attention(cross_norm_(out).to(compute), text);
   const at::Tensor g = modulated_norm(out, m[3], m[4], eps_).to(compute);
   return gated_add(out, m[5], ffn_out_(at::gelu(ffn_in_(g), "tanh")));

@@ -64,6 +64,7 @@ at::Tensor checkpointed_block(const Block& block, const at::Tensor& x, const at:
                               at::ScalarType compute, const ForwardContext& context,
                               const TextKeys::Entry& text, at::Tensor& state) {
   LOCI_CHECK(!state.defined(), "a checkpointed block starts from the zero state");
+  LOCI_CHECK(context.store == nullptr, "a checkpointed block would store its keys twice");
   auto recipe = c10::make_intrusive<Recipe>();
   recipe->block = &block;
   recipe->context = &context;

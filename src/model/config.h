@@ -15,31 +15,38 @@ inline constexpr int64_t kHeadChannels = 128;
 
 // Defaults are the 5B model's.
 struct TransformerConfig {
-  int64_t heads = 24;         // num_attention_heads
-  int64_t layers = 30;        // num_layers
-  int64_t channels = 48;      // in_channels = out_channels
-  int64_t patch = 2;          // patch_size [1, patch, patch]
+  int64_t heads = 24;     // num_attention_heads
+  int64_t layers = 30;    // num_layers
+  int64_t channels = 48;  // in_channels = out_channels
+  int64_t patch = 2;      // patch_size [1, patch, patch]
   int64_t ffn_dim = 14336;
   int64_t text_dim = 4096;
-  int64_t text_len = 512;     // text embeddings are zero-padded to this many
-  int64_t freq_dim = 256;     // channels of the timestep's sinusoid
+  int64_t text_len = 512;  // text embeddings are zero-padded to this many
+  int64_t freq_dim = 256;  // channels of the timestep's sinusoid
   double eps = 1e-6;
-  int64_t chunk_size = 5;     // latent frames
+  int64_t chunk_size = 5;  // latent frames
   std::vector<int64_t> hybrid_layers = {2, 4, 6, 7, 8, 9, 11, 13, 14, 16, 23, 24, 25, 27, 28};
-  int64_t camera_attn_compress = 4;      // camera heads = heads / this
-  double kda_translation_scale = 6;      // metres; divides translations in the projections
+  int64_t camera_attn_compress = 4;  // camera heads = heads / this
+  double kda_translation_scale = 6;  // metres; divides translations in the projections
   double kda_min_retention = 0.2;
-  double kda_phi_v_start = 1;            // phi_v starts at this times the identity
+  // Of one grain of the memory (chunk, frame or token), before training.
+  double kda_start_retention = 0.7;
+  double kda_phi_v_start = 1;  // phi_v starts at this times the identity
   std::string recurrent_memory = "chunk_kda";
 
   int64_t width() const { return heads * kHeadChannels; }
   int64_t camera_heads() const { return heads / camera_attn_compress; }
   // Whether a block has a recurrent memory; with recurrent_memory "none" no block has.
   bool is_hybrid(int64_t layer) const;
+  // Whether the memory's keys and values are conditioned on the camera (for make_token_maps).
+  bool projective() const;
   camera::TokenGrid grid(int64_t latent_height, int64_t latent_width) const;
 
-  // Checks every key; unknown, ill-typed or contradictory ones are bad input.
+  // From a config.json of the release, its training, original Wan2.2 or Diffusers. Checks every
+  // key; unknown, ill-typed or contradictory ones are bad input.
   static TransformerConfig from_json(const Json& json, const std::string& where);
+  // As a section of a larger file, whose reader's finish() refuses unknown keys.
+  static TransformerConfig from(const ConfigReader& reader);
   static TransformerConfig load(const std::filesystem::path& file);
   Json to_json() const;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/forward_context.h"
 
-#include <ATen/ATen.h>
-
 #include <numeric>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 
@@ -23,6 +23,21 @@ std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size) {
     begin = end;
   }
   return chunks;
+}
+
+memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64_t tokens,
+                           at::ScalarType dtype) {
+  memory::KvLayout layout;
+  layout.batch = batch;
+  layout.tokens = tokens;
+  layout.heads = config.heads;
+  layout.camera_heads = config.camera_heads();
+  layout.channels = kHeadChannels;
+  layout.dtype = dtype;
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    layout.main_layers.push_back(!config.is_hybrid(layer));
+  }
+  return layout;
 }
 
 PastKeys gather_past(const memory::KvStore& store, std::span<const int64_t> frames,

@@ -4,13 +4,14 @@
 // streamed chunk differ only in this.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+
 #include "loci/memory/kv_store.h"
+#include "loci/model/config.h"
 #include "loci/model/token_maps.h"
 
 namespace loci::model {
@@ -31,6 +32,10 @@ struct ChunkSpan {
 
 // Frame 0 alone, then chunks of `chunk_size`; every chunk sees all frames before it.
 std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size);
+
+// What a store keeps of every frame of `tokens` tokens.
+memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64_t tokens,
+                           at::ScalarType dtype);
 
 // History from a store, gathered and turned once for all steps of a chunk. Undefined tensors where
 // a layer keeps none, or where the history is empty.
@@ -77,6 +82,7 @@ struct ForwardContext {
   memory::KvStore* store = nullptr;
   int64_t store_first = 0;
   Readout readout = Readout::kOn;
+  uint64_t readout_seed = 0;  // of Readout::kRandom
   // Recompute each block in the backward pass instead of keeping its activations.
   bool checkpoint_blocks = false;
 };

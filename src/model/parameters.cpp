@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/parameters.h"
 
+#include <set>
+
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-
-#include <set>
 
 #include "loci/base/error.h"
 #include "loci/base/random.h"
@@ -55,7 +55,7 @@ std::string LoadReport::text() const {
   std::string text;
   append_list(text, "missing", missing);
   append_list(text, "unexpected", unexpected);
-  append_list(text, "with the wrong shape", misshapen);
+  append_list(text, "with the wrong shape or type", misshapen);
   return text;
 }
 
@@ -76,8 +76,12 @@ at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape,
                                               fmt::join(tensor.sizes(), ", "),
                                               fmt::join(shape, ", ")));
       tensor = at::Tensor();
+    } else if (!at::isFloatingType(tensor.scalar_type())) {
+      report_.misshapen.push_back(fmt::format("{}: {} in the file, floating point expected", name,
+                                              at::toString(tensor.scalar_type())));
+      tensor = at::Tensor();
     } else {
-      tensor = tensor.to(wanted);
+      tensor = tensor.to(wanted).contiguous();
     }
   }
   if (!tensor.defined()) {

@@ -3,15 +3,15 @@
 // order and type. Networks are plain structs that ask a Scope for their tensors while being built.
 #pragma once
 
-#include <ATen/core/Generator.h>
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
 
 namespace loci::model {
 
@@ -36,13 +36,14 @@ struct Parameter {
 struct LoadReport {
   std::vector<std::string> missing;     // initialised instead
   std::vector<std::string> unexpected;  // in the checkpoint, asked for by nobody
-  std::vector<std::string> misshapen;   // "name: [2, 3] in the file, [2, 4] expected"
+  std::vector<std::string> misshapen;   // "name: [2, 3] in the file, [2, 4] expected"; not used
   bool clean() const { return missing.empty() && unexpected.empty() && misshapen.empty(); }
   // One line that lists all of them.
   std::string text() const;
 };
 
-// Hands out tensors to a network under construction and keeps them in the order they were asked for.
+// Hands out tensors to a network under construction and keeps them in the order they were asked
+// for.
 class Parameters {
  public:
   // The tensor of that name, or an undefined tensor.
@@ -62,6 +63,8 @@ class Parameters {
   at::Tensor add(const std::string& name, at::IntArrayRef shape, const Initialiser& initialise);
 
   const std::vector<Parameter>& all() const { return all_; }
+  // Forgets the source, once everything was asked for: a file need not stay open for a copy of it.
+  void release_source() { source_ = {}; }
   // Missing and misshapen so far; `available` (names in the checkpoint) gives the unexpected ones.
   LoadReport report(const std::vector<std::string>& available) const;
 
@@ -85,7 +88,8 @@ class Scope {
       : parameters_(&parameters), prefix_(std::move(prefix)) {}
 
   Scope operator[](std::string_view child) const {
-    return Scope(*parameters_, prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child));
+    return Scope(*parameters_,
+                 prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child));
   }
   Scope operator[](int64_t child) const { return (*this)[std::to_string(child)]; }
   const std::string& name() const { return prefix_; }

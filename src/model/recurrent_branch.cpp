@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/recurrent_branch.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "loci/base/random.h"
 
 namespace loci::model {
 
@@ -11,7 +14,6 @@ namespace {
 
 // Retention is learnt for pairs of adjacent channels.
 constexpr int64_t kRetentionChannels = kHeadChannels / 2;
-constexpr double kStartRetention = 0.7;
 // Small enough that β starts near 1 and the gate near one half, large enough to break symmetry.
 constexpr double kGateDeviation = 0.02;
 
@@ -42,8 +44,11 @@ at::Tensor unit(const at::Tensor& x) {
   return x * at::rsqrt(x.square().sum(-1, /*keepdim=*/true) + 1e-6);
 }
 
-at::Tensor random_like(const at::Tensor& read) {
-  const at::Tensor noise = at::randn_like(read);
+// Random directions, as long as the reads: drawn anew for every token and head, the same again for
+// the same seed.
+at::Tensor random_like(const at::Tensor& read, uint64_t seed) {
+  const at::Tensor noise =
+      at::randn(read.sizes(), at::make_generator<at::CPUGeneratorImpl>(seed), read.options());
   return noise * (read.norm(2, -1, true) / noise.norm(2, -1, true).clamp_min(1e-12));
 }
 
@@ -54,8 +59,8 @@ RecurrentBranch::RecurrentBranch(const Scope& scope, const TransformerConfig& co
     : memory_(std::move(memory)),
       heads_(config.heads),
       min_log_retention_(std::log(config.kda_min_retention)),
-      retention_(without_bias(scope["a_proj"], config.width(), heads_ * kRetentionChannels,
-                              init::zeros)),
+      retention_(
+          without_bias(scope["a_proj"], config.width(), heads_ * kRetentionChannels, init::zeros)),
       beta_(without_bias(scope["b_proj"], config.width(), heads_, init::normal(kGateDeviation))),
       gate_(without_bias(scope["gate_proj"], config.width(), heads_, init::normal(kGateDeviation))),
       phi_query_(scope["phi_q"].parameter("weight", {config.width(), kHeadChannels, 1},
@@ -65,9 +70,10 @@ RecurrentBranch::RecurrentBranch(const Scope& scope, const TransformerConfig& co
       phi_value_(scope["phi_v"].parameter("weight", {config.width(), kHeadChannels, 1},
                                           scaled_identity(config.kda_phi_v_start))),
       a_log_(scope.parameter("A_log", {heads_}, init::zeros)),
-      // softplus⁻¹(y) = ln(e^y - 1), so that the retention starts at 0.7.
-      dt_bias_(scope.parameter("dt_bias", {heads_ * kRetentionChannels},
-                               init::constant(std::log(std::expm1(-std::log(kStartRetention)))))) {}
+      // softplus⁻¹(y) = ln(e^y - 1) of y = -ln(retention).
+      dt_bias_(scope.parameter(
+          "dt_bias", {heads_ * kRetentionChannels},
+          init::constant(std::log(std::expm1(-std::log(config.kda_start_retention)))))) {}
 
 at::Tensor RecurrentBranch::log_retention(const at::Tensor& h_chunk,
                                           int64_t tokens_per_frame) const {
@@ -91,13 +97,15 @@ at::Tensor RecurrentBranch::log_retention(const at::Tensor& h_chunk,
 
 at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& query,
                                        const at::Tensor& key, const at::Tensor& value,
-                                       const ForwardContext& context, at::Tensor& state) const {
+                                       int64_t layer, const ForwardContext& context,
+                                       at::Tensor& state) const {
   const TokenMaps& maps = *context.maps;
   const int64_t tokens = maps.grid.tokens();
   const at::ScalarType type = wide(h.scalar_type());
-  const at::Tensor q = unit(kernels::head_map(per_head(query, phi_query_), maps.recurrent_query));
+  const bool reads = context.readout != Readout::kOff;
   const bool writes = context.chunks.size() > 1 || context.write_states;
-  at::Tensor k, v, beta;
+  at::Tensor q, k, v, beta;
+  if (reads) q = unit(kernels::head_map(per_head(query, phi_query_), maps.recurrent_query));
   if (writes) {
     k = unit(kernels::head_map(per_head(key, phi_key_), maps.recurrent_key));
     v = kernels::head_map(per_head(value, phi_value_), maps.recurrent_value);
@@ -107,23 +115,25 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
     state = at::zeros(memory_->state_shape(h.size(0), heads_, kHeadChannels, maps.grid),
                       h.options().dtype(type));
   }
-  std::vector<at::Tensor> reads;
+  std::vector<at::Tensor> parts;
   for (size_t i = 0; i < context.chunks.size(); ++i) {
     const int64_t begin = context.chunks[i].begin * tokens;
     const int64_t size = (context.chunks[i].end - context.chunks[i].begin) * tokens;
-    reads.push_back(memory_->read(state, q.narrow(1, begin, size), maps.grid));
+    if (reads) parts.push_back(memory_->read(state, q.narrow(1, begin, size), maps.grid));
     if (i + 1 < context.chunks.size() || context.write_states) {
-      state = memory_->write(state,
-                             {k.narrow(1, begin, size), v.narrow(1, begin, size),
-                              beta.narrow(1, begin, size),
-                              log_retention(h.narrow(1, begin, size), tokens)},
-                             maps.grid);
+      state = memory_->write(
+          state,
+          {k.narrow(1, begin, size), v.narrow(1, begin, size), beta.narrow(1, begin, size),
+           log_retention(h.narrow(1, begin, size), tokens)},
+          maps.grid);
     }
   }
-  at::Tensor read = reads.size() == 1 ? reads.front() : at::cat(reads, 1);
+  if (!reads) return at::zeros({}, h.options().dtype(type));
+  at::Tensor read = parts.size() == 1 ? parts.front() : at::cat(parts, 1);
   read = kernels::head_map(read, maps.recurrent_output);
-  if (context.readout == Readout::kOff) return at::zeros_like(read);
-  if (context.readout == Readout::kRandom) read = random_like(read);
+  if (context.readout == Readout::kRandom) {
+    read = random_like(read, hash_keys({context.readout_seed, static_cast<uint64_t>(layer)}));
+  }
   return at::sigmoid(gate_(h).to(type)).unsqueeze(-1) * read;
 }
 

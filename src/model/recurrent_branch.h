@@ -2,9 +2,9 @@
 // The recurrent branch of a hybrid block: features for its memory, the gated readout, the write.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <memory>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/memory/recurrent_memory.h"
 #include "loci/model/config.h"
@@ -19,10 +19,11 @@ class RecurrentBranch {
                   std::shared_ptr<const memory::RecurrentMemory> memory);
 
   // h [B, N, width]: the block's modulated input. query, key (normed, not rotated) and value
-  // [B, N, H, 128]. Returns the gated readout [B, N, H, 128] in FP32 and advances `state` over the
-  // chunks (when the context asks for it, over the last one too).
+  // [B, N, H, 128]. Returns the gated readout [B, N, H, 128] in FP32 (a plain zero when it is
+  // switched off) and advances `state` over the chunks (when the context asks for it, over the last
+  // one too).
   at::Tensor operator()(const at::Tensor& h, const at::Tensor& query, const at::Tensor& key,
-                        const at::Tensor& value, const ForwardContext& context,
+                        const at::Tensor& value, int64_t layer, const ForwardContext& context,
                         at::Tensor& state) const;
 
   const memory::RecurrentMemory& memory() const { return *memory_; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/transformer.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/model/block_checkpoint.h"
@@ -116,17 +116,7 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
 }
 
 memory::KvLayout Transformer::kv_layout(int64_t batch, const camera::TokenGrid& grid) const {
-  memory::KvLayout layout;
-  layout.batch = batch;
-  layout.tokens = grid.tokens();
-  layout.heads = config_.heads;
-  layout.camera_heads = config_.camera_heads();
-  layout.channels = kHeadChannels;
-  layout.dtype = compute_;
-  for (int64_t layer = 0; layer < config_.layers; ++layer) {
-    layout.main_layers.push_back(!config_.is_hybrid(layer));
-  }
-  return layout;
+  return model::kv_layout(config_, batch, grid.tokens(), compute_);
 }
 
 }  // namespace loci::model

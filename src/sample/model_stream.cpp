@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/sample/model_stream.h"
 
-#include <ATen/ATen.h>
-
 #include <array>
 #include <numeric>
 
+#include <ATen/ATen.h>
+
 #include "loci/base/error.h"
+#include "loci/base/random.h"
 
 namespace loci::sample {
 
@@ -47,9 +48,7 @@ void ModelStream::open_chunk(std::span<const camera::Pose> poses,
       relative, lenses, kOneChunk, grid_, model_.config().kda_translation_scale)};
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), static_cast<double>(next_frame_));
-  const auto memory = memory::make_recurrent_memory(model_.config().recurrent_memory);
-  chunk.maps =
-      model::make_token_maps(geometry, times, memory == nullptr || memory->projective());
+  chunk.maps = model::make_token_maps(geometry, times, model_.config().projective());
   chunk.visible = policy_->select(chunk.views);
   const std::vector<double> key_times =
       policy_->bounded()
@@ -70,6 +69,8 @@ model::ForwardContext ModelStream::context() const {
   context.past = &chunk_->past;
   context.states = states_;
   context.readout = readout_;
+  context.readout_seed =
+      hash_keys({readout_seed_, static_cast<uint64_t>(chunk_->views.front().frame)});
   return context;
 }
 
@@ -87,7 +88,12 @@ void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps)
   store_.add_frames(next_frame_, frames);
   forward.store = &store_;
   forward.store_first = next_frame_;
-  model_.forward(latents, timesteps, forward);
+  try {
+    model_.forward(latents, timesteps, forward);
+  } catch (...) {
+    store_.retain(policy_->retained());  // as if the commit had not been tried
+    throw;
+  }
   states_ = std::move(forward.states);
   for (const memory::FrameView& view : chunk_->views) policy_->commit(view);
   store_.retain(policy_->retained());

@@ -3,12 +3,12 @@
 // and commits finished chunks to its recurrent states and its key-value store.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/memory/history_policy.h"
 #include "loci/memory/kv_store.h"
@@ -36,7 +36,11 @@ class ModelStream {
   void commit(const at::Tensor& latents, const at::Tensor& timesteps);
 
   void set_text(model::TextKeys text) { text_ = std::move(text); }
-  void set_readout(model::Readout readout) { readout_ = readout; }
+  // `seed` decides the directions of Readout::kRandom; they are the same for all steps of a chunk.
+  void set_readout(model::Readout readout, uint64_t seed = 0) {
+    readout_ = readout;
+    readout_seed_ = seed;
+  }
   // Forgets what the recurrent states hold; the key-value store stays.
   void reset_states();
 
@@ -64,6 +68,7 @@ class ModelStream {
   memory::KvStore store_;
   std::vector<at::Tensor> states_;
   model::Readout readout_ = model::Readout::kOn;
+  uint64_t readout_seed_ = 0;
   std::optional<camera::Pose> world_to_first_;
   int64_t next_frame_ = 0;
   std::optional<OpenChunk> chunk_;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/config.h"
+#include "loci/base/file.h"
+#include "loci/io/safetensors.h"
+
+#include "tests/app/run_command.h"
+
+namespace loci::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const fs::path kGolden = fs::path(LOCI_TEST_DATA) / "golden";
+const fs::path k5B =
+    fs::path(LOCI_TEST_DATA).parent_path().parent_path() / "configs" / "wan5b.json";
+
+TEST(Inspect, CountsThe5BModelFromItsConfig) {
+  const Outcome outcome = run_command({"inspect", k5B.string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("4,999,787,712"), HasSubstr("283,645,440"), HasSubstr("90,708,840"),
+                    HasSubstr("5,374,141,992"), HasSubstr("SSRSRSRRRRSRSRRSRSSSSSSRRRSRRS")));
+}
+
+TEST(Inspect, GivesTheHistoryInBytes) {
+  const Outcome outcome =
+      run_command({"inspect", k5B.string(), "--json", "--seconds", "40,3600", "--size", "768x512"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json report = parse_json(outcome.out, "inspect");
+  EXPECT_EQ(report["parameters"]["total"], 5'374'141'992);
+  ASSERT_EQ(report["history"].size(), 8U);
+  const uint64_t frame = 384 * 3072 * 2 * 2;  // keys and values of one main layer
+  const Json& dense = report["history"][1];
+  EXPECT_EQ(dense["mode"], "this model, dense");
+  EXPECT_EQ(dense["latents"], 161);
+  EXPECT_EQ(dense["main_bytes"], 161 * 15 * frame);
+  EXPECT_EQ(dense["camera_bytes"], 161 * 30 * frame / 4);
+  EXPECT_EQ(dense["state_bytes"], 15 * 24 * 128 * 128 * 4);
+  // After an hour the sparse history is what it was after 40 seconds.
+  EXPECT_EQ(report["history"][7]["latents"], 14401);
+  EXPECT_EQ(report["history"][7]["total_bytes"], report["history"][3]["total_bytes"]);
+  EXPECT_EQ(report["history"][6]["main_bytes"], 34 * 30 * frame);
+  EXPECT_EQ(report["history"][6]["state_bytes"], 0);
+}
+
+TEST(Inspect, DescribesWeightsThatKnowTheirConfig) {
+  const Outcome outcome = run_command({"inspect", (kGolden / "weights_a.safetensors").string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("SRSR"), HasSubstr("release layout"), HasSubstr("BF16"),
+                                 Not(HasSubstr("do not fit"))));
+  const Outcome json =
+      run_command({"inspect", (kGolden / "weights_a.safetensors").string(), "--json", "--tensors"});
+  const Json report = parse_json(json.out, "inspect");
+  EXPECT_EQ(report["weights"]["layout"], "release");
+  EXPECT_TRUE(report["weights"]["missing"].empty());
+  EXPECT_GT(report["weights"]["tensors"].size(), 100U);
+}
+
+TEST(Inspect, ListsTheTensorsOfOtherFiles) {
+  const Outcome outcome = run_command({"inspect", (kGolden / "bank_a.safetensors").string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("out.frames_pinned"), HasSubstr("I64"), HasSubstr("[80, 29]"),
+                    HasSubstr("6 tensors"), HasSubstr("loci.case")));
+  const Json report = parse_json(
+      run_command({"inspect", (kGolden / "bank_a.safetensors").string(), "--json"}).out, "inspect");
+  EXPECT_EQ(report["kind"], "tensors");
+  EXPECT_EQ(report["tensors"].size(), 6U);
+  EXPECT_EQ(report["metadata"]["loci.case"], "bank");
+}
+
+TEST(Inspect, SaysWhatDoesNotFit) {
+  const fs::path folder =
+      fs::path(::testing::TempDir()) / fmt::format("loci_inspect_{}", ::getpid());
+  fs::create_directories(folder);
+  io::write_safetensors(folder / "model.safetensors", {{"blocks.0.attn1.to_q.bias", at::zeros({3})},
+                                                       {"patch_embedding.weight", at::zeros({1})}});
+  write_file(folder / "config.json", R"({"num_layers": 1, "hybrid_layers": [0]})");
+  const Outcome outcome = run_command({"inspect", folder.string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("do not fit"), HasSubstr("proj_out.weight"),
+                                 HasSubstr("blocks.0.attn1.to_q.bias: [3] in the file")));
+  fs::remove_all(folder);
+}
+
+TEST(Inspect, RefusesBadInput) {
+  EXPECT_EQ(run_command({"inspect", "/nowhere/at/all"}).code, 2);
+  const Outcome size = run_command({"inspect", k5B.string(), "--size", "100x100"});
+  EXPECT_EQ(size.code, 2);
+  EXPECT_THAT(size.err, HasSubstr("multiples of 32"));
+  EXPECT_EQ(run_command({"inspect"}).code, 2);
+}
+
+TEST(Verify, ShowsEveryOutputsError) {
+  const Outcome outcome = run_command({"verify", (kGolden / "delta_scan_a.safetensors").string(),
+                                       (kGolden / "bank_a.safetensors").string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("delta_scan"), HasSubstr("ok"), HasSubstr("state"),
+                                 HasSubstr("frames_pinned"), Not(HasSubstr("FAIL"))));
+}
+
+TEST(Verify, FailsAboveTheTolerance) {
+  // The same case with one number changed.
+  const auto original = io::SafetensorsFile::open(kGolden / "delta_scan_a.safetensors");
+  io::NamedTensors tensors;
+  for (const io::TensorInfo& info : original.tensors()) {
+    tensors.emplace_back(info.name, original.tensor(info.name).clone());
+    if (info.name == "out.state") tensors.back().second[0][0][0] += 1;
+  }
+  const fs::path file =
+      fs::path(::testing::TempDir()) / fmt::format("loci_verify_{}.safetensors", ::getpid());
+  io::write_safetensors(file, tensors, original.metadata());
+  const Outcome text = run_command({"verify", file.string()});
+  EXPECT_EQ(text.code, 1);
+  EXPECT_THAT(text.out, HasSubstr("FAIL"));
+  EXPECT_THAT(text.err, HasSubstr("1 of 1 outputs"));
+  const Outcome json = run_command({"verify", file.string(), "--json"});
+  EXPECT_EQ(json.code, 1);
+  const Json report = parse_json(json.out, "verify");
+  EXPECT_EQ(report["passed"], false);
+  EXPECT_GT(report["cases"][0]["outputs"][0]["error"], 0.1);
+  fs::remove(file);
+}
+
+TEST(Verify, RefusesWhatIsNoCase) {
+  const Outcome weights = run_command({"verify", (kGolden / "weights_a.safetensors").string()});
+  EXPECT_EQ(weights.code, 2);
+  EXPECT_THAT(weights.err, HasSubstr("not a golden case"));
+  EXPECT_EQ(run_command({"verify", LOCI_TEST_DATA}).code, 2);
+}
+
+}  // namespace
+}  // namespace loci::app

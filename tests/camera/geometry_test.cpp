@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/camera/geometry.h"
+
+#include <numbers>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "loci/camera/coverage.h"
+
+#include "tests/base/expect_error.h"
+
+namespace loci::camera {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kDegree = std::numbers::pi / 180;
+
+// Frames that turn, tilt and walk.
+std::vector<Pose> walk(int count) {
+  std::vector<Pose> poses;
+  for (int i = 0; i < count; ++i) {
+    poses.push_back({rotation_from_angles(0.7 * i, 0.4 * std::sin(i), 0.2 * i),
+                     {1.5 * i, -0.3 * i, 0.8 * std::cos(i)}});
+  }
+  return poses;
+}
+
+FrameGeometry geometry_of(const std::vector<Pose>& poses, const Intrinsics& lens,
+                          const TokenGrid& grid) {
+  const std::vector<Intrinsics> lenses(poses.size(), lens);
+  const std::vector<int64_t> starts = {0};
+  return frame_geometry(poses, lenses, starts, grid, 6);
+}
+
+double distance_to_identity(const at::Tensor& product) {
+  return (product - at::eye(4)).abs().max().item<double>();
+}
+
+TEST(Geometry, MatricesAndTheirInversesBelongTogether) {
+  const TokenGrid grid{5, 8};
+  for (const Intrinsics lens :
+       {Intrinsics{.fov_x = 90 * kDegree}, Intrinsics{.fov_x = 20 * kDegree},
+        Intrinsics{.fov_x = 170 * kDegree}, Intrinsics{.fov_x = 200 * kDegree, .xi = 0.9}}) {
+    const FrameGeometry g = geometry_of(walk(4), lens, grid);
+    EXPECT_LT(distance_to_identity(at::matmul(g.to_ray, g.from_ray)), 1e-5) << lens.fov_x;
+    if (lens.fov_x < std::numbers::pi) {
+      EXPECT_LT(distance_to_identity(at::matmul(g.project, g.unproject)), 1e-4) << lens.fov_x;
+    }
+    // Ray frames are rotations and translations: the camera's centre is their origin.
+    const at::Tensor r = g.to_ray.narrow(-1, 0, 3).narrow(-2, 0, 3);
+    EXPECT_LT((at::matmul(r, r.transpose(-1, -2)) - at::eye(3)).abs().max().item<double>(), 1e-5);
+    EXPECT_TRUE(at::allclose(at::linalg_det(r), at::ones({4, grid.tokens()}), 1e-4));
+    const Vec3 centre = walk(4)[2].position;
+    const at::Tensor origin =
+        at::matmul(g.to_ray[2][7], at::tensor({centre.x, centre.y, centre.z, 1.0}).to(at::kFloat));
+    EXPECT_LT((origin - at::tensor({0.0, 0.0, 0.0, 1.0})).abs().max().item<double>(), 1e-5);
+  }
+}
+
+TEST(Geometry, RaysAndProjectionAreInverse) {
+  const TokenGrid grid{6, 9};
+  for (const Intrinsics lens :
+       {Intrinsics{.fov_x = 60 * kDegree}, Intrinsics{.fov_x = 150 * kDegree, .xi = 0.5},
+        Intrinsics{.fov_x = 240 * kDegree, .xi = 1},
+        Intrinsics{.fov_x = 120 * kDegree, .xi = 1.3}}) {
+    for (int64_t row = 0; row < grid.rows; ++row) {
+      for (int64_t column = 0; column < grid.columns; ++column) {
+        const Vec3 ray = token_ray(grid, row, column, lens);
+        if (ray == Vec3{}) continue;
+        EXPECT_NEAR(norm(ray), 1, 1e-12);
+        const GridPoint point = project_to_grid(grid, ray, lens);
+        EXPECT_NEAR(point.column, static_cast<double>(column), 1e-6) << lens.fov_x;
+        EXPECT_NEAR(point.row, static_cast<double>(row), 1e-6) << lens.fov_x;
+      }
+    }
+    // The middle looks straight ahead, the left edge half a field of view to the side.
+    const TokenGrid even{4, 8};
+    EXPECT_NEAR(token_ray(even, 2, 4, lens).z, 1, 1e-12);
+    const Vec3 edge = token_ray(even, 2, 0, lens);
+    EXPECT_NEAR(std::atan2(-edge.x, edge.z), lens.fov_x / 2, 1e-9) << lens.xi;
+  }
+}
+
+TEST(Geometry, TokensTheLensCannotSeeHaveNoRay) {
+  // With xi > 1 the image ends at a circle; a wide lens puts the corners outside of it.
+  const TokenGrid grid{12, 12};
+  const Intrinsics lens{.fov_x = 230 * kDegree, .xi = 1.5};
+  int blind = 0;
+  for (int64_t token = 0; token < grid.tokens(); ++token) {
+    blind += token_ray(grid, token / 12, token % 12, lens) == Vec3{} ? 1 : 0;
+  }
+  EXPECT_GT(blind, 0);
+  EXPECT_LT(blind, grid.tokens() / 2);
+  EXPECT_EQ(token_ray(grid, 0, 0, lens), Vec3{});
+  const FrameGeometry g = geometry_of(walk(3), lens, grid);
+  for (const at::Tensor& part : {g.absolute, g.to_ray, g.from_ray, g.project, g.unproject}) {
+    EXPECT_TRUE(at::isfinite(part).all().item<bool>());
+  }
+  EXPECT_EQ(g.absolute[1][0].abs().max().item<float>(), 0);
+  EXPECT_EQ(g.to_ray[1][0].narrow(0, 0, 3).abs().max().item<float>(), 0);
+  EXPECT_EQ(g.to_ray[1][0][3][3].item<float>(), 1);
+}
+
+TEST(Geometry, ExtremeLensesStayFinite) {
+  const TokenGrid grid{7, 11};
+  for (const Intrinsics lens :
+       {Intrinsics{.fov_x = 1 * kDegree}, Intrinsics{.fov_x = 179.9 * kDegree},
+        Intrinsics{.fov_x = 180 * kDegree, .xi = 1}, Intrinsics{.fov_x = 359 * kDegree, .xi = 1},
+        Intrinsics{.fov_x = 300 * kDegree, .xi = 3}}) {
+    // Looking level, straight up and straight down, where "up" and "level" lose their meaning.
+    std::vector<Pose> poses;
+    for (const double pitch : {0.0, 90.0, -90.0, 89.0}) {
+      poses.push_back({rotation_from_angles(0.3, pitch * kDegree), {1, 2, 3}});
+    }
+    const FrameGeometry g = geometry_of(poses, lens, grid);
+    for (const at::Tensor& part : {g.absolute, g.to_ray, g.from_ray, g.project, g.unproject}) {
+      EXPECT_TRUE(at::isfinite(part).all().item<bool>()) << lens.fov_x << " " << lens.xi;
+    }
+    EXPECT_LE(g.absolute.narrow(-1, 0, 2).norm(2, -1).max().item<double>(), 1 + 1e-5);
+    EXPECT_LE(g.absolute.select(-1, 2).abs().max().item<double>(), std::numbers::pi / 2 + 1e-6);
+  }
+}
+
+TEST(Geometry, TheAbsoluteMapKnowsUpAndLatitude) {
+  const TokenGrid grid{8, 8};
+  const FrameGeometry level = geometry_of({Pose{}}, {.fov_x = 90 * kDegree}, grid);
+  // The middle column: the sky is straight up in the image (-y); the middle row lies on the
+  // horizon.
+  EXPECT_NEAR(level.absolute[0][4 * 8 + 4][0].item<double>(), 0, 1e-6);
+  EXPECT_NEAR(level.absolute[0][4 * 8 + 4][1].item<double>(), -1, 1e-6);
+  EXPECT_NEAR(level.absolute[0][4 * 8 + 4][2].item<double>(), 0, 1e-6);
+  EXPECT_NEAR(level.absolute[0][0 * 8 + 4][2].item<double>(), 45 * kDegree, 1e-5);
+  // A camera rolled clockwise sees the sky to its left... by the same angle.
+  const FrameGeometry rolled = geometry_of({Pose{rotation_from_angles(0, 0, 30 * kDegree), {}}},
+                                           {.fov_x = 90 * kDegree}, grid);
+  EXPECT_NEAR(rolled.absolute[0][4 * 8 + 4][0].item<double>(), -std::sin(30 * kDegree), 1e-5);
+  EXPECT_NEAR(rolled.absolute[0][4 * 8 + 4][1].item<double>(), -std::cos(30 * kDegree), 1e-5);
+  // Pitch moves the latitude.
+  const FrameGeometry raised =
+      geometry_of({Pose{rotation_from_angles(0, 20 * kDegree), {}}}, {.fov_x = 90 * kDegree}, grid);
+  EXPECT_NEAR(raised.absolute[0][4 * 8 + 4][2].item<double>(), 20 * kDegree, 1e-5);
+}
+
+TEST(Geometry, RaysFollowTheChunksFirstLens) {
+  const TokenGrid grid{2, 4};
+  const std::vector<Pose> poses = walk(3);
+  const std::vector<Intrinsics> lenses = {{.fov_x = 1.0}, {.fov_x = 1.2}, {.fov_x = 1.4}};
+  const std::vector<int64_t> starts = {0, 1};
+  const FrameGeometry g = frame_geometry(poses, lenses, starts, grid, 6);
+  const FrameGeometry second = geometry_of(poses, lenses[1], grid);
+  EXPECT_TRUE(at::equal(g.to_ray[2], second.to_ray[2]));
+  // K̄ and the absolute map use the frame's own.
+  const FrameGeometry own = geometry_of(poses, lenses[2], grid);
+  EXPECT_TRUE(at::equal(g.absolute[2], own.absolute[2]));
+  EXPECT_FALSE(at::equal(g.project[2], second.project[2]));
+  // A slice is the same frames.
+  const FrameGeometry part = g.slice(1, 3);
+  EXPECT_EQ(part.frames(), 2);
+  EXPECT_TRUE(at::equal(part.project[0], g.project[1]));
+}
+
+TEST(Geometry, InputsThatDisagreeAreRefused) {
+  const std::vector<Pose> poses = walk(2);
+  const std::vector<Intrinsics> lenses(1);
+  const std::vector<int64_t> starts = {0};
+  EXPECT_INTERNAL_ERROR(frame_geometry(poses, lenses, starts, {2, 2}, 6), HasSubstr("1 lenses"));
+  const std::vector<Intrinsics> both(2);
+  EXPECT_INTERNAL_ERROR(frame_geometry(poses, both, {}, {2, 2}, 6), HasSubstr("no chunk"));
+}
+
+TEST(Coverage, DirectionsCoverTheSphereEvenly) {
+  Vec3 mean{};
+  for (int n = 0; n < kSphereDirections; ++n) {
+    EXPECT_NEAR(norm(sphere_direction(n)), 1, 1e-12);
+    mean = mean + sphere_direction(n) * (1.0 / kSphereDirections);
+  }
+  EXPECT_LT(norm(mean), 1e-3);
+  // A square view of 90 degrees is a sixth of the sphere.
+  const auto seen = view_mask(Pose{}, {.fov_x = 90 * kDegree}, 1).count();
+  EXPECT_NEAR(static_cast<double>(seen) / kSphereDirections, 1.0 / 6, 0.003);
+}
+
+TEST(Coverage, SharesOfViews) {
+  const auto view = [](double yaw, double x) {
+    const Pose pose{rotation_from_angles(yaw * kDegree, 0), {x, 0, 0}};
+    return View{view_mask(pose, {.fov_x = 90 * kDegree}, 1.5), pose.position};
+  };
+  const View ahead = view(0, 0), same = view(0, 1), far = view(0, 6), back = view(180, 0);
+  const auto share = [&](std::vector<const View*> others) { return coverage(ahead, others, 6); };
+  EXPECT_EQ(share({}), 0);
+  EXPECT_EQ(share({&same}), 1);
+  EXPECT_EQ(share({&far}), 0);  // closer than the radius is strict
+  EXPECT_EQ(share({&back}), 0);
+  const View right = view(45, 0), left = view(-45, 0);
+  EXPECT_GT(share({&right}), 0.3);
+  EXPECT_LT(share({&right}), 0.6);
+  EXPECT_GT(share({&right, &left}), share({&right}));
+  // A lens of its own shape is used as it is; a view without directions counts as covered.
+  Intrinsics narrow{.fov_x = 90 * kDegree};
+  narrow.normalised = {1e6, 1e6, 0.5, 0.5};
+  const View blind{view_mask(Pose{rotation_from_angles(0.01, 0.02), {}}, narrow, 1), {}};
+  EXPECT_EQ(blind.mask.count(), 0U);
+  EXPECT_EQ(coverage(blind, {}, 6), 1);
+}
+
+}  // namespace
+}  // namespace loci::camera

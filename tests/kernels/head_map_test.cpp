@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/kernels/head_map.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/expect_error.h"
+#include "tests/kernels/gradient_check.h"
+
+namespace loci::kernels {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kTokens = 5;
+constexpr int64_t kChannels = 20;
+
+// Channels 0-1 pass, 2-9 are two tiles, 10-13 rotate as halves, 14-15 pass, 16-19 as adjacent
+// pairs.
+HeadMap example(int64_t batch) {
+  HeadMap map;
+  map.tiles_begin = 2;
+  map.tiles = 2;
+  map.rotations = {{10, 2, /*adjacent=*/false}, {16, 2, /*adjacent=*/true}};
+  std::vector<int64_t> leading =
+      batch > 0 ? std::vector<int64_t>{batch, kTokens} : std::vector<int64_t>{kTokens};
+  std::vector<int64_t> matrices = leading, angles = leading;
+  matrices.insert(matrices.end(), {4, 4});
+  angles.push_back(4);
+  map.matrices = at::randn(matrices);
+  const at::Tensor angle = at::randn(angles);
+  map.cosine = angle.cos();
+  map.sine = angle.sin();
+  return map;
+}
+
+// The same map as one matrix [N, D, D], written from its description.
+at::Tensor as_matrix(const HeadMap& map) {
+  at::Tensor whole = at::eye(kChannels).repeat({kTokens, 1, 1});
+  for (int64_t token = 0; token < kTokens; ++token) {
+    for (int64_t tile = 0; tile < map.tiles; ++tile) {
+      const int64_t at_channel = map.tiles_begin + 4 * tile;
+      whole[token].narrow(0, at_channel, 4).narrow(1, at_channel, 4).copy_(map.matrices[token]);
+    }
+    int64_t column = 0;
+    for (const HeadMap::Rotation& rotation : map.rotations) {
+      for (int64_t i = 0; i < rotation.pairs; ++i, ++column) {
+        const int64_t a = rotation.adjacent ? rotation.begin + 2 * i : rotation.begin + i;
+        const int64_t b = rotation.adjacent ? a + 1 : a + rotation.pairs;
+        whole[token][a][a] = map.cosine[token][column];
+        whole[token][a][b] = -map.sine[token][column];
+        whole[token][b][a] = map.sine[token][column];
+        whole[token][b][b] = map.cosine[token][column];
+      }
+    }
+  }
+  return whole;
+}
+
+at::Tensor apply(const at::Tensor& matrices, const at::Tensor& x) {  // x [B, N, H, D]
+  return at::einsum("ncd,bnhd->bnhc", {matrices, x});
+}
+
+TEST(HeadMap, EqualsItsMatrix) {
+  at::manual_seed(1);
+  const HeadMap map = example(0);
+  const at::Tensor x = at::randn({2, kTokens, 3, kChannels});
+  const at::Tensor matrices = as_matrix(map);
+  EXPECT_TRUE(at::allclose(head_map(x, map), apply(matrices, x), 1e-5, 1e-5));
+  EXPECT_TRUE(
+      at::allclose(head_map(x, map.transposed()), apply(matrices.transpose(1, 2), x), 1e-5, 1e-5));
+  EXPECT_TRUE(
+      at::equal(head_map(x.narrow(1, 1, 3), map.slice(1, 4)), head_map(x, map).narrow(1, 1, 3)));
+  EXPECT_TRUE(at::equal(head_map(x, HeadMap()), x));
+}
+
+TEST(HeadMap, EachSampleMayHaveItsOwn) {
+  at::manual_seed(2);
+  const HeadMap both = example(2);
+  const at::Tensor x = at::randn({2, kTokens, 3, kChannels});
+  const at::Tensor out = head_map(x, both);
+  for (int64_t b = 0; b < 2; ++b) {
+    HeadMap one = both;
+    one.matrices = both.matrices[b];
+    one.cosine = both.cosine[b];
+    one.sine = both.sine[b];
+    EXPECT_TRUE(at::equal(out[b], head_map(x.narrow(0, b, 1), one)[0]));
+  }
+}
+
+TEST(HeadMap, ComputesInFp32AndKeepsTheType) {
+  at::manual_seed(3);
+  const HeadMap map = example(0);
+  const at::Tensor x = at::randn({1, kTokens, 2, kChannels}).to(at::kBFloat16);
+  const at::Tensor out = head_map(x, map);
+  EXPECT_EQ(out.scalar_type(), at::kBFloat16);
+  EXPECT_TRUE(at::equal(out, head_map(x.to(at::kFloat), map).to(at::kBFloat16)));
+  EXPECT_EQ(head_map(x.to(at::kDouble), map).scalar_type(), at::kDouble);
+}
+
+TEST(HeadMap, GradientEqualsCentralDifferences) {
+  at::manual_seed(4);
+  const HeadMap map = example(0);
+  const at::Tensor x = testing::leaf(at::randn({2, kTokens, 2, kChannels}));
+  EXPECT_LT(
+      testing::gradient_error([&] { return testing::weighted_sum(head_map(x, map)); }, {x}, 4),
+      1e-7);
+}
+
+TEST(HeadMap, PartsThatDoNotFitAreRefused) {
+  HeadMap map = example(0);
+  const at::Tensor x = at::randn({1, kTokens, 1, kChannels});
+  map.rotations[0].begin = 8;  // inside the second tile
+  EXPECT_INTERNAL_ERROR(head_map(x, map), HasSubstr("overlap"));
+  EXPECT_INTERNAL_ERROR(head_map(x[0], map), HasSubstr("[B, N, H, D]"));
+}
+
+}  // namespace
+}  // namespace loci::kernels

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/memory/kv_store.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/expect_error.h"
+
+namespace loci::memory {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+KvLayout layout() {
+  return {.batch = 2,
+          .tokens = 3,
+          .heads = 2,
+          .camera_heads = 1,
+          .channels = 4,
+          .main_layers = {true, false}};
+}
+
+// Values that name their place: 1000 * frame + 10 * layer + branch (+ 0.5 for values).
+at::Tensor marked(int64_t first, int64_t count, int64_t layer, Branch branch, bool value) {
+  const int64_t heads = branch == Branch::kMain ? 2 : 1;
+  std::vector<at::Tensor> frames;
+  for (int64_t i = 0; i < count; ++i) {
+    const double mark = 1000.0 * static_cast<double>(first + i) +
+                        10.0 * static_cast<double>(layer) + (branch == Branch::kMain ? 0 : 1) +
+                        (value ? 0.5 : 0);
+    frames.push_back(at::full({2, 3, heads, 4}, mark));
+  }
+  return at::cat(frames, 1);
+}
+
+void put_all(KvStore& store, int64_t first, int64_t count) {
+  store.add_frames(first, count);
+  for (int64_t layer = 0; layer < 2; ++layer) {
+    for (const Branch branch : {Branch::kMain, Branch::kCamera}) {
+      if (branch == Branch::kMain && !store.layout().main_layers[layer]) continue;
+      store.put(layer, branch, first, marked(first, count, layer, branch, false),
+                marked(first, count, layer, branch, true));
+    }
+  }
+}
+
+void expect_frames(const KvStore& store, const std::vector<int64_t>& frames) {
+  const KvStore::Entry main = store.gather(0, Branch::kMain, frames);
+  const KvStore::Entry camera = store.gather(1, Branch::kCamera, frames);
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const auto at_token = static_cast<int64_t>(i) * 3;
+    const auto part = [&](const at::Tensor& x) { return x.narrow(1, at_token, 3); };
+    EXPECT_TRUE(at::equal(part(main.key), marked(frames[i], 1, 0, Branch::kMain, false)));
+    EXPECT_TRUE(at::equal(part(main.value), marked(frames[i], 1, 0, Branch::kMain, true)));
+    EXPECT_TRUE(at::equal(part(camera.key), marked(frames[i], 1, 1, Branch::kCamera, false)));
+    EXPECT_TRUE(at::equal(part(camera.value), marked(frames[i], 1, 1, Branch::kCamera, true)));
+  }
+}
+
+TEST(KvStore, BytesFollowTheLayout) {
+  // One main layer of 2 heads and two camera layers of 1 head: 4 rows of 4 channels, key and value.
+  EXPECT_EQ(layout().frame_bytes(), 2 * 2 * 3 * (1 * 2 + 2 * 1) * 4 * 4);
+  KvLayout half = layout();
+  half.dtype = at::kBFloat16;
+  EXPECT_EQ(half.frame_bytes(), layout().frame_bytes() / 2);
+  EXPECT_EQ(KvStore(layout(), 5).bytes(), 5 * layout().frame_bytes());
+  EXPECT_EQ(KvStore(layout(), 0).bytes(), 0);
+}
+
+TEST(KvStore, BoundedReusesSlotsAndNeverGrows) {
+  KvStore store(layout(), 5);
+  const int64_t bytes = store.bytes();
+  put_all(store, 0, 1);
+  std::vector<int64_t> kept = {0};
+  for (int64_t first = 1; first < 200; first += 2) {
+    put_all(store, first, 2);
+    kept.push_back(first);
+    kept.push_back(first + 1);
+    expect_frames(store, kept);
+    // Frame 0 stays; of the others, the newest two, in slots that change all the time.
+    if (kept.size() > 3) kept.erase(kept.begin() + 1, kept.end() - 2);
+    store.retain(kept);
+    EXPECT_EQ(store.frames(), kept);
+    expect_frames(store, kept);
+    EXPECT_EQ(store.bytes(), bytes);
+  }
+  EXPECT_FALSE(store.has(5));
+  EXPECT_TRUE(store.has(0));
+}
+
+TEST(KvStore, BoundedRefusesMoreThanItsCapacity) {
+  KvStore store(layout(), 2);
+  put_all(store, 0, 2);
+  EXPECT_INTERNAL_ERROR(store.add_frames(2, 1), HasSubstr("no slot is left"));
+  EXPECT_INTERNAL_ERROR(store.add_frames(1, 1), HasSubstr("already stored"));
+}
+
+TEST(KvStore, UnboundedGrowsAndKeepsEverything) {
+  KvStore store(layout(), 0);
+  std::vector<int64_t> all;
+  for (int64_t first = 0; first < 150; first += 5) {
+    put_all(store, first, 5);
+    for (int64_t i = 0; i < 5; ++i) all.push_back(first + i);
+  }
+  expect_frames(store, all);
+  EXPECT_GE(store.bytes(), 150 * layout().frame_bytes());
+  // Forgotten slots are used before new ones are added.
+  const int64_t bytes = store.bytes();
+  store.retain(std::vector<int64_t>{0, 149});
+  put_all(store, 150, 100);
+  EXPECT_EQ(store.bytes(), bytes);
+  expect_frames(store, {0, 149, 150, 249});
+  // Forgetting what is not there is no error.
+  store.retain(std::vector<int64_t>{0, 7, 249});
+  EXPECT_THAT(store.frames(), ElementsAre(0, 249));
+}
+
+TEST(KvStore, KeepsInItsOwnType) {
+  KvLayout narrow = layout();
+  narrow.dtype = at::kBFloat16;
+  KvStore store(narrow, 1);
+  put_all(store, 0, 1);
+  EXPECT_EQ(store.gather(0, Branch::kMain, std::vector<int64_t>{0}).key.scalar_type(),
+            at::kBFloat16);
+}
+
+TEST(KvStore, LayersWithoutHistoryTakeNone) {
+  KvStore store(layout(), 1);
+  store.add_frames(0, 1);
+  const at::Tensor key = marked(0, 1, 1, Branch::kMain, false);
+  EXPECT_INTERNAL_ERROR(store.put(1, Branch::kMain, 0, key, key), HasSubstr("keeps no history"));
+  EXPECT_INTERNAL_ERROR(store.put(0, Branch::kMain, 0, key.narrow(1, 0, 2), key),
+                        HasSubstr("not whole frames"));
+}
+
+}  // namespace
+}  // namespace loci::memory

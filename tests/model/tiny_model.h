@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transformer small enough for tests, with random weights everywhere, and inputs for it.
+#pragma once
+
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include "loci/camera/pose.h"
+#include "loci/model/transformer.h"
+
+namespace loci::testing {
+
+// Two blocks of one head, the second with a recurrent memory; chunks of two frames.
+model::TransformerConfig tiny_config();
+
+// Nothing starts at zero or at the identity, so that every path matters.
+model::Transformer random_transformer(const model::TransformerConfig& config,
+                                      at::ScalarType dtype = at::kFloat, uint64_t seed = 1);
+
+// One window: frames on a turning walk, latents of 4x6, a short text.
+struct TinyWindow {
+  std::vector<camera::Pose> poses;
+  std::vector<camera::Intrinsics> lenses;
+  camera::TokenGrid grid;
+  at::Tensor latents;    // [B, channels, F, 4, 6]
+  at::Tensor timesteps;  // [B, F], the same within a chunk
+  at::Tensor text;       // [B, 3, text_dim]
+  model::TokenMaps maps;
+  std::vector<model::ChunkSpan> chunks;
+
+  int64_t frames() const { return static_cast<int64_t>(poses.size()); }
+};
+TinyWindow tiny_window(const model::TransformerConfig& config, int64_t chunks, int64_t batch = 1,
+                       at::ScalarType dtype = at::kFloat, uint64_t seed = 1);
+
+// The window's velocity; `states` gets the states after it when given.
+at::Tensor window_velocity(const model::Transformer& transformer, const TinyWindow& window,
+                           std::vector<at::Tensor>* states = nullptr);
+
+// Largest difference divided by the expected deviation.
+double relative_error(const at::Tensor& got, const at::Tensor& expected);
+
+}  // namespace loci::testing

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/transformer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/expect_error.h"
+#include "tests/kernels/gradient_check.h"
+#include "tests/model/tiny_model.h"
+
+namespace loci::model {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TinyWindow;
+
+at::Tensor forward(const Transformer& transformer, const TinyWindow& w, const at::Tensor& latents,
+                   ForwardContext& context) {
+  context.maps = &w.maps;
+  if (context.chunks.empty()) context.chunks = w.chunks;
+  return transformer.forward(latents, w.timesteps, context);
+}
+
+TEST(Transformer, GradientsEqualCentralDifferences) {
+  // One softmax block and one with a recurrent memory, over three chunks: every parameter and the
+  // latents, with the text's keys computed inside.
+  const TransformerConfig config = testing::tiny_config();
+  const Transformer transformer = testing::random_transformer(config, at::kDouble);
+  transformer.parameters().set_requires_grad(true);
+  TinyWindow w = testing::tiny_window(config, 2, /*batch=*/1, at::kDouble);
+  const at::Tensor latents = testing::leaf(w.latents);
+  std::vector<at::Tensor> inputs = {latents};
+  for (const Parameter& parameter : transformer.parameters().all())
+    inputs.push_back(parameter.tensor);
+  const auto loss = [&] {
+    const TextKeys text = transformer.text_keys(w.text);
+    ForwardContext context;
+    context.text = &text;
+    const at::Tensor velocity = forward(transformer, w, latents, context);
+    return testing::weighted_sum(velocity) + testing::weighted_sum(context.states[1]);
+  };
+  EXPECT_LT(testing::gradient_error(loss, inputs, 1), 1e-5);
+}
+
+TEST(Transformer, EveryParameterGetsAGradient) {
+  for (const std::string memory :
+       {"chunk_kda", "chunk_kda_no_camera", "token_kda", "frame_deltanet", "ssm"}) {
+    TransformerConfig config = testing::tiny_config();
+    config.recurrent_memory = memory;
+    const Transformer transformer = testing::random_transformer(config);
+    transformer.parameters().set_requires_grad(true);
+    const TinyWindow w = testing::tiny_window(config, 2);
+    testing::weighted_sum(testing::window_velocity(transformer, w)).backward();
+    for (const Parameter& parameter : transformer.parameters().all()) {
+      ASSERT_TRUE(parameter.tensor.grad().defined()) << memory << " " << parameter.name;
+      EXPECT_GT(parameter.tensor.grad().abs().max().item<double>(), 0)
+          << memory << " " << parameter.name;
+    }
+  }
+}
+
+TEST(Transformer, CheckpointingChangesNeitherValueNorGradient) {
+  const TransformerConfig config = testing::tiny_config();
+  const Transformer transformer = testing::random_transformer(config, at::kDouble);
+  transformer.parameters().set_requires_grad(true);
+  const TinyWindow w = testing::tiny_window(config, 2, /*batch=*/2, at::kDouble);
+  struct Result {
+    at::Tensor velocity, state, latents;
+    std::vector<at::Tensor> gradients;
+  };
+  const auto run = [&](bool checkpoint) {
+    for (const Parameter& parameter : transformer.parameters().all()) {
+      parameter.tensor.mutable_grad() = at::Tensor();
+    }
+    const at::Tensor latents = testing::leaf(w.latents);
+    const TextKeys text = transformer.text_keys(w.text);
+    ForwardContext context;
+    context.text = &text;
+    context.checkpoint_blocks = checkpoint;
+    const at::Tensor velocity = forward(transformer, w, latents, context);
+    testing::weighted_sum(velocity).backward();
+    Result result{velocity.detach(), context.states[1].detach(), latents.grad(), {}};
+    for (const Parameter& parameter : transformer.parameters().all()) {
+      result.gradients.push_back(parameter.tensor.grad().clone());
+    }
+    return result;
+  };
+  const Result kept = run(false);
+  const Result again = run(true);
+  EXPECT_TRUE(at::equal(again.velocity, kept.velocity));
+  EXPECT_TRUE(at::equal(again.state, kept.state));
+  EXPECT_LT(testing::relative_error(again.latents, kept.latents), 1e-10);
+  for (size_t i = 0; i < kept.gradients.size(); ++i) {
+    EXPECT_TRUE(at::allclose(again.gradients[i], kept.gradients[i], 1e-10, 1e-12))
+        << transformer.parameters().all()[i].name;
+  }
+}
+
+TEST(Transformer, LaterChunksDoNotReachBack) {
+  const at::NoGradGuard no_grad;
+  TransformerConfig config = testing::tiny_config();
+  config.layers = 3;
+  for (const std::string memory :
+       {"chunk_kda", "token_kda", "frame_deltanet", "linear", "ssm", "none"}) {
+    config.recurrent_memory = memory;
+    const Transformer transformer = testing::random_transformer(config);
+    TinyWindow w = testing::tiny_window(config, 4);
+    const at::Tensor before = testing::window_velocity(transformer, w);
+    const ChunkSpan& changed = w.chunks[3];
+    w.latents = w.latents.clone();
+    w.latents.narrow(2, changed.begin, changed.end - changed.begin).normal_();
+    w.timesteps = w.timesteps.clone();
+    w.timesteps.narrow(1, changed.begin, changed.end - changed.begin).fill_(17);
+    const at::Tensor after = testing::window_velocity(transformer, w);
+    EXPECT_TRUE(at::equal(after.narrow(2, 0, changed.begin), before.narrow(2, 0, changed.begin)))
+        << memory;
+    // But forward: the chunk itself and the one after it.
+    for (const ChunkSpan& chunk : {w.chunks[3], w.chunks[4]}) {
+      const int64_t size = chunk.end - chunk.begin;
+      EXPECT_GT(testing::relative_error(after.narrow(2, chunk.begin, size),
+                                        before.narrow(2, chunk.begin, size)),
+                1e-4)
+          << memory;
+    }
+  }
+}
+
+TEST(Transformer, ReadsComeBeforeWrites) {
+  // A chunk's output does not depend on its own write: the same with and without it.
+  const at::NoGradGuard no_grad;
+  for (const std::string& memory : memory::recurrent_memory_names()) {
+    TransformerConfig config = testing::tiny_config();
+    config.recurrent_memory = memory;
+    const Transformer transformer = testing::random_transformer(config);
+    const TinyWindow w = testing::tiny_window(config, 2);
+    const TextKeys text = transformer.text_keys(w.text);
+    ForwardContext writing;
+    writing.text = &text;
+    ForwardContext reading = writing;
+    reading.write_states = false;
+    EXPECT_TRUE(at::equal(forward(transformer, w, w.latents, reading),
+                          forward(transformer, w, w.latents, writing)))
+        << memory;
+    if (memory == "none") continue;
+    // The last chunk's write is all that the states lack.
+    EXPECT_FALSE(at::equal(reading.states[1], writing.states[1])) << memory;
+  }
+}
+
+TEST(Transformer, IsTheSameOnOneAndTwoThreads) {
+  TransformerConfig config = testing::tiny_config();
+  config.heads = 2;
+  config.ffn_dim = 512;
+  const Transformer transformer = testing::random_transformer(config);
+  transformer.parameters().set_requires_grad(true);
+  const TinyWindow w = testing::tiny_window(config, 4, /*batch=*/2);
+  const auto run = [&](int threads) {
+    at::set_num_threads(threads);
+    std::vector<at::Tensor> parameters, results = {testing::window_velocity(transformer, w)};
+    for (const Parameter& p : transformer.parameters().all()) parameters.push_back(p.tensor);
+    for (const at::Tensor& g :
+         torch::autograd::grad({testing::weighted_sum(results[0])}, parameters)) {
+      results.push_back(g);
+    }
+    return results;
+  };
+  const int threads = at::get_num_threads();
+  const std::vector<at::Tensor> one = run(1), two = run(2);
+  at::set_num_threads(threads);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], two[i])) << i;
+}
+
+TEST(Transformer, Bf16ComputesNearFp32WithFp32StatesAndOutputs) {
+  const at::NoGradGuard no_grad;
+  const TransformerConfig config = testing::tiny_config();
+  Transformer transformer = testing::random_transformer(config);
+  const TinyWindow w = testing::tiny_window(config, 3);
+  std::vector<at::Tensor> wide, narrow;
+  const at::Tensor exact = testing::window_velocity(transformer, w, &wide);
+  transformer.set_compute_type(at::kBFloat16);
+  const at::Tensor rounded = testing::window_velocity(transformer, w, &narrow);
+  EXPECT_EQ(rounded.scalar_type(), at::kFloat);
+  EXPECT_EQ(narrow[1].scalar_type(), at::kFloat);
+  EXPECT_LT(testing::relative_error(rounded, exact), 0.1);
+  EXPECT_LT(testing::relative_error(narrow[1], wide[1]), 0.1);
+  EXPECT_GT(testing::relative_error(rounded, exact), 1e-5);  // it did compute in BF16
+  EXPECT_EQ(transformer.kv_layout(1, w.grid).dtype, at::kBFloat16);
+}
+
+TEST(Transformer, ShorterTextsArePaddedWithZeros) {
+  const at::NoGradGuard no_grad;
+  const TransformerConfig config = testing::tiny_config();
+  const Transformer transformer = testing::random_transformer(config);
+  TinyWindow w = testing::tiny_window(config, 1);
+  const at::Tensor shorter = testing::window_velocity(transformer, w);
+  w.text = at::constant_pad_nd(w.text, {0, 0, 0, config.text_len - w.text.size(1)});
+  EXPECT_TRUE(at::equal(testing::window_velocity(transformer, w), shorter));
+  w.text = at::zeros({1, config.text_len + 1, config.text_dim});
+  EXPECT_BAD_INPUT(testing::window_velocity(transformer, w), HasSubstr("at most 4"));
+}
+
+TEST(Transformer, InputsThatDoNotBelongTogetherAreRefused) {
+  const TransformerConfig config = testing::tiny_config();
+  const Transformer transformer = testing::random_transformer(config);
+  TinyWindow w = testing::tiny_window(config, 1);
+  const TextKeys text = transformer.text_keys(w.text);
+  ForwardContext context;
+  EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents, context), HasSubstr("no text"));
+  context.text = &text;
+  EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents.narrow(2, 0, 2), context),
+                        HasSubstr("other frames"));
+  EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents[0], context),
+                        HasSubstr("latents must be"));
+  context.chunks = window_chunks(5, 2);
+  EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents, context), HasSubstr("do not cover"));
+  EXPECT_INTERNAL_ERROR(window_chunks(4, 2), HasSubstr("not 1 + a multiple"));
+  EXPECT_BAD_INPUT(forward(transformer, w, at::randn({1, 3, 3, 4, 7}), context),
+                   HasSubstr("do not divide"));
+}
+
+}  // namespace
+}  // namespace loci::model

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/model_stream.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/expect_error.h"
+#include "tests/model/tiny_model.h"
+
+namespace loci::sample {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::relative_error;
+using testing::TinyWindow;
+
+std::span<const camera::Pose> poses_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
+  return std::span(w.poses).subspan(chunk.begin, chunk.end - chunk.begin);
+}
+std::span<const camera::Intrinsics> lenses_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
+  return std::span(w.lenses).subspan(chunk.begin, chunk.end - chunk.begin);
+}
+at::Tensor latents_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
+  return w.latents.narrow(2, chunk.begin, chunk.end - chunk.begin);
+}
+at::Tensor times_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
+  return w.timesteps.narrow(1, chunk.begin, chunk.end - chunk.begin);
+}
+
+// Streams the window's latents: for each chunk its velocity, then the commit of the same latents at
+// the same timestep.
+struct Streamed {
+  at::Tensor velocity;
+  std::vector<at::Tensor> states;
+};
+Streamed stream_window(const model::Transformer& transformer, const TinyWindow& w,
+                       std::unique_ptr<memory::HistoryPolicy> policy) {
+  const at::NoGradGuard no_grad;
+  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text), std::move(policy));
+  std::vector<at::Tensor> velocities;
+  for (const model::ChunkSpan& chunk : w.chunks) {
+    stream.open_chunk(poses_of(w, chunk), lenses_of(w, chunk));
+    velocities.push_back(stream.velocity(latents_of(w, chunk), times_of(w, chunk)));
+    stream.commit(latents_of(w, chunk), times_of(w, chunk));
+  }
+  return {at::cat(velocities, 2), stream.states()};
+}
+
+TEST(ModelStream, DenseStreamEqualsTheWindow) {
+  const at::NoGradGuard no_grad;
+  for (const std::string memory :
+       {"chunk_kda", "token_kda", "frame_deltanet", "linear", "ssm", "none"}) {
+    model::TransformerConfig config = testing::tiny_config();
+    config.heads = 2;
+    config.layers = 3;
+    config.camera_attn_compress = 2;
+    config.recurrent_memory = memory;
+    const model::Transformer transformer = testing::random_transformer(config);
+    const TinyWindow w = testing::tiny_window(config, 4, /*batch=*/2);
+    std::vector<at::Tensor> states;
+    const at::Tensor window = testing::window_velocity(transformer, w, &states);
+    const Streamed streamed = stream_window(transformer, w, memory::make_dense_history());
+    EXPECT_LT(relative_error(streamed.velocity, window), 1e-5) << memory;
+    for (size_t layer = 0; layer < states.size(); ++layer) {
+      ASSERT_EQ(states[layer].defined(), streamed.states[layer].defined());
+      if (!states[layer].defined()) continue;
+      EXPECT_LT(relative_error(streamed.states[layer], states[layer]), 1e-5) << memory;
+    }
+  }
+}
+
+// A window whose chunks see what a bounded policy would show them, at compact times, equals the
+// bounded stream: the turn of cached keys is the same thing as writing them at another time.
+TEST(ModelStream, SparseStreamEqualsTheWindowWithTheSameAccess) {
+  const at::NoGradGuard no_grad;
+  const model::TransformerConfig config = testing::tiny_config();
+  const model::Transformer transformer = testing::random_transformer(config);
+  TinyWindow w = testing::tiny_window(config, 6);
+  const memory::PanoramaBankOptions options{.bank_frames = 2, .recent_frames = 3};
+  const auto policy = memory::make_panorama_bank(options);
+  const std::vector<camera::Pose> relative = camera::relative_to_first(w.poses);
+  for (model::ChunkSpan& chunk : w.chunks) {
+    chunk.earlier = policy->select({});
+    const auto count = static_cast<int64_t>(chunk.earlier.size());
+    std::vector<double> shifts = model::compact_times(chunk.begin, count);
+    for (size_t i = 0; i < shifts.size(); ++i) shifts[i] -= static_cast<double>(chunk.earlier[i]);
+    if (count > 0) {
+      chunk.turn = model::time_shift(shifts, w.grid.tokens());
+      chunk.turned = true;
+    }
+    for (int64_t f = chunk.begin; f < chunk.end; ++f) {
+      policy->commit({f, relative[f], w.lenses[f]});
+    }
+  }
+  const at::Tensor window = testing::window_velocity(transformer, w);
+  const Streamed streamed = stream_window(transformer, w, memory::make_panorama_bank(options));
+  EXPECT_LT(relative_error(streamed.velocity, window), 1e-5);
+}
+
+TEST(ModelStream, DenoisingLeavesStatesAndStoreUntouched) {
+  const model::TransformerConfig config = testing::tiny_config();
+  const model::Transformer transformer = testing::random_transformer(config);
+  const TinyWindow w = testing::tiny_window(config, 3);
+  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
+                     memory::make_panorama_bank({.bank_frames = 2, .recent_frames = 3}));
+  for (size_t i = 0; i < 3; ++i) {
+    stream.open_chunk(poses_of(w, w.chunks[i]), lenses_of(w, w.chunks[i]));
+    stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
+  }
+  const std::vector<int64_t> frames = stream.store().frames();
+  const at::Tensor state = stream.states()[1].clone();
+  const auto main = stream.store().gather(0, memory::Branch::kMain, frames);
+  const auto camera = stream.store().gather(1, memory::Branch::kCamera, frames);
+  const int64_t bytes = stream.store().bytes();
+
+  stream.open_chunk(poses_of(w, w.chunks[3]), lenses_of(w, w.chunks[3]));
+  const at::Tensor first = stream.velocity(latents_of(w, w.chunks[3]), times_of(w, w.chunks[3]));
+  for (int step = 0; step < 20; ++step) {
+    stream.velocity(at::randn_like(latents_of(w, w.chunks[3])), times_of(w, w.chunks[3]));
+  }
+  EXPECT_TRUE(at::equal(stream.states()[1], state));
+  EXPECT_EQ(stream.store().frames(), frames);
+  EXPECT_EQ(stream.store().bytes(), bytes);
+  EXPECT_TRUE(at::equal(stream.store().gather(0, memory::Branch::kMain, frames).key, main.key));
+  EXPECT_TRUE(at::equal(stream.store().gather(0, memory::Branch::kMain, frames).value, main.value));
+  EXPECT_TRUE(at::equal(stream.store().gather(1, memory::Branch::kCamera, frames).key, camera.key));
+  // And the answer does not depend on what was asked before.
+  EXPECT_TRUE(
+      at::equal(stream.velocity(latents_of(w, w.chunks[3]), times_of(w, w.chunks[3])), first));
+}
+
+TEST(ModelStream, ReadoutCanBeSwitched) {
+  const model::TransformerConfig config = testing::tiny_config();
+  const model::Transformer transformer = testing::random_transformer(config);
+  const TinyWindow w = testing::tiny_window(config, 2);
+  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
+                     memory::make_dense_history());
+  for (size_t i = 0; i < 2; ++i) {
+    stream.open_chunk(poses_of(w, w.chunks[i]), lenses_of(w, w.chunks[i]));
+    stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
+  }
+  stream.open_chunk(poses_of(w, w.chunks[2]), lenses_of(w, w.chunks[2]));
+  const auto velocity = [&] {
+    return stream.velocity(latents_of(w, w.chunks[2]), times_of(w, w.chunks[2]));
+  };
+  const at::Tensor on = velocity();
+  stream.set_readout(model::Readout::kOff);
+  const at::Tensor off = velocity();
+  EXPECT_GT(relative_error(off, on), 1e-4);
+  stream.set_readout(model::Readout::kRandom, 1);
+  const at::Tensor random = velocity();
+  EXPECT_TRUE(at::equal(velocity(), random));
+  EXPECT_GT(relative_error(random, on), 1e-4);
+  EXPECT_GT(relative_error(random, off), 1e-4);
+  stream.set_readout(model::Readout::kRandom, 2);
+  EXPECT_GT(relative_error(velocity(), random), 1e-4);
+  // A state that was forgotten reads as nothing.
+  stream.set_readout(model::Readout::kOn);
+  stream.reset_states();
+  EXPECT_LT(relative_error(velocity(), off), 1e-6);
+}
+
+TEST(ModelStream, FailedCommitChangesNothing) {
+  const model::TransformerConfig config = testing::tiny_config();
+  const model::Transformer transformer = testing::random_transformer(config);
+  const TinyWindow w = testing::tiny_window(config, 1);
+  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
+                     memory::make_panorama_bank({.bank_frames = 1, .recent_frames = 1}));
+  stream.open_chunk(poses_of(w, w.chunks[0]), lenses_of(w, w.chunks[0]));
+  EXPECT_INTERNAL_ERROR(stream.commit(latents_of(w, w.chunks[1]), times_of(w, w.chunks[1])),
+                        HasSubstr("maps are of other frames"));
+  EXPECT_EQ(stream.next_frame(), 0);
+  EXPECT_TRUE(stream.store().frames().empty());
+  stream.commit(latents_of(w, w.chunks[0]), times_of(w, w.chunks[0]));
+  EXPECT_THAT(stream.store().frames(), ElementsAre(0));
+}
+
+TEST(ModelStream, ChunksComeInOrderAndSize) {
+  const model::TransformerConfig config = testing::tiny_config();
+  const model::Transformer transformer = testing::random_transformer(config);
+  const TinyWindow w = testing::tiny_window(config, 1);
+  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
+                     memory::make_dense_history());
+  EXPECT_INTERNAL_ERROR(stream.velocity(w.latents, w.timesteps), HasSubstr("no chunk is open"));
+  EXPECT_INTERNAL_ERROR(stream.visible(), HasSubstr("no chunk is open"));
+  EXPECT_INTERNAL_ERROR(stream.open_chunk(poses_of(w, w.chunks[1]), lenses_of(w, w.chunks[1])),
+                        HasSubstr("expected 1"));
+  stream.open_chunk(poses_of(w, w.chunks[0]), lenses_of(w, w.chunks[0]));
+  EXPECT_TRUE(stream.visible().empty());
+  stream.commit(latents_of(w, w.chunks[0]), times_of(w, w.chunks[0]));
+  EXPECT_EQ(stream.next_frame(), 1);
+  stream.open_chunk(poses_of(w, w.chunks[1]), lenses_of(w, w.chunks[1]));
+  EXPECT_THAT(stream.visible(), ElementsAre(0));
+}
+
+TEST(ModelStream, PosesCountFromTheFirstFrame) {
+  // The same walk somewhere else in the world, in another direction, is the same stream.
+  const model::TransformerConfig config = testing::tiny_config();
+  const model::Transformer transformer = testing::random_transformer(config);
+  TinyWindow w = testing::tiny_window(config, 3);
+  const memory::PanoramaBankOptions options{.bank_frames = 2, .recent_frames = 2};
+  const Streamed here = stream_window(transformer, w, memory::make_panorama_bank(options));
+  const camera::Pose elsewhere{camera::rotation_from_angles(2, 0.5, 0.3), {10, -4, 7}};
+  for (camera::Pose& pose : w.poses) pose = elsewhere * pose;
+  const Streamed there = stream_window(transformer, w, memory::make_panorama_bank(options));
+  EXPECT_LT(relative_error(there.velocity, here.velocity), 1e-4);
+}
+
+}  // namespace
+}  // namespace loci::sample
