@@ -32,7 +32,8 @@ int32_t SceneBuilder::material(const Material& material) {
 
 Place SceneBuilder::inside(const Place& at, float x, float y, float z, float turn) {
   const Turn t(at.turn);
-  return {at.x + t.cosine * x + t.sine * z, at.y + y, at.z - t.sine * x + t.cosine * z, at.turn + turn};
+  return {at.x + t.cosine * x + t.sine * z, at.y + y, at.z - t.sine * x + t.cosine * z,
+          at.turn + turn};
 }
 
 void SceneBuilder::place_light_map(Surface& surface, float low_u, float high_u, float low_v,
@@ -186,15 +187,15 @@ void SceneBuilder::pyramid(const Place& at, float width, float height, float dep
   for (int i = 0; i < 4; ++i) {
     const float run = halves[i] * (1 - top), slant = std::sqrt(run * run + height * height);
     const Float3 up = sides[i] * (-run / slant) + y * (height / slant);
-    planar(base + sides[i] * (halves[i] - run * 0.5f) + y * (height * 0.5f), alongs[i], up, lengths[i],
-           slant * 0.5f, material);
+    planar(base + sides[i] * (halves[i] - run * 0.5f) + y * (height * 0.5f), alongs[i], up,
+           lengths[i], slant * 0.5f, material);
   }
-  planar(base + y * height, z, x, std::max(depth * 0.5f * top, 0.01f), std::max(width * 0.5f * top, 0.01f), material);
+  planar(base + y * height, z, x, std::max(depth * 0.5f * top, 0.01f),
+         std::max(width * 0.5f * top, 0.01f), material);
   planar(base, x, z, width * 0.5f, depth * 0.5f, material);
 }
 
-void SceneBuilder::lamp(const Float3& position, const Float3& colour, float reach,
-                        float falloff) {
+void SceneBuilder::lamp(const Float3& position, const Float3& colour, float reach, float falloff) {
   scene_.lamps.push_back({position, colour, reach, falloff});
 }
 

@@ -28,7 +28,9 @@ class SceneBuilder {
   explicit SceneBuilder(Scene& scene) : scene_(scene) {}
 
   int32_t material(const Material& material);
-  const Material& material(int32_t index) const { return scene_.materials[static_cast<size_t>(index)]; }
+  const Material& material(int32_t index) const {
+    return scene_.materials[static_cast<size_t>(index)];
+  }
 
   // A point given in the turned axes of `at`.
   static Place inside(const Place& at, float x, float y, float z, float turn = 0);
@@ -50,7 +52,8 @@ class SceneBuilder {
   void gable(const Place& at, float width, float height, float depth, float overhang, int32_t roof,
              int32_t gable);
   // Four sloping sides up to a square of `top` of the base's size.
-  void pyramid(const Place& at, float width, float height, float depth, float top, int32_t material);
+  void pyramid(const Place& at, float width, float height, float depth, float top,
+               int32_t material);
   void lamp(const Float3& position, const Float3& colour, float reach, float falloff = 0.35f);
 
  private:

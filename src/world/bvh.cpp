@@ -57,7 +57,8 @@ class Builder {
     }
     build(0, items_.size());
     std::vector<Solid> ordered;
-    for (const Item& item : items_) ordered.push_back(scene_.solids[static_cast<size_t>(item.solid)]);
+    for (const Item& item : items_)
+      ordered.push_back(scene_.solids[static_cast<size_t>(item.solid)]);
     scene_.solids = std::move(ordered);
   }
 
@@ -119,7 +120,8 @@ class Builder {
 
   void sort(size_t first, size_t last, int axis) {
     std::sort(items_.begin() + static_cast<std::ptrdiff_t>(first),
-              items_.begin() + static_cast<std::ptrdiff_t>(last), [axis](const Item& a, const Item& b) {
+              items_.begin() + static_cast<std::ptrdiff_t>(last),
+              [axis](const Item& a, const Item& b) {
                 const float ca = axis_of(a.centre, axis), cb = axis_of(b.centre, axis);
                 return ca != cb ? ca < cb : a.solid < b.solid;
               });

@@ -68,12 +68,17 @@ std::vector<std::string> make_captions(const World& world, Random& random) {
   const auto noun = nouns(world.style);
   const Mood& mood = world.mood;
   std::vector<std::string> shuffled = world.features;
-  for (size_t i = shuffled.size(); i > 1; --i) std::swap(shuffled[i - 1], shuffled[random.below(i)]);
-  const std::string three = list(world.features, 3), others = list(shuffled, 3), two = list(world.features, 2);
+  for (size_t i = shuffled.size(); i > 1; --i)
+    std::swap(shuffled[i - 1], shuffled[random.below(i)]);
+  const std::string three = list(world.features, 3), others = list(shuffled, 3),
+                    two = list(world.features, 2);
   return {
-      fmt::format("a {}{} {} with {}", adjective(mood.weather), noun[0], time_phrase(mood.time, false), three),
-      fmt::format("a {}{} {} with {}", adjective(mood.weather), noun[0], time_phrase(mood.time, true), others),
-      fmt::format("{} in a {}{} {}", two, adjective(mood.weather), noun[0], time_phrase(mood.time, false)),
+      fmt::format("a {}{} {} with {}", adjective(mood.weather), noun[0],
+                  time_phrase(mood.time, false), three),
+      fmt::format("a {}{} {} with {}", adjective(mood.weather), noun[0],
+                  time_phrase(mood.time, true), others),
+      fmt::format("{} in a {}{} {}", two, adjective(mood.weather), noun[0],
+                  time_phrase(mood.time, false)),
       fmt::format("a walk through a {}{} {}, past {}", noun[1], weather_phrase(mood.weather),
                   time_phrase(mood.time, true), three),
   };

@@ -20,7 +20,8 @@ constexpr double kShortestReturn = 12;  // seconds; shorter clips cannot hold a 
 
 void check(const ClipOptions& o) {
   const auto range = [](std::string_view what, double value, double low, double high) {
-    if (!(value >= low && value <= high)) fail("{} is {}; it must be between {} and {}", what, value, low, high);
+    if (!(value >= low && value <= high))
+      fail("{} is {}; it must be between {} and {}", what, value, low, high);
   };
   range("the number of frames", static_cast<double>(o.frames), 1, 1e6);
   range("the width", o.width, 8, 8192);
@@ -52,20 +53,26 @@ ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
   const uint64_t group = static_cast<uint64_t>(index / options.clips_per_world);
   const bool test = options.split != Split::kTrain;
   for (uint64_t attempt = 0;; ++attempt) {
-    plan.world_seed = hash_keys({seed, group, attempt}) >> 16;  // 48 bits: exact in JSON and as double
+    plan.world_seed =
+        hash_keys({seed, group, attempt}) >> 16;  // 48 bits: exact in JSON and as double
     if (is_test_world(plan.world_seed) == test) break;
   }
   plan.world = options.world;
   if (options.split == Split::kHeldOut && !plan.world.style) {
     plan.world.style = kHeldOutStyles[plan.world_seed % kHeldOutStyles.size()];
   }
-  const bool held_out = plan.world.style && std::find(kHeldOutStyles.begin(), kHeldOutStyles.end(), *plan.world.style) != kHeldOutStyles.end();
+  const bool held_out = plan.world.style && std::find(kHeldOutStyles.begin(), kHeldOutStyles.end(),
+                                                      *plan.world.style) != kHeldOutStyles.end();
   if (held_out && options.split == Split::kTrain) {
-    fail("the style {} is held out from training; ask for the split held-out", name_of(*plan.world.style));
+    fail("the style {} is held out from training; ask for the split held-out",
+         name_of(*plan.world.style));
   }
   Random random{seed, static_cast<uint64_t>(index), 0x636c6970};
   plan.path_seed = random.next();
   plan.returns = random.chance(options.revisit_share);
+  if (!options.designed.empty()) {
+    plan.designed = options.designed[static_cast<size_t>(index) % options.designed.size()];
+  }
   return plan;
 }
 
@@ -92,10 +99,17 @@ Clip ClipMaker::make(uint64_t seed, int64_t index) {
   path.frames = options_.frames;
   path.fps = options_.fps;
   path.returns = plan.returns;
-  const bool must_return = plan.returns && static_cast<double>(options_.frames) / options_.fps >= kShortestReturn;
+  if (plan.designed) {
+    return render(
+        seed, index, site, plan,
+        make_designed_path(site.walkable, site.world, *plan.designed, plan.path_seed, path));
+  }
+  const bool must_return =
+      plan.returns && static_cast<double>(options_.frames) / options_.fps >= kShortestReturn;
   std::vector<camera::Pose> poses;
   for (int attempt = 0; attempt < kPathAttempts; ++attempt) {
-    poses = make_path(site.walkable, site.world, hash_keys({plan.path_seed, static_cast<uint64_t>(attempt)}), path);
+    poses = make_path(site.walkable, site.world,
+                      hash_keys({plan.path_seed, static_cast<uint64_t>(attempt)}), path);
     if (!must_return || !camera::find_revisits(poses, options_.fps).empty()) break;
   }
   return render(seed, index, site, plan, std::move(poses));
@@ -117,6 +131,7 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
   clip.mood = site.world.mood;
   clip.captions = site.world.captions;
   clip.caption = site.world.captions.front();
+  clip.path = plan.designed ? std::string(name_of(*plan.designed)) : "walk";
   clip.revisits = camera::find_revisits(poses, options_.fps);
   clip.frames = at::empty({frames, options_.height, options_.width, 3}, at::kByte);
   if (options_.depth) clip.depth = at::empty({frames, options_.height, options_.width}, at::kFloat);
@@ -139,6 +154,8 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
   clip.trajectory.poses = std::move(poses);
   clip.trajectory.intrinsics.assign(static_cast<size_t>(frames), lens);
   clip.trajectory.fps = options_.fps;
+  clip.trajectory.width = options_.width;
+  clip.trajectory.height = options_.height;
   return clip;
 }
 

@@ -19,8 +19,8 @@ namespace loci::world {
 // Worlds are divided by their seed, whatever the dataset: one in sixteen is for tests.
 enum class Split {
   kTrain,
-  kTest,      // unseen worlds of the styles of training
-  kHeldOut,   // unseen styles
+  kTest,     // unseen worlds of the styles of training
+  kHeldOut,  // unseen styles
 };
 bool is_test_world(uint64_t world_seed);
 std::string_view name_of(Split split);
@@ -31,14 +31,15 @@ struct ClipOptions {
   int width = 192;
   int height = 128;
   double fps = 16;
-  double fov = 75;  // horizontal, degrees
-  double xi = 0;    // of the unified camera model; 0 = pinhole
-  int samples = 2;  // a pixel, twice as many at edges
+  double fov = 75;             // horizontal, degrees
+  double xi = 0;               // of the unified camera model; 0 = pinhole
+  int samples = 2;             // a pixel, twice as many at edges
   double revisit_share = 0.7;  // share of clips whose path comes back to earlier views
   Split split = Split::kTrain;
   bool depth = false;
-  int64_t clips_per_world = 1;  // consecutive indices that share a world
-  WorldOptions world;           // fixes style, time or weather
+  int64_t clips_per_world = 1;         // consecutive indices that share a world
+  WorldOptions world;                  // fixes style, time or weather
+  std::vector<DesignedPath> designed;  // in turn, instead of walks
   int threads = 1;
 };
 
@@ -48,14 +49,15 @@ struct Clip {
   uint64_t world_seed = 0;
   Style style = Style::kTown;
   Mood mood;
-  at::Tensor frames;                 // uint8 [frames, height, width, 3]
-  at::Tensor depth;                  // float [frames, height, width], metres along the ray; undefined unless asked for
-  camera::Trajectory trajectory;     // camera to world, y down; the ground lies at y = 0
+  at::Tensor frames;              // uint8 [frames, height, width, 3]
+  at::Tensor depth;               // float [frames, height, width], metres along the ray; undefined
+                                  // unless asked for
+  camera::Trajectory trajectory;  // camera to world, y down; the ground lies at y = 0
   std::string caption;
   std::vector<std::string> captions;  // the caption and paraphrases of it
+  std::string path;                   // "walk", or the name of a designed path
   std::vector<camera::Revisit> revisits;
 };
-
 
 // What a clip shows, without the pictures.
 struct ClipPlan {
@@ -63,6 +65,7 @@ struct ClipPlan {
   WorldOptions world;
   uint64_t path_seed = 0;
   bool returns = false;
+  std::optional<DesignedPath> designed;
 };
 ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options);
 
@@ -82,7 +85,8 @@ class ClipMaker {
  private:
   struct Site;
   Site& visit(const ClipPlan& plan);
-  Clip render(uint64_t seed, int64_t index, const Site& site, const ClipPlan& plan, std::vector<camera::Pose> poses);
+  Clip render(uint64_t seed, int64_t index, const Site& site, const ClipPlan& plan,
+              std::vector<camera::Pose> poses);
 
   ClipOptions options_;
   std::unique_ptr<Site> site_;

@@ -8,13 +8,13 @@ namespace loci::world {
 namespace {
 
 constexpr NamedColour kAccents[] = {
-    {"red", 0xd8342c},    {"blue", 0x2f5fd0},   {"yellow", 0xf2c230}, {"white", 0xf3efe4},
-    {"green", 0x2e9a58},  {"purple", 0x8444b8}, {"orange", 0xf07f22}, {"turquoise", 0x24b3ac},
-    {"pink", 0xea6f9c},   {"black", 0x2c2c36},
+    {"red", 0xd8342c},   {"blue", 0x2f5fd0},   {"yellow", 0xf2c230}, {"white", 0xf3efe4},
+    {"green", 0x2e9a58}, {"purple", 0x8444b8}, {"orange", 0xf07f22}, {"turquoise", 0x24b3ac},
+    {"pink", 0xea6f9c},  {"black", 0x2c2c36},
 };
 
-constexpr int kGroundSize = 512;      // samples a side: 17 cm
-constexpr float kGroundExtent = 44;   // metres
+constexpr int kGroundSize = 512;     // samples a side: 17 cm
+constexpr float kGroundExtent = 44;  // metres
 
 float distance_to_segment(float x, float z, const GroundStroke& s) {
   const float ax = s.x1 - s.x0, az = s.z1 - s.z0, px = x - s.x0, pz = z - s.z0;
@@ -42,31 +42,38 @@ PaintedGround Ground::paint() const {
     for (int column = 0; column < kCoarse; ++column) {
       const float x = place(column * kStep), z = place(row * kStep);
       const size_t at = static_cast<size_t>(row * kCoarse + column);
-      const float slow = noise(x / patch, z / patch, seed) * 0.7f + noise(x / patch * 3, z / patch * 3, seed + 1) * 0.3f;
+      const float slow = noise(x / patch, z / patch, seed) * 0.7f +
+                         noise(x / patch * 3, z / patch * 3, seed + 1) * 0.3f;
       patches[at] = smoothstep(0.3f, 0.7f, slow);
       wobble[at] = 0.5f * (noise(x * 0.9f, z * 0.9f, seed + 2) - 0.5f);
     }
   }
   const auto coarse = [&](const std::vector<float>& from, int column, int row) {
     const float* at = from.data() + (row / kStep) * kCoarse + column / kStep;
-    const float fx = static_cast<float>(column % kStep) / kStep, fy = static_cast<float>(row % kStep) / kStep;
+    const float fx = static_cast<float>(column % kStep) / kStep,
+                fy = static_cast<float>(row % kStep) / kStep;
     return mix(mix(at[0], at[1], fx), mix(at[kCoarse], at[kCoarse + 1], fx), fy);
   };
   for (int row = 0; row < kGroundSize; ++row) {
     for (int column = 0; column < kGroundSize; ++column) {
-      result.samples[static_cast<size_t>(row * kGroundSize + column)] = {mix(base, second, coarse(patches, column, row)), 0};
+      result.samples[static_cast<size_t>(row * kGroundSize + column)] = {
+          mix(base, second, coarse(patches, column, row)), 0};
     }
   }
   for (const GroundStroke& stroke : strokes) {
     const float reach = std::max(stroke.radius, 0.0f) + stroke.soft + 0.3f;
     const auto cell = [&](float value) {
-      return std::clamp(static_cast<int>(std::floor((value + kGroundExtent) / metre)), 0, kGroundSize - 1);
+      return std::clamp(static_cast<int>(std::floor((value + kGroundExtent) / metre)), 0,
+                        kGroundSize - 1);
     };
     const bool rough = stroke.radius >= 0 && stroke.soft > 0.2f;  // trodden, not laid
-    for (int row = cell(std::min(stroke.z0, stroke.z1) - reach); row <= cell(std::max(stroke.z0, stroke.z1) + reach); ++row) {
-      for (int column = cell(std::min(stroke.x0, stroke.x1) - reach); column <= cell(std::max(stroke.x0, stroke.x1) + reach); ++column) {
+    for (int row = cell(std::min(stroke.z0, stroke.z1) - reach);
+         row <= cell(std::max(stroke.z0, stroke.z1) + reach); ++row) {
+      for (int column = cell(std::min(stroke.x0, stroke.x1) - reach);
+           column <= cell(std::max(stroke.x0, stroke.x1) + reach); ++column) {
         const float x = place(column), z = place(row);
-        float outside = stroke.radius < 0 ? std::max(std::max(stroke.x0 - x, x - stroke.x1), std::max(stroke.z0 - z, z - stroke.z1))
+        float outside = stroke.radius < 0 ? std::max(std::max(stroke.x0 - x, x - stroke.x1),
+                                                     std::max(stroke.z0 - z, z - stroke.z1))
                                           : distance_to_segment(x, z, stroke) - stroke.radius;
         if (rough) outside += coarse(wobble, column, row);
         const float cover = smoothstep(stroke.soft, 0, outside);
@@ -96,7 +103,8 @@ NamedColour Draft::take_accent() {
 }
 
 void Draft::feature(std::string text, bool first) {
-  const bool vowel = text.size() > 2 && std::string_view("aeiou").find(text[2]) != std::string_view::npos;
+  const bool vowel =
+      text.size() > 2 && std::string_view("aeiou").find(text[2]) != std::string_view::npos;
   if (vowel && text.starts_with("a ")) text = "an " + text.substr(2);
   features.insert(first ? features.begin() : features.end(), std::move(text));
 }

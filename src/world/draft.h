@@ -22,15 +22,15 @@ struct NamedColour {
 // rectangle. Later ones cover earlier ones.
 struct GroundStroke {
   float x0, z0, x1, z1;
-  float radius;        // of the stroke's round pen; < 0: the rectangle from (x0, z0) to (x1, z1)
+  float radius;  // of the stroke's round pen; < 0: the rectangle from (x0, z0) to (x1, z1)
   Float3 albedo;
   float path = 1;      // share of the path's pattern
   float soft = 0.35f;  // width of the edge, metres
 };
 
 struct Ground {
-  Float3 base, second;        // mixed by slow noise
-  float patch = 9;            // metres of that noise
+  Float3 base, second;  // mixed by slow noise
+  float patch = 9;      // metres of that noise
   uint32_t seed = 0;
   std::vector<GroundStroke> strokes;
 

@@ -185,7 +185,8 @@ inline Hits trace(const SceneView& view, const Rays& r, Ints active) {
       const Entry entry = enter_solid(view, solid, r);
       const Ints id = entry.face + solid.first_surface;
       // Equal distances are settled by the surface's number, not by the order of visits.
-      const Ints nearer = (entry.t > kNear) & ((entry.t < limit) | ((entry.t == limit) & (id < hits.surface)));
+      const Ints nearer =
+          (entry.t > kNear) & ((entry.t < limit) | ((entry.t == limit) & (id < hits.surface)));
       limit = nearer ? entry.t : limit;
       hits.surface = nearer ? id : hits.surface;
     }

@@ -10,9 +10,9 @@ namespace loci::world {
 
 namespace {
 
-constexpr int kSkyRays = 8;    // a texel; four sets of directions alternate between neighbours
+constexpr int kSkyRays = 8;  // a texel; four sets of directions alternate between neighbours
 constexpr int kSunRays = 4;
-constexpr float kSkyReach = 7;   // metres within which things darken the sky's light
+constexpr float kSkyReach = 7;  // metres within which things darken the sky's light
 constexpr float kSunReach = 120;
 constexpr float kSunRadius = 0.035f;  // of the disc, radians: larger than life for soft shadows
 constexpr float kLift = 0.02f;        // start of rays above the surface, metres
@@ -61,7 +61,10 @@ Frame frame_about(const Float3& y) {
 class LightComputer {
  public:
   explicit LightComputer(const Scene& scene)
-      : scene_(scene), view_(scene), tracer_(best_tracer()), sun_(frame_about(scene.atmosphere.sun_direction)) {}
+      : scene_(scene),
+        view_(scene),
+        tracer_(best_tracer()),
+        sun_(frame_about(scene.atmosphere.sun_direction)) {}
 
   // Light at a grid of probes, smoothed over neighbours, which also blends the four phases.
   std::vector<Float3> grid(const std::vector<Probe>& probes, int columns, int rows, bool wraps) {
@@ -101,9 +104,10 @@ class LightComputer {
       index_.push_back(i);
     }
     visible_.resize(index_.size());
-    tracer_.visibility(view_, {static_cast<int>(index_.size()), values_[0].data(), values_[1].data(),
-                               values_[2].data(), values_[3].data(), values_[4].data(), values_[5].data(),
-                               values_[6].data(), visible_.data()});
+    tracer_.visibility(view_,
+                       {static_cast<int>(index_.size()), values_[0].data(), values_[1].data(),
+                        values_[2].data(), values_[3].data(), values_[4].data(), values_[5].data(),
+                        values_[6].data(), visible_.data()});
     for (size_t k = 0; k < index_.size(); ++k) use(index_[k], visible_[k] != 0);
   }
 
@@ -173,7 +177,8 @@ class LightComputer {
         });
   }
 
-  static std::vector<Float3> smooth(const std::vector<Float3>& from, int columns, int rows, bool wraps) {
+  static std::vector<Float3> smooth(const std::vector<Float3>& from, int columns, int rows,
+                                    bool wraps) {
     std::vector<Float3> across(from.size()), down(from.size());
     const auto at = [columns](int x, int y) { return static_cast<size_t>(y) * columns + x; };
     for (int y = 0; y < rows; ++y) {
@@ -181,7 +186,8 @@ class LightComputer {
         // The last column of a map that goes around repeats its first.
         const int left = x > 0 ? x - 1 : wraps ? columns - 2 : 0;
         const int right = x < columns - 1 ? x + 1 : wraps ? 1 : columns - 1;
-        across[at(x, y)] = from[at(left, y)] * 0.25f + from[at(x, y)] * 0.5f + from[at(right, y)] * 0.25f;
+        across[at(x, y)] =
+            from[at(left, y)] * 0.25f + from[at(x, y)] * 0.5f + from[at(right, y)] * 0.25f;
       }
     }
     for (int y = 0; y < rows; ++y) {
@@ -260,7 +266,8 @@ void light_solids(Scene& scene, LightComputer& computer) {
       const bool wraps = surface.mapping == Mapping::kAngular;
       const std::vector<Float3> light = computer.grid(probes, surface.columns, surface.rows, wraps);
       for (size_t k = 0; k < light.size(); ++k) {
-        scene.light[static_cast<size_t>(surface.light_offset) + k] = pack_light(light[k], scene.light_scale);
+        scene.light[static_cast<size_t>(surface.light_offset) + k] =
+            pack_light(light[k], scene.light_scale);
       }
     }
   }
@@ -291,15 +298,17 @@ void light_ground(Scene& scene, LightComputer& computer, const PaintedGround& pa
       const int x = column / kGroundStep;
       const float fx = static_cast<float>(column % kGroundStep) / kGroundStep;
       const Float3* near = light.data() + static_cast<size_t>(y) * coarse + x;
-      const Float3 value = mix(mix(near[0], near[1], fx), mix(near[coarse], near[coarse + 1], fx), fy);
+      const Float3 value =
+          mix(mix(near[0], near[1], fx), mix(near[coarse], near[coarse + 1], fx), fy);
       const size_t at = static_cast<size_t>(row) * map.size + column;
       const Float3 lit = painted.samples[at].albedo * value * (1 / map.scale);
-      map.texels[at] = byte(std::sqrt(lit.x)) | byte(std::sqrt(lit.y)) << 8 | byte(std::sqrt(lit.z)) << 16 |
-                       byte(painted.samples[at].path) << 24;
+      map.texels[at] = byte(std::sqrt(lit.x)) | byte(std::sqrt(lit.y)) << 8 |
+                       byte(std::sqrt(lit.z)) << 16 | byte(painted.samples[at].path) << 24;
     }
   }
   const Atmosphere& air = scene.atmosphere;
-  scene.far_ground = painted.far_albedo * (air.sky_light + air.sun_colour * std::max(0.0f, air.sun_direction.y));
+  scene.far_ground =
+      painted.far_albedo * (air.sky_light + air.sun_colour * std::max(0.0f, air.sun_direction.y));
 }
 
 }  // namespace

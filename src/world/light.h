@@ -18,7 +18,7 @@ struct PaintedGround {
   int size = 0;           // samples a side
   float half_extent = 1;  // metres; sample 0 lies at -half_extent
   std::vector<GroundColour> samples;
-  Float3 far_albedo;      // beyond
+  Float3 far_albedo;  // beyond
 };
 
 // Fills scene.light, scene.ground and scene.far_ground. The hierarchy must be built and every

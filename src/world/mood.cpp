@@ -73,7 +73,8 @@ class Painter {
                              : mix(middle_, zenith_, smoothstep(0.25f, 0.85f, d.y));
     const float towards = std::max(0.0f, dot(d, air_.sun_direction));
     const float t2 = towards * towards, t8 = t2 * t2 * t2 * t2;
-    if (mood_.time == Time::kDusk) sky = mix(sky, glow_, 0.75f * t8 * (1 - smoothstep(0, 0.7f, d.y)));
+    if (mood_.time == Time::kDusk)
+      sky = mix(sky, glow_, 0.75f * t8 * (1 - smoothstep(0, 0.7f, d.y)));
     if (mood_.time == Time::kDay) sky += glow_ * (0.18f * t8 * t8);
     if (mood_.dark()) sky += stars(d);
     if (aurora_) sky += aurora(d);
@@ -91,8 +92,10 @@ class Painter {
 
  private:
   Float3 disc(float towards) const {
-    if (mood_.weather == Weather::kFog) return glow_ * (1.5f * smoothstep(0.9985f, 0.9995f, towards));
-    if (mood_.dark()) return Float3{0.9f, 0.95f, 1.0f} * (1.2f * smoothstep(0.9985f, 0.9991f, towards));
+    if (mood_.weather == Weather::kFog)
+      return glow_ * (1.5f * smoothstep(0.9985f, 0.9995f, towards));
+    if (mood_.dark())
+      return Float3{0.9f, 0.95f, 1.0f} * (1.2f * smoothstep(0.9985f, 0.9991f, towards));
     return glow_ * (3.0f * smoothstep(0.9982f, 0.9992f, towards));
   }
 
@@ -104,18 +107,23 @@ class Painter {
     const int cz = static_cast<int>(std::floor(z));
     const uint32_t cell = hash_cell(cx, cy, seed_ + static_cast<uint32_t>(cz) * 7919);
     if ((cell & 15) > 2) return {};
-    const float px = static_cast<float>(cx) + 0.3f + 0.4f * static_cast<float>(cell >> 8 & 255) / 255 - x;
-    const float py = static_cast<float>(cy) + 0.3f + 0.4f * static_cast<float>(cell >> 16 & 255) / 255 - y;
-    const float pz = static_cast<float>(cz) + 0.3f + 0.4f * static_cast<float>(cell >> 24) / 255 - z;
+    const float px =
+        static_cast<float>(cx) + 0.3f + 0.4f * static_cast<float>(cell >> 8 & 255) / 255 - x;
+    const float py =
+        static_cast<float>(cy) + 0.3f + 0.4f * static_cast<float>(cell >> 16 & 255) / 255 - y;
+    const float pz =
+        static_cast<float>(cz) + 0.3f + 0.4f * static_cast<float>(cell >> 24) / 255 - z;
     const float square = px * px + py * py + pz * pz;
-    return Float3{0.9f, 0.95f, 1} * (1.4f * smoothstep(0.045f, 0.0f, square) * smoothstep(0.02f, 0.2f, d.y));
+    return Float3{0.9f, 0.95f, 1} *
+           (1.4f * smoothstep(0.045f, 0.0f, square) * smoothstep(0.02f, 0.2f, d.y));
   }
 
   Float3 aurora(const Float3& d) const {
     const float inverse = 1 / (d.y + 0.25f);
     const float band = fractal_noise(d.x * inverse * 1.2f, d.z * inverse * 1.2f, 3, seed_ + 5);
     const float curtain = smoothstep(0.1f, 0, std::abs(band - 0.5f)) * smoothstep(0.08f, 0.3f, d.y);
-    return mix(Float3{0.03f, 0.4f, 0.2f}, Float3{0.25f, 0.1f, 0.4f}, smoothstep(0.3f, 0.75f, d.y)) * curtain;
+    return mix(Float3{0.03f, 0.4f, 0.2f}, Float3{0.25f, 0.1f, 0.4f}, smoothstep(0.3f, 0.75f, d.y)) *
+           curtain;
   }
 
   Float3 clouds(const Float3& d, float density, const Float3& sky, float t8) const {
@@ -137,13 +145,15 @@ class Painter {
     const float closeness = static_cast<float>(layer);
     switch (horizon_) {
       case Horizon::kMountains:
-        return 0.42f * (fractal_noise(ax * 3.1f + 9, az * 3.1f, 5, seed) - 0.33f) * (1 - 0.4f * closeness);
+        return 0.42f * (fractal_noise(ax * 3.1f + 9, az * 3.1f, 5, seed) - 0.33f) *
+               (1 - 0.4f * closeness);
       case Horizon::kMesas: {
         const float rough = fractal_noise(ax * 3.7f + 9, az * 3.7f, 2, seed);
         return 0.11f * smoothstep(0.48f, 0.53f, rough) * (1 - 0.3f * closeness) + 0.03f * rough;
       }
       case Horizon::kHills:
-        return 0.13f * (fractal_noise(ax * 2.3f + 9, az * 2.3f, 2, seed) - 0.2f) * (1 - 0.35f * closeness);
+        return 0.13f * (fractal_noise(ax * 2.3f + 9, az * 2.3f, 2, seed) - 0.2f) *
+               (1 - 0.35f * closeness);
       case Horizon::kNone:
         break;
     }
@@ -155,12 +165,13 @@ class Painter {
       const float t = static_cast<float>(i) * (4.0f / kAround);
       const float z = t < 2 ? t - 1 : 3 - t, x = (t < 2 ? 1 : -1) * (1 - std::abs(z));
       const float flat = 1 / std::sqrt(x * x + z * z);
-      for (int layer = 0; layer < 2; ++layer) tops_[layer][static_cast<size_t>(i)] = ridge_top(layer, x * flat, z * flat);
+      for (int layer = 0; layer < 2; ++layer)
+        tops_[layer][static_cast<size_t>(i)] = ridge_top(layer, x * flat, z * flat);
     }
   }
 
   Float3 ridges(const Float3& d, Float3 sky) const {
-    if (horizon_ == Horizon::kNone || d.y > 0.4f) return sky;
+    if (horizon_ == Horizon::kNone || mood_.weather == Weather::kFog || d.y > 0.4f) return sky;
     const float flat = 1 / std::sqrt(d.x * d.x + d.z * d.z + 1e-6f);
     const float height = d.y * flat, position = around(d.x, d.z);
     const size_t cell = std::min(static_cast<size_t>(position), size_t{kAround - 1});
@@ -173,7 +184,8 @@ class Painter {
       if (horizon_ == Horizon::kMountains) {
         const float jag = noise(d.x * flat * 23, d.z * flat * 23, seed_ + 42);
         const float cap = smoothstep(-0.02f, 0.03f, height - 0.07f - 0.05f * jag);
-        rock = mix(rock, mix(air_.haze, Float3{1, 1, 1} * dot(air_.haze, {0.4f, 0.4f, 0.4f}), 0.6f), 0.8f * cap);
+        rock = mix(rock, mix(air_.haze, Float3{1, 1, 1} * dot(air_.haze, {0.4f, 0.4f, 0.4f}), 0.6f),
+                   0.8f * cap);
       }
       sky = mix(sky, mix(rock, air_.haze, smoothstep(0.06f, 0, height) * 0.6f), cover);
     }
@@ -195,7 +207,8 @@ void set_atmosphere(Atmosphere& air, const Mood& mood, const Sky& sky, Random& r
   const double azimuth = random.uniform(0, 2 * kPi);
   const double height = (mood.time == Time::kDay    ? random.uniform(34, 56)
                          : mood.time == Time::kDusk ? random.uniform(11, 17)
-                                                    : random.uniform(35, 50)) * (kPi / 180);
+                                                    : random.uniform(35, 50)) *
+                        (kPi / 180);
   air.sun_direction = {static_cast<float>(exact_cos(height) * exact_sin(azimuth)),
                        static_cast<float>(exact_sin(height)),
                        static_cast<float>(exact_cos(height) * exact_cos(azimuth))};
@@ -229,7 +242,8 @@ void set_atmosphere(Atmosphere& air, const Mood& mood, const Sky& sky, Random& r
       break;
   }
   if (mood.weather == Weather::kSnow) {
-    air.sky_light = mix(air.sky_light, white * dot(air.sky_light, {0.4f, 0.4f, 0.4f}), 0.4f) * 1.05f;
+    air.sky_light =
+        mix(air.sky_light, white * dot(air.sky_light, {0.4f, 0.4f, 0.4f}), 0.4f) * 1.05f;
     air.ground_light = air.ground_light * 1.6f;
     air.sun_colour = air.sun_colour * 0.8f;
   }
@@ -274,14 +288,17 @@ void make_sky(Scene& scene, const Mood& mood, Horizon horizon, Random& random) {
   std::vector<float> density(kHalf * kHalf);
   for (int row = 0; row < kHalf; ++row) {
     for (int column = 0; column < kHalf; ++column) {
-      density[static_cast<size_t>(row * kHalf + column)] = painter.cloud_density(direction_of(2 * column, 2 * row));
+      density[static_cast<size_t>(row * kHalf + column)] =
+          painter.cloud_density(direction_of(2 * column, 2 * row));
     }
   }
   for (int row = 0; row < kSkySize; ++row) {
     for (int column = 0; column < kSkySize; ++column) {
       const float* near = density.data() + (row / 2) * kHalf + column / 2;
-      const float fx = 0.5f * static_cast<float>(column % 2), fy = 0.5f * static_cast<float>(row % 2);
-      const float thickness = mix(mix(near[0], near[1], fx), mix(near[kHalf], near[kHalf + 1], fx), fy);
+      const float fx = 0.5f * static_cast<float>(column % 2),
+                  fy = 0.5f * static_cast<float>(row % 2);
+      const float thickness =
+          mix(mix(near[0], near[1], fx), mix(near[kHalf], near[kHalf + 1], fx), fy);
       map.texels[static_cast<size_t>(row) * kSkySize + column] =
           pack_light(painter(direction_of(column, row), thickness), map.scale);
     }

@@ -15,7 +15,8 @@ struct HouseLook {
 };
 
 // Front faces the place's -z axis. Door, windows, chimney.
-void add_house(Draft& draft, const Place& at, float width, float depth, int storeys, const HouseLook& look);
+void add_house(Draft& draft, const Place& at, float width, float depth, int storeys,
+               const HouseLook& look);
 // A tall landmark; `roof` 0 cone, 1 pyramid, 2 dome, 3 battlements.
 void add_tower(Draft& draft, const Place& at, float radius, float height, const Float3& wall,
                const Float3& roof, int roof_kind, bool round);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/world/path.h"
 
-#include <array>
-
 #include "loci/base/error.h"
 #include "loci/world/walker.h"
 
@@ -60,7 +58,8 @@ class Tour {
       const double yaw = place.turn + random_.uniform(-25, 25);
       const auto free = walkable_.nearest_free(wish, 0.9);
       if (!free) break;
-      if (length(*free - wish) < 1.5 && walkable_.open_distance(*free, yaw, 4) > 2.5) return {*free, yaw};
+      if (length(*free - wish) < 1.5 && walkable_.open_distance(*free, yaw, 4) > 2.5)
+        return {*free, yaw};
     }
     const auto anywhere = walkable_.nearest_free({0, 0});
     if (!anywhere) fail("world {} has no place to walk", world_.seed);
@@ -95,7 +94,8 @@ class Tour {
         const Place& place = world_.viewpoints[random_.below(world_.viewpoints.size())];
         wish = {place.x, place.z};
       } else {
-        const double yaw = open_view(from, walker.yaw(), spread) * (kPi / 180), reach = random_.uniform(low, high);
+        const double yaw = open_view(from, walker.yaw(), spread) * (kPi / 180),
+                     reach = random_.uniform(low, high);
         wish = {from.x + reach * exact_sin(yaw), from.z + reach * exact_cos(yaw)};
       }
       const double away = length(wish - from);
@@ -149,7 +149,8 @@ class Tour {
     } else if (kind < 0.75) {
       // Walking on while looking aside and ahead again.
       const std::vector<Point> way = way_on(walker, 2.5, 6, 40);
-      const Walker::Glance glance{sweep * sign(), random_.uniform(0.2, 0.7), sweep / options_.turn_rate + 0.2};
+      const Walker::Glance glance{sweep * sign(), random_.uniform(0.2, 0.7),
+                                  sweep / options_.turn_rate + 0.2};
       if (way.empty()) {
         walker.turn(glance.angle);
         walker.look(yaw);
@@ -202,7 +203,8 @@ class Tour {
     const double budget = walker.left() - turn_time(60) - 2 * turn_time(180) - 2.5;
     const double farthest = std::min(0.5 * budget * options_.speed, 12.0);
     if (farthest < 0.9) return false;
-    const std::vector<Point> way = way_on(walker, std::max(0.9, 0.45 * farthest), farthest / 1.15, 75);
+    const std::vector<Point> way =
+        way_on(walker, std::max(0.9, 0.45 * farthest), farthest / 1.15, 75);
     if (way.empty()) return false;
     walker.walk(way);
     if (random_.chance(0.5)) walker.pause(random_.uniform(0.1, 0.5));
@@ -222,12 +224,14 @@ class Tour {
       if (walk_time(2 * kPi * radius) + 2 > walker.left()) continue;
       for (const double hand : {side, -side}) {
         const double right = (yaw + 90 * hand) * (kPi / 180);
-        const Point centre{start.x + radius * exact_sin(right), start.z + radius * exact_cos(right)};
+        const Point centre{start.x + radius * exact_sin(right),
+                           start.z + radius * exact_cos(right)};
         std::vector<Point> way;
         bool free = true;
         for (int i = 0; i <= 60 && free; ++i) {
           const double angle = right + kPi + hand * 2 * kPi * i / 48;
-          way.push_back({centre.x + radius * exact_sin(angle), centre.z + radius * exact_cos(angle)});
+          way.push_back(
+              {centre.x + radius * exact_sin(angle), centre.z + radius * exact_cos(angle)});
           free = walkable_.is_free(way.back()) && walkable_.clearance(way.back()) > 0.7;
         }
         if (!free) continue;
@@ -242,8 +246,10 @@ class Tour {
   bool go_back(Walker& walker) {
     std::vector<size_t> candidates;
     for (size_t i = 0; i < stops_.size(); ++i) {
-      const double walk = walk_time(1.15 * length(stops_[i].at - walker.position())) + turn_time(120);
-      if (walk + 3 < walker.left() && walker.time() + walk - stops_[i].time > 9) candidates.push_back(i);
+      const double walk =
+          walk_time(1.15 * length(stops_[i].at - walker.position())) + turn_time(120);
+      if (walk + 3 < walker.left() && walker.time() + walk - stops_[i].time > 9)
+        candidates.push_back(i);
     }
     if (candidates.empty()) return false;
     // In long walks mostly places of long ago.
@@ -267,110 +273,13 @@ class Tour {
   std::vector<Stop> stops_;
 };
 
-constexpr std::array<std::string_view, kDesignedPaths> kDesignedNames = {
-    "static", "straight", "spin", "look-around", "look-around-pitch", "out-and-back", "square"};
-
-// Free metres straight ahead, at most `limit`.
-double room_ahead(const Walkable& walkable, const Point& from, double yaw, double limit) {
-  const Point step{exact_sin(yaw * (kPi / 180)) * 0.1, exact_cos(yaw * (kPi / 180)) * 0.1};
-  double reach = 0;
-  while (reach < limit && walkable.is_free(from + step * (reach * 10 + 1))) reach += 0.1;
-  return reach;
-}
-
 }  // namespace
 
 std::vector<camera::Pose> make_path(const Walkable& walkable, const World& world, uint64_t seed,
                                     const PathOptions& options) {
-  LOCI_CHECK(options.frames > 0 && options.fps > 0, "a path of {} frames at {} fps", options.frames, options.fps);
+  LOCI_CHECK(options.frames > 0 && options.fps > 0, "a path of {} frames at {} fps", options.frames,
+             options.fps);
   return Tour(walkable, world, seed, options).run();
-}
-
-std::string_view name_of(DesignedPath path) { return kDesignedNames[static_cast<size_t>(path)]; }
-
-DesignedPath parse_designed_path(std::string_view name) {
-  for (size_t i = 0; i < kDesignedNames.size(); ++i) {
-    if (kDesignedNames[i] == name) return static_cast<DesignedPath>(i);
-  }
-  fail("the path is '{}'; it must be static, straight, spin, look-around, look-around-pitch, out-and-back or square", name);
-}
-
-std::vector<camera::Pose> make_designed_path(const Walkable& walkable, const World& world,
-                                             DesignedPath path, uint64_t seed, const PathOptions& options) {
-  Random random{seed, 0x646573};
-  const double duration = static_cast<double>(options.frames) / options.fps;
-  // The viewpoint and direction with the most room, among a few.
-  Point start;
-  double yaw = 0, room = -1;
-  const double wish = path == DesignedPath::kSquare ? std::min(4.0, duration / 6) : std::min(12.0, 0.9 * duration * options.speed);
-  for (int attempt = 0; attempt < 24; ++attempt) {
-    const Place& place = world.viewpoints[random.below(world.viewpoints.size())];
-    const auto free = walkable.nearest_free({place.x, place.z});
-    if (!free) continue;
-    double reach = room_ahead(walkable, *free, place.turn, wish);
-    if (path == DesignedPath::kSquare) {
-      const Point ahead{free->x + reach * exact_sin(place.turn * (kPi / 180)), free->z + reach * exact_cos(place.turn * (kPi / 180))};
-      reach = std::min(reach, room_ahead(walkable, ahead, place.turn + 90, reach));
-      const Point corner{ahead.x + reach * exact_sin((place.turn + 90) * (kPi / 180)), ahead.z + reach * exact_cos((place.turn + 90) * (kPi / 180))};
-      reach = std::min(reach, room_ahead(walkable, corner, place.turn + 180, reach));
-    }
-    if (reach > room) {
-      room = reach;
-      start = *free;
-      yaw = place.turn;
-    }
-  }
-  if (room < 0) fail("world {} has no place to walk", world.seed);
-  Walker walker(options, start, yaw, Random(random.next()));
-  const auto ahead = [&](const Point& from, double angle, double reach) {
-    return Point{from.x + reach * exact_sin(angle * (kPi / 180)), from.z + reach * exact_cos(angle * (kPi / 180))};
-  };
-  const double reach = std::max(room - 0.05, 0.3);
-  switch (path) {
-    case DesignedPath::kStatic:
-      break;
-    case DesignedPath::kStraight:
-      walker.walk({start, ahead(start, yaw, reach)});
-      break;
-    case DesignedPath::kSpin:
-      while (!walker.done()) walker.turn(360);
-      break;
-    case DesignedPath::kLookAround:
-      while (!walker.done()) {
-        for (const double angle : {60.0, 0.0, -60.0, 0.0}) walker.look(yaw + angle);
-      }
-      break;
-    case DesignedPath::kLookAroundPitch:
-      while (!walker.done()) {
-        walker.look(yaw + 60, 12);
-        walker.look(yaw, 0);
-        walker.look(yaw - 60, -12);
-        walker.look(yaw, 0);
-      }
-      break;
-    case DesignedPath::kOutAndBack:
-      while (!walker.done()) {
-        const Point end = ahead(start, yaw, std::min(reach, 0.3 * duration * options.speed));
-        walker.walk({start, end});
-        walker.turn(180);
-        walker.walk({end, start});
-        walker.turn(180);
-      }
-      break;
-    case DesignedPath::kSquare: {
-      Point corner = start;
-      while (!walker.done()) {
-        for (int side = 0; side < 4; ++side) {
-          const Point to = side == 3 ? start : ahead(corner, yaw + 90 * side, reach);
-          walker.walk({corner, to});
-          walker.look(yaw + 90 * (side + 1));
-          corner = to;
-        }
-      }
-      break;
-    }
-  }
-  return std::move(walker).poses();
 }
 
 }  // namespace loci::world

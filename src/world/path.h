@@ -16,6 +16,7 @@ struct PathOptions {
   double speed = 1.0;       // metres a second
   double turn_rate = 32;    // degrees a second
   double eye_height = 1.6;  // metres
+  bool glances = true;      // look aside while walking
 };
 
 // Poses in the project's convention (y down, camera to world); the scene's ground lies at y = 0.
@@ -24,13 +25,23 @@ std::vector<camera::Pose> make_path(const Walkable& walkable, const World& world
                                     const PathOptions& options);
 
 // The paths of the paper's set C.
-enum class DesignedPath { kStatic, kStraight, kSpin, kLookAround, kLookAroundPitch, kOutAndBack, kSquare };
+enum class DesignedPath {
+  kStatic,
+  kStraight,
+  kSpin,
+  kLookAround,
+  kLookAroundPitch,
+  kOutAndBack,
+  kSquare
+};
 inline constexpr int kDesignedPaths = 7;
 std::string_view name_of(DesignedPath path);
 DesignedPath parse_designed_path(std::string_view name);
 
-// Starts at a viewpoint with room for the path; `options.returns` has no effect.
+// Starts at a viewpoint with room for the path. Always without glances; `options.returns` has no
+// effect.
 std::vector<camera::Pose> make_designed_path(const Walkable& walkable, const World& world,
-                                             DesignedPath path, uint64_t seed, const PathOptions& options);
+                                             DesignedPath path, uint64_t seed,
+                                             const PathOptions& options);
 
 }  // namespace loci::world

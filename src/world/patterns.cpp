@@ -31,8 +31,8 @@ float tiling_noise(float x, float y, int period, uint32_t seed) {
 float tiling_fractal(float u, float v, int cells, int octaves, uint32_t seed) {
   float sum = 0, weight = 0.5f, total = 0;
   for (int i = 0; i < octaves; ++i, cells *= 2, weight *= 0.5f) {
-    sum += weight * tiling_noise(u * static_cast<float>(cells), v * static_cast<float>(cells), cells,
-                                 seed + static_cast<uint32_t>(i));
+    sum += weight * tiling_noise(u * static_cast<float>(cells), v * static_cast<float>(cells),
+                                 cells, seed + static_cast<uint32_t>(i));
     total += weight;
   }
   return sum / total;
@@ -178,7 +178,8 @@ Texel evaluate(Pattern pattern, float u, float v) {
     }
     case kSand: {
       const float bend = tiling_fractal(u, v, 3, 2, 41);
-      const float wave = 0.5f + 0.5f * static_cast<float>(exact_sin(2 * kPi * (v * 5 + 1.2 * bend)));
+      const float wave =
+          0.5f + 0.5f * static_cast<float>(exact_sin(2 * kPi * (v * 5 + 1.2 * bend)));
       return {0.55f * wave, 0, 0.94f + 0.1f * tiling_fractal(u, v, 8, 2, 43), 0};
     }
     case kLeaves: {
@@ -215,7 +216,8 @@ Texel evaluate(Pattern pattern, float u, float v) {
       return {0.6f * smoothstep(0.45f, 0.75f, tiling_fractal(u, v, 3, 3, 83)), 0,
               0.97f + 0.06f * tiling_fractal(u, v, 6, 2, 89), 0};
     case kRock: {
-      const float layers = tiling_noise(u * 3, v * 9 + 2 * tiling_noise(u * 3, v * 3, 3, 97), 9, 101);
+      const float layers =
+          tiling_noise(u * 3, v * 9 + 2 * tiling_noise(u * 3, v * 3, 3, 97), 9, 101);
       return {smoothstep(0.3f, 0.7f, layers), 0.6f * smoothstep(0.7f, 0.9f, layers),
               0.85f + 0.3f * tiling_fractal(u, v, 6, 3, 103), 0};
     }
@@ -237,7 +239,8 @@ Texel evaluate(Pattern pattern, float u, float v) {
     case kLattice: {
       const Cell cell = cell_at(u, v, 5, 1);
       const float slat = smoothstep(0.1f, 0.16f, std::min(cell.x, 1 - cell.x));
-      const float rail = smoothstep(0.05f, 0.03f, std::min(std::abs(v - 0.25f), std::abs(v - 0.75f)));
+      const float rail =
+          smoothstep(0.05f, 0.03f, std::min(std::abs(v - 0.25f), std::abs(v - 0.75f)));
       return {0, (1 - slat) * (1 - rail), 0.95f + 0.1f * hash_unit(cell.column, 1, 131), 0};
     }
     case kGlow:
@@ -260,9 +263,9 @@ std::vector<uint32_t> make_texels() {
     uint32_t* level = texels.data() + static_cast<size_t>(pattern) * kPatternStride;
     for (int y = 0; y < kPatternSize; ++y) {
       for (int x = 0; x < kPatternSize; ++x) {
-        level[y * kPatternSize + x] =
-            pack(evaluate(static_cast<Pattern>(pattern), (static_cast<float>(x) + 0.5f) / kPatternSize,
-                          (static_cast<float>(y) + 0.5f) / kPatternSize));
+        level[y * kPatternSize + x] = pack(evaluate(static_cast<Pattern>(pattern),
+                                                    (static_cast<float>(x) + 0.5f) / kPatternSize,
+                                                    (static_cast<float>(y) + 0.5f) / kPatternSize));
       }
     }
     for (int size = kPatternSize; size > 1; size /= 2) {

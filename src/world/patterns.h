@@ -13,7 +13,7 @@ enum Pattern : int32_t {
   kPlain,
   kPlaster,
   kBrick,
-  kAshlar,     // large stone blocks
+  kAshlar,  // large stone blocks
   kPlanks,
   kRoofTiles,
   kGrass,
@@ -22,20 +22,20 @@ enum Pattern : int32_t {
   kLeaves,
   kNeedles,
   kBark,
-  kFacade,     // 4x4 windows; glow = the lit ones
-  kArches,     // 4x2 arched windows
-  kStripes,    // horizontal bands
+  kFacade,   // 4x4 windows; glow = the lit ones
+  kArches,   // 4x2 arched windows
+  kStripes,  // horizontal bands
   kChecker,
-  kTiles,      // floor tiles with joints
+  kTiles,  // floor tiles with joints
   kSnow,
-  kRock,       // sloping layers
-  kStrata,     // horizontal layers of uneven thickness
-  kRipples,    // water
-  kCarpet,     // frame and medallion
-  kSign,       // a bold glyph
-  kPanel,      // door with panels
-  kLattice,    // fence
-  kGlow,       // all glow
+  kRock,     // sloping layers
+  kStrata,   // horizontal layers of uneven thickness
+  kRipples,  // water
+  kCarpet,   // frame and medallion
+  kSign,     // a bold glyph
+  kPanel,    // door with panels
+  kLattice,  // fence
+  kGlow,     // all glow
   kPatternCount,
 };
 

@@ -19,7 +19,8 @@ Float3 to_scene(const camera::Vec3& v) {
 
 }  // namespace
 
-CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens, int width, int height) {
+CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens, int width,
+                       int height) {
   CameraView view;
   view.origin = to_scene(pose.position);
   view.right = to_scene(pose.right());
@@ -47,13 +48,17 @@ CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens,
 
 void render(const World& world, const camera::Pose& pose, const camera::Intrinsics& lens,
             const RenderOptions& options, uint8_t* rgb, float* depth) {
-  LOCI_CHECK(options.width > 0 && options.height > 0, "image of {}x{}", options.width, options.height);
-  LOCI_CHECK(options.samples >= 1 && options.edge_samples >= 0 && options.samples + options.edge_samples <= 8,
-             "{} and {} samples a pixel, expected 1 to 8 together", options.samples, options.edge_samples);
+  LOCI_CHECK(options.width > 0 && options.height > 0, "image of {}x{}", options.width,
+             options.height);
+  LOCI_CHECK(options.samples >= 1 && options.edge_samples >= 0 &&
+                 options.samples + options.edge_samples <= 8,
+             "{} and {} samples a pixel, expected 1 to 8 together", options.samples,
+             options.edge_samples);
   const Tracer& tracer = options.tracer != nullptr ? *options.tracer : best_tracer();
   const SceneView scene(world.scene);
   const CameraView camera = camera_view(pose, lens, options.width, options.height);
-  const Target target{options.width, options.height, options.samples, options.edge_samples, rgb, depth};
+  const Target target{options.width, options.height, options.samples, options.edge_samples,
+                      rgb,           depth};
   const int bands = (options.height + kRowStep - 1) / kRowStep;
   const int threads = std::min(options.threads, bands);
   if (threads <= 1) {
@@ -64,7 +69,8 @@ void render(const World& world, const camera::Pose& pose, const camera::Intrinsi
   std::atomic<int> next{0};
   const auto work = [&] {
     for (int band = next++; band < bands; band = next++) {
-      tracer.render(scene, camera, target, band * kRowStep, std::min((band + 1) * kRowStep, options.height));
+      tracer.render(scene, camera, target, band * kRowStep,
+                    std::min((band + 1) * kRowStep, options.height));
     }
   };
   std::vector<std::jthread> helpers;

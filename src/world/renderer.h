@@ -13,14 +13,16 @@ namespace loci::world {
 struct RenderOptions {
   int width = 192;
   int height = 128;
-  int samples = 2;       // a pixel
-  int edge_samples = 2;  // more of them where the first ones meet different surfaces; 8 in all at most
+  int samples = 2;  // a pixel
+  int edge_samples =
+      2;            // more of them where the first ones meet different surfaces; 8 in all at most
   int threads = 1;  // the image does not depend on it
   const Tracer* tracer = nullptr;  // null: the best of this machine
 };
 
 // Poses are camera to world with y down (camera/pose.h); the world's ground lies at y = 0.
-CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens, int width, int height);
+CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens, int width,
+                       int height);
 
 // rgb: uint8 [height, width, 3]. depth: float [height, width], metres along the ray through the
 // pixel's centre, +inf for sky; may be null. The world must not change meanwhile.

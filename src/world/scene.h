@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the renderer sees: convex solids on a ground plane, their surfaces and materials, and the
-// light that was computed once for the whole world. Plain data; scene axes x right, y up, z forward.
+// light that was computed once for the whole world. Plain data; scene axes x right, y up, z
+// forward.
 #pragma once
 
 #include <array>
@@ -12,8 +13,8 @@
 namespace loci::world {
 
 enum class Shape : int32_t {
-  kBox,        // size = half extents, turned about the vertical
-  kFrustum,    // upright, round: size = {bottom radius, height, top radius}, centre = middle of base
+  kBox,      // size = half extents, turned about the vertical
+  kFrustum,  // upright, round: size = {bottom radius, height, top radius}, centre = middle of base
   kEllipsoid,  // size = radii
   kHull,       // intersection of half-spaces
 };
@@ -46,8 +47,8 @@ struct Surface {
   int32_t material = 0;
   Float3 axis_u, axis_v, normal;
   float u0 = 0, v0 = 0;
-  float radius = 1;               // kAngular
-  float offset = 0;               // kPlanar: dot(normal, p) of the plane
+  float radius = 1;                // kAngular
+  float offset = 0;                // kPlanar: dot(normal, p) of the plane
   float shift_u = 0, shift_v = 0;  // of the pattern, metres
   // Light map: texel = (u - low_u) * scale_u, clamped to [0, columns - 1]; packed as in light.h.
   int32_t light_offset = 0, columns = 1, rows = 1;
@@ -56,11 +57,11 @@ struct Surface {
 
 // Colour of a surface: a pattern's channels choose among three colours (linear light).
 struct Material {
-  int32_t pattern = 0;       // index of patterns.h
-  float tile = 1;            // metres a repeat
+  int32_t pattern = 0;  // index of patterns.h
+  float tile = 1;       // metres a repeat
   Float3 base, second, third;
-  Float3 glow;               // light given off where the pattern's fourth channel is set
-  float mirror = 0;          // > 0: a water surface, with this reflectance seen from above
+  Float3 glow;       // light given off where the pattern's fourth channel is set
+  float mirror = 0;  // > 0: a water surface, with this reflectance seen from above
 };
 
 // A lamp that shines in all directions; used when light is computed, not when rendering.
@@ -73,18 +74,18 @@ struct Lamp {
 
 // Sky, haze and sunlight.
 struct Atmosphere {
-  Float3 sun_direction{0, 1, 0};  // towards the sun or moon
-  Float3 sun_colour;              // light on a surface facing it
+  Float3 sun_direction{0, 1, 0};   // towards the sun or moon
+  Float3 sun_colour;               // light on a surface facing it
   Float3 sky_light, ground_light;  // light from above and from below
-  Float3 haze, sun_haze;          // colour of far things, and what is added towards the sun
-  float haze_density = 0;         // 1/m
+  Float3 haze, sun_haze;           // colour of far things, and what is added towards the sun
+  float haze_density = 0;          // 1/m
 };
 
 // Square map of a region of the ground around the origin.
 struct GroundMap {
-  int32_t size = 0;          // texels a side
-  float half_extent = 1;     // metres; texel 0 lies at -half_extent
-  float scale = 1;           // value of a full texel
+  int32_t size = 0;              // texels a side
+  float half_extent = 1;         // metres; texel 0 lies at -half_extent
+  float scale = 1;               // value of a full texel
   std::vector<uint32_t> texels;  // lit colour (three square-rooted bytes), weight of `path`
 };
 
@@ -104,19 +105,19 @@ struct BvhNode {
 };
 
 struct Scene {
-  std::vector<Solid> solids;      // in the order of the leaves once the hierarchy is built
+  std::vector<Solid> solids;  // in the order of the leaves once the hierarchy is built
   std::vector<Plane> planes;
   std::vector<Surface> surfaces;
   std::vector<Material> materials;
   std::vector<Lamp> lamps;
   std::vector<BvhNode> nodes;
-  std::vector<uint32_t> light;    // light maps of all surfaces
+  std::vector<uint32_t> light;  // light maps of all surfaces
   float light_scale = 1;
   Atmosphere atmosphere;
   GroundMap ground;
   SkyMap sky;
-  Material meadow, path;          // patterns of the ground; only pattern and tile are used
-  Float3 far_ground;              // lit colour beyond the map
+  Material meadow, path;  // patterns of the ground; only pattern and tile are used
+  Float3 far_ground;      // lit colour beyond the map
 };
 
 // Packed light: three 10-bit square roots of value / scale. Interpolating roots is close to what

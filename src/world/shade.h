@@ -57,7 +57,8 @@ inline Ints sample_pattern(const SceneView& view, const Material& material, Floa
   const Ints x0 = ix & last, x1 = (ix + 1) & last;
   const Ints base = gather(kOffsets, level) + material.pattern * kPatternStride;
   const Ints row0 = base + (iy & last) * size, row1 = base + ((iy + 1) & last) * size;
-  const Ints top = mix_bytes(gather(view.patterns, row0 + x0), gather(view.patterns, row0 + x1), wx);
+  const Ints top =
+      mix_bytes(gather(view.patterns, row0 + x0), gather(view.patterns, row0 + x1), wx);
   const Ints bottom =
       mix_bytes(gather(view.patterns, row1 + x0), gather(view.patterns, row1 + x1), wx);
   return mix_bytes(top, bottom, wy);
@@ -65,7 +66,8 @@ inline Ints sample_pattern(const SceneView& view, const Material& material, Floa
 
 // Bilinear value of packed light at texel coordinates x, y of a map with `columns` a row; the four
 // texels around (x, y) must exist.
-inline Colours sample_light(const uint32_t* texels, Floats x, Floats y, int32_t columns, float scale) {
+inline Colours sample_light(const uint32_t* texels, Floats x, Floats y, int32_t columns,
+                            float scale) {
   const Ints ix = to_int(x), iy = to_int(y);
   const Floats fx = x - to_float(ix), fy = y - to_float(iy);
   const Ints at = iy * columns + ix;
@@ -74,8 +76,9 @@ inline Colours sample_light(const uint32_t* texels, Floats x, Floats y, int32_t 
   const Floats w11 = fx * fy, w01 = fx - w11, w10 = fy - w11, w00 = 1.0f - fx - w10;
   const float unit = scale / (1023.0f * 1023.0f);
   const auto value = [&](int shift) {
-    const Floats root = to_float((p00 >> shift) & 1023) * w00 + to_float((p01 >> shift) & 1023) * w01 +
-                        to_float((p10 >> shift) & 1023) * w10 + to_float((p11 >> shift) & 1023) * w11;
+    const Floats root =
+        to_float((p00 >> shift) & 1023) * w00 + to_float((p01 >> shift) & 1023) * w01 +
+        to_float((p10 >> shift) & 1023) * w10 + to_float((p11 >> shift) & 1023) * w11;
     return root * root * unit;
   };
   return {value(0), value(10), value(20)};
@@ -106,8 +109,9 @@ inline Colours shade_ground(const SceneView& view, const Floats& px, const Float
   const Halves wx = byte_weight(x - to_float(ix)), wy = byte_weight(y - to_float(iy));
   const Ints at = iy * map.size + ix;
   const uint32_t* texels = view.ground;
-  const Ints lit = mix_bytes(mix_bytes(gather(texels, at), gather(texels, at + 1), wx),
-                             mix_bytes(gather(texels, at + map.size), gather(texels, at + map.size + 1), wx), wy);
+  const Ints lit = mix_bytes(
+      mix_bytes(gather(texels, at), gather(texels, at + 1), wx),
+      mix_bytes(gather(texels, at + map.size), gather(texels, at + map.size + 1), wx), wy);
   const float unit = map.scale / (255.0f * 255.0f);
   const auto value = [&](int shift) {
     const Floats root = channel(lit, shift);
@@ -121,7 +125,8 @@ inline Colours shade_ground(const SceneView& view, const Floats& px, const Float
   // A pattern only lightens and darkens here: second and third are steps of brightness.
   const auto detail = [&](const Material& material) {
     const Ints texel = sample_pattern(view, material, px, pz, footprint);
-    return (1.0f + (channel(texel, 0) * material.second.x + channel(texel, 8) * material.third.x) * (1 / 255.0f)) *
+    return (1.0f + (channel(texel, 0) * material.second.x + channel(texel, 8) * material.third.x) *
+                       (1 / 255.0f)) *
            channel(texel, 16) * (1 / 128.0f);
   };
   Floats factor = splat(1.0f);
@@ -162,8 +167,10 @@ inline Shaded shade_surface(const SceneView& view, int32_t id, const Rays& r, Fl
   Colours albedo = blend(splat(material.base), splat(material.second), second);
   albedo = blend(albedo, splat(material.third), third);
 
-  const Floats lx = clamp((u - surface.low_u) * surface.scale_u, 0, static_cast<float>(surface.columns) - 1.001f);
-  const Floats ly = clamp((v - surface.low_v) * surface.scale_v, 0, static_cast<float>(surface.rows) - 1.001f);
+  const Floats lx =
+      clamp((u - surface.low_u) * surface.scale_u, 0, static_cast<float>(surface.columns) - 1.001f);
+  const Floats ly =
+      clamp((v - surface.low_v) * surface.scale_v, 0, static_cast<float>(surface.rows) - 1.001f);
   const Colours light = sample_light(view.light + surface.light_offset, lx, ly, surface.columns,
                                      view.scene->light_scale);
   Shaded result;
@@ -213,7 +220,8 @@ inline Colours radiance(const SceneView& view, const Rays& r, const Hits& hits, 
     } else if (id == kGround) {
       const Floats facing = max(abs(r.dy), splat(0.05f));
       const Floats footprint = hits.t * pixel_angle / sqrt(facing);
-      colour = select(same, shade_ground(view, r.ox + hits.t * r.dx, r.oz + hits.t * r.dz, footprint), colour);
+      colour = select(
+          same, shade_ground(view, r.ox + hits.t * r.dx, r.oz + hits.t * r.dz, footprint), colour);
     } else {
       const Shaded shaded = shade_surface(view, id, r, hits.t, pixel_angle);
       colour = select(same, shaded.colour, colour);

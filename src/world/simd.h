@@ -42,9 +42,7 @@ inline Ints splat(int32_t x) { return (Ints)_mm256_set1_epi32(x); }
 inline Floats min(Floats a, Floats b) { return _mm256_min_ps(a, b); }
 inline Floats max(Floats a, Floats b) { return _mm256_max_ps(a, b); }
 inline Floats sqrt(Floats a) { return _mm256_sqrt_ps(a); }
-inline uint32_t bits(Ints mask) {
-  return static_cast<uint32_t>(_mm256_movemask_ps((__m256)mask));
-}
+inline uint32_t bits(Ints mask) { return static_cast<uint32_t>(_mm256_movemask_ps((__m256)mask)); }
 inline Ints gather(const void* base, Ints index) {
   return (Ints)_mm256_i32gather_epi32(static_cast<const int*>(base), (__m256i)index, 4);
 }

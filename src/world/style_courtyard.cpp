@@ -47,22 +47,28 @@ class Courtyard {
     const bool snow = d.mood.snow();
     d.ground.base = snow ? colour(0xeef3f8) : colour(0x7fa552);
     d.ground.second = snow ? colour(0xe0e9f2) : colour(0x94b35e);
-    const Float3 stone = snow ? colour(0xccd2da) : colour(d.pick(std::to_array<uint32_t>({0xd2b88f, 0xc2b8a8, 0xd69f78})));
+    const Float3 stone =
+        snow ? colour(0xccd2da)
+             : colour(d.pick(std::to_array<uint32_t>({0xd2b88f, 0xc2b8a8, 0xd69f78})));
     const Float3 walk = snow ? colour(0xbcc4ce) : stone * 0.8f;
     d.ground.strokes.push_back({-half_x_, -half_z_, half_x_, half_z_, -1, stone, 1, 0.1f});
-    d.ground.strokes.push_back({-half_x_ + 2.8f, -half_z_ + 2.8f, half_x_ - 2.8f, half_z_ - 2.8f, -1, walk, 1, 0.1f});
+    d.ground.strokes.push_back(
+        {-half_x_ + 2.8f, -half_z_ + 2.8f, half_x_ - 2.8f, half_z_ - 2.8f, -1, walk, 1, 0.1f});
     // Four beds of grass with paths between them.
     const Float3 grass = d.ground.base;
     for (const float sx : {-1.0f, 1.0f}) {
       for (const float sz : {-1.0f, 1.0f}) {
-        const float x0 = sx * 1.9f, x1 = sx * (half_x_ - 4.6f), z0 = sz * 1.9f, z1 = sz * (half_z_ - 4.6f);
-        d.ground.strokes.push_back({std::min(x0, x1), std::min(z0, z1), std::max(x0, x1), std::max(z0, z1), -1, grass, 0, 0.08f});
+        const float x0 = sx * 1.9f, x1 = sx * (half_x_ - 4.6f), z0 = sz * 1.9f,
+                    z1 = sz * (half_z_ - 4.6f);
+        d.ground.strokes.push_back({std::min(x0, x1), std::min(z0, z1), std::max(x0, x1),
+                                    std::max(z0, z1), -1, grass, 0, 0.08f});
       }
     }
     d.ground.strokes.push_back({0, 0, 0, 0, 4.4f, walk, 1, 0.1f});
     d.ground.strokes.push_back({0, 0, 0, 0, 3.6f, stone, 1, 0.1f});
     d.scene.meadow = {snow ? kSnow : kGrass, 3.5f, {}, {0.1f, 0, 0}, {-0.15f, 0, 0}};
-    d.scene.path = {d.random.chance(0.5) ? kTiles : kChecker, 3.2f, {}, {-0.16f, 0, 0}, {-0.22f, 0, 0}};
+    d.scene.path = {
+        d.random.chance(0.5) ? kTiles : kChecker, 3.2f, {}, {-0.16f, 0, 0}, {-0.22f, 0, 0}};
   }
 
   // One side: a building behind an arcade, seen from inside; `side` 0 lies at +z.
@@ -75,23 +81,30 @@ class Courtyard {
     const int32_t facade = d.material(kArches, 9.2f, wall, trim, glass, light);
     const int32_t inner = d.matte(kPlaster, 4, mix(wall, trim, 0.35f), 0.12f);
     const int32_t stone = d.matte(kPlain, 2, trim, 0.12f);
-    const int32_t roof = d.topped(d.matte(kRoofTiles, 3, colour(d.pick(std::to_array<uint32_t>({0xb04a32, 0x4a5d78, 0x5b6b4e, 0x9c5a2e}))), 0.35f));
+    const int32_t roof = d.topped(d.matte(
+        kRoofTiles, 3,
+        colour(d.pick(std::to_array<uint32_t>({0xb04a32, 0x4a5d78, 0x5b6b4e, 0x9c5a2e}))), 0.35f));
     d.build.box(spot(side, 0, out + 2.5f, 0), 2 * half + 8, height, 5, Faces{facade, inner});
-    d.build.gable(SceneBuilder::inside(spot(side, 0, out + 2.5f, 90), 0, height, 0), 5.4f, 2.4f, 2 * half + 8, 0.3f, roof, inner);
+    d.build.gable(SceneBuilder::inside(spot(side, 0, out + 2.5f, 90), 0, height, 0), 5.4f, 2.4f,
+                  2 * half + 8, 0.3f, roof, inner);
     // The arcade's roof on columns; a gap in the middle of two sides is a gate.
-    d.build.box(SceneBuilder::inside(spot(side, 0, out - 1.3f, 0), 0, 3.3f, 0), 2 * half, 0.35f, 2.9f, d.faces(stone));
+    d.build.box(SceneBuilder::inside(spot(side, 0, out - 1.3f, 0), 0, 3.3f, 0), 2 * half, 0.35f,
+                2.9f, d.faces(stone));
     const int count = static_cast<int>(half / 1.7f);
     const float step = 2 * (half - 2.6f) / static_cast<float>(count);
     for (int i = 0; i <= count; ++i) {
       const float x = -(half - 2.6f) + step * static_cast<float>(i);
-      add_column(d, spot(side, x, out - 2.6f, 0), 0.24f, 3.3f, side % 2 ? trim : mix(trim, wall, 0.5f));
+      add_column(d, spot(side, x, out - 2.6f, 0), 0.24f, 3.3f,
+                 side % 2 ? trim : mix(trim, wall, 0.5f));
     }
     for (const float x : {-0.5f * half, 0.5f * half}) {
-      add_lantern(d, SceneBuilder::inside(spot(side, x, out - 1.3f, 0), 0, 2.75f, 0), 0.9f, {1, 0.95f, 0.9f});
+      add_lantern(d, SceneBuilder::inside(spot(side, x, out - 1.3f, 0), 0, 2.75f, 0), 0.9f,
+                  {1, 0.95f, 0.9f});
     }
     const NamedColour door = d.take_accent();
     const Float3 paint = colour(door.rgb);
-    d.build.box(spot(side, d.uniform(-3, 3), out - 0.02f, 0), 1.9f, 2.7f, 0.2f, d.material(kPanel, 2.7f, paint, paint * 1.3f, trim));
+    d.build.box(spot(side, d.uniform(-3, 3), out - 0.02f, 0), 1.9f, 2.7f, 0.2f,
+                d.material(kPanel, 2.7f, paint, paint * 1.3f, trim));
   }
 
   void corners() {
@@ -101,8 +114,10 @@ class Courtyard {
       const NamedColour accent = d.take_accent();
       const float sx = corner == 0 || corner == 3 ? 1.0f : -1.0f, sz = corner < 2 ? 1.0f : -1.0f;
       const int roof = static_cast<int>(d.random.below(4));
-      add_tower(d, {sx * (half_x_ + 2.4f), 0, sz * (half_z_ + 2.4f), 0}, 2.5f, d.uniform(10, 14), colour(accent.rgb),
-                colour(d.pick(std::to_array<uint32_t>({0xb04a32, 0x3f5a86, 0xe0b040, 0x4f7a5a}))), roof, d.random.chance(0.6));
+      add_tower(d, {sx * (half_x_ + 2.4f), 0, sz * (half_z_ + 2.4f), 0}, 2.5f, d.uniform(10, 14),
+                colour(accent.rgb),
+                colour(d.pick(std::to_array<uint32_t>({0xb04a32, 0x3f5a86, 0xe0b040, 0x4f7a5a}))),
+                roof, d.random.chance(0.6));
       if (named++ < 2) d.feature(fmt::format("a {} corner tower", accent.name));
     }
   }
@@ -120,7 +135,8 @@ class Courtyard {
           d.build.box({0, 0, side * 4.2f, 0}, 3.6f, 0.4f, 0.4f, d.faces(rim));
           d.build.box({side * 1.6f, 0, 0, 0}, 0.4f, 0.4f, 8.0f, d.faces(rim));
         }
-        d.build.box({0, 0, 0, 0}, 2.8f, 0.24f, 8.0f, d.water(d.mood.dark() ? colour(0x16324c) : colour(0x2a7f9c)));
+        d.build.box({0, 0, 0, 0}, 2.8f, 0.24f, 8.0f,
+                    d.water(d.mood.dark() ? colour(0x16324c) : colour(0x2a7f9c)));
         d.feature("a long reflecting pool", true);
         break;
       }
@@ -129,7 +145,8 @@ class Courtyard {
         d.feature(fmt::format("a {} obelisk", accent.name), true);
         break;
       default:
-        d.build.cylinder({0, 0, 0, 0}, 1.7f, 0.5f, d.faces(d.matte(kAshlar, 1.4f, colour(0xcfc2aa))));
+        d.build.cylinder({0, 0, 0, 0}, 1.7f, 0.5f,
+                         d.faces(d.matte(kAshlar, 1.4f, colour(0xcfc2aa))));
         d.build.sphere({0, 0.4f, 0, 0}, 1.3f, d.matte(kStripes, 2.2f, colour(accent.rgb), 0.35f));
         d.feature(fmt::format("a {} stone sphere", accent.name), true);
         break;
@@ -137,7 +154,8 @@ class Courtyard {
   }
 
   void corner_gardens() {
-    constexpr std::array<uint32_t, 6> kLeaves = {0x4c8a3a, 0xd98aa4, 0xc8762c, 0x7aa63a, 0xb84a5c, 0xe2c04a};
+    constexpr std::array<uint32_t, 6> kLeaves = {0x4c8a3a, 0xd98aa4, 0xc8762c,
+                                                 0x7aa63a, 0xb84a5c, 0xe2c04a};
     size_t leaf = d.random.below(kLeaves.size());
     for (const float sx : {-1.0f, 1.0f}) {
       for (const float sz : {-1.0f, 1.0f}) {
@@ -159,7 +177,8 @@ class Courtyard {
             add_bush(d, {at.x, 0, at.z + 1.5f * sz, 0}, 0.6f, colour(0x4f9150));
             break;
         }
-        if (d.random.chance(0.5)) add_bench(d, {sx * 2.6f, 0, sz * 4.9f, sx * 90}, colour(0x8f6238));
+        if (d.random.chance(0.5))
+          add_bench(d, {sx * 2.6f, 0, sz * 4.9f, sx * 90}, colour(0x8f6238));
       }
     }
   }

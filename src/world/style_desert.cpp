@@ -40,11 +40,13 @@ class Desert {
 
  private:
   static Place polar(double angle, float reach, float turn = 0) {
-    return {reach * static_cast<float>(exact_sin(angle)), 0, reach * static_cast<float>(exact_cos(angle)), turn};
+    return {reach * static_cast<float>(exact_sin(angle)), 0,
+            reach * static_cast<float>(exact_cos(angle)), turn};
   }
 
   void view(const Place& at, const Place& target) {
-    const float turn = static_cast<float>(exact_atan2(target.x - at.x, target.z - at.z) * (180 / kPi));
+    const float turn =
+        static_cast<float>(exact_atan2(target.x - at.x, target.z - at.z) * (180 / kPi));
     d.viewpoints.push_back({at.x, 0, at.z, turn});
   }
 
@@ -74,7 +76,8 @@ class Desert {
       monument(kinds[static_cast<size_t>(i)], at, static_cast<float>(angle * (180 / kPi)));
       // Stone slabs lead from the water to each of them.
       const Place from = polar(angle, 6), to = polar(angle, 12);
-      d.ground.strokes.push_back({from.x, from.z, to.x, to.z, 1.0f, colour(sand_.rock2), 0.9f, 0.8f});
+      d.ground.strokes.push_back(
+          {from.x, from.z, to.x, to.z, 1.0f, colour(sand_.rock2), 0.9f, 0.8f});
       d.reserve(0.5f * (from.x + to.x), 0.5f * (from.z + to.z), 1.5f);
       d.reserve(from.x, from.z, 1.3f);
       d.reserve(to.x, to.z, 1.3f);
@@ -90,13 +93,15 @@ class Desert {
     const Float3 tint = colour(accent.rgb), rock = colour(sand_.rock), pale = colour(sand_.rock2);
     d.reserve(at.x, at.z, 5);
     if (d.mood.lamps() > 0) {
-      const Place lamp = SceneBuilder::inside({at.x, 0, at.z, angle + d.uniform(140, 220)}, 0, 0, 5.4f);
+      const Place lamp =
+          SceneBuilder::inside({at.x, 0, at.z, angle + d.uniform(140, 220)}, 0, 0, 5.4f);
       add_lamp_post(d, {lamp.x, 0, lamp.z, 0});
     }
     switch (kind) {
       case 0:
         d.build.pyramid(at, 8, 6, 8, 0, d.matte(kAshlar, 2.4f, pale, 0.16f));
-        d.build.pyramid({at.x, 4.9f, at.z, at.turn}, 1.75f, 1.4f, 1.75f, 0, d.matte(kPlain, 2, tint));
+        d.build.pyramid({at.x, 4.9f, at.z, at.turn}, 1.75f, 1.4f, 1.75f, 0,
+                        d.matte(kPlain, 2, tint));
         d.feature(fmt::format("a pyramid with a {} tip", accent.name));
         break;
       case 1:
@@ -106,7 +111,8 @@ class Desert {
           look.trim = tint * 0.8f;
           look.roof = tint;
           look.shape = HouseLook::Roof::kDome;
-          add_house(d, SceneBuilder::inside({at.x, 0, at.z, angle}, x, 0, x < 0 ? 0.0f : 0.8f), 4.4f, 4.4f, 1, look);
+          add_house(d, SceneBuilder::inside({at.x, 0, at.z, angle}, x, 0, x < 0 ? 0.0f : 0.8f),
+                    4.4f, 4.4f, 1, look);
         }
         d.feature(fmt::format("houses with {} domes", accent.name));
         break;
@@ -116,9 +122,11 @@ class Desert {
         break;
       case 3:
         for (const float side : {-1.0f, 1.0f}) {
-          d.build.frustum(SceneBuilder::inside(at, side * 2.2f, 0, 0), 1.3f, 0.9f, 3.6f, d.matte(kStrata, 4, rock, 0.25f));
+          d.build.frustum(SceneBuilder::inside(at, side * 2.2f, 0, 0), 1.3f, 0.9f, 3.6f,
+                          d.matte(kStrata, 4, rock, 0.25f));
         }
-        d.build.ellipsoid(SceneBuilder::inside(at, 0, 3.1f, 0), 3.5f, 0.8f, 1.2f, d.matte(kStrata, 4, rock, 0.25f));
+        d.build.ellipsoid(SceneBuilder::inside(at, 0, 3.1f, 0), 3.5f, 0.8f, 1.2f,
+                          d.matte(kStrata, 4, rock, 0.25f));
         d.feature("a rock arch");
         break;
       case 4:
@@ -134,7 +142,8 @@ class Desert {
         break;
       default:
         d.build.cone(at, 2.0f, 3.2f, d.material(kStripes, 1.8f, tint, colour(0xf6ecd4), tint));
-        d.build.cone(SceneBuilder::inside(at, 3.2f, 0, 1.4f), 1.6f, 2.6f, d.material(kStripes, 1.8f, tint * 0.7f, colour(0xf6ecd4), tint));
+        d.build.cone(SceneBuilder::inside(at, 3.2f, 0, 1.4f), 1.6f, 2.6f,
+                     d.material(kStripes, 1.8f, tint * 0.7f, colour(0xf6ecd4), tint));
         add_lantern(d, SceneBuilder::inside(at, 1.4f, 0.1f, -1.8f), 0.8f, {1, 0.7f, 0.4f});
         d.feature(fmt::format("{} tents", accent.name));
         break;
@@ -157,17 +166,21 @@ class Desert {
   }
 
   void distance() {
-    const int32_t dune = d.topped(d.material(kSand, 8, colour(sand_.sand), colour(sand_.sand2), colour(sand_.sand)));
-    const int32_t layers = d.material(kStrata, 14, colour(sand_.rock), colour(sand_.rock2), colour(sand_.rock) * 0.7f);
+    const int32_t dune =
+        d.topped(d.material(kSand, 8, colour(sand_.sand), colour(sand_.sand2), colour(sand_.sand)));
+    const int32_t layers =
+        d.material(kStrata, 14, colour(sand_.rock), colour(sand_.rock2), colour(sand_.rock) * 0.7f);
     for (int i = 0; i < 12; ++i) {
       const double angle = 2 * kPi * (i + d.random.uniform(-0.3, 0.3)) / 12;
       if (i % 3 == 0) {
         const float radius = d.uniform(6, 11), height = d.uniform(9, 17);
-        d.build.frustum(polar(angle, d.uniform(48, 62)), radius, 0.8f * radius, height, d.faces(layers));
+        d.build.frustum(polar(angle, d.uniform(48, 62)), radius, 0.8f * radius, height,
+                        d.faces(layers));
       } else {
         const float radius = d.uniform(9, 15);
         const Place at = polar(angle, d.uniform(38, 44), d.uniform(0, 180));
-        d.build.ellipsoid({at.x, -2.4f, at.z, at.turn}, radius, d.uniform(2.8, 4.2), 0.6f * radius, dune);
+        d.build.ellipsoid({at.x, -2.4f, at.z, at.turn}, radius, d.uniform(2.8, 4.2), 0.6f * radius,
+                          dune);
       }
     }
   }

@@ -49,7 +49,8 @@ class Forest {
     for (int i = 0; i < count; ++i) {
       const double angle = start + 2 * kPi * (i + d.random.uniform(-0.2, 0.2)) / count;
       const float reach = d.uniform(14, 19);
-      centres_.push_back({reach * static_cast<float>(exact_sin(angle)), 0, reach * static_cast<float>(exact_cos(angle)), 0});
+      centres_.push_back({reach * static_cast<float>(exact_sin(angle)), 0,
+                          reach * static_cast<float>(exact_cos(angle)), 0});
     }
     for (int i = 1; i <= count; ++i) {
       path(centres_[0], centres_[static_cast<size_t>(i)]);
@@ -60,16 +61,20 @@ class Forest {
   void path(const Place& a, const Place& b) {
     const Float3 earth = colour(d.mood.snow() ? 0xcdd6e0 : season_.path);
     // A bend in the middle makes it winding.
-    const float mx = 0.5f * (a.x + b.x) + d.uniform(-3, 3), mz = 0.5f * (a.z + b.z) + d.uniform(-3, 3);
+    const float mx = 0.5f * (a.x + b.x) + d.uniform(-3, 3),
+                mz = 0.5f * (a.z + b.z) + d.uniform(-3, 3);
     Place last = a;
     for (int i = 1; i <= 6; ++i) {
       const float t = static_cast<float>(i) / 6, s = 1 - t;
-      const Place next{s * s * a.x + 2 * s * t * mx + t * t * b.x, 0, s * s * a.z + 2 * s * t * mz + t * t * b.z, 0};
+      const Place next{s * s * a.x + 2 * s * t * mx + t * t * b.x, 0,
+                       s * s * a.z + 2 * s * t * mz + t * t * b.z, 0};
       d.ground.strokes.push_back({last.x, last.z, next.x, next.z, 0.95f, earth, 1, 0.7f});
       d.reserve(next.x, next.z, 1.7f);
       d.reserve(0.5f * (next.x + last.x), 0.5f * (next.z + last.z), 1.7f);
-      const float turn = static_cast<float>(exact_atan2(next.x - last.x, next.z - last.z) * (180 / kPi));
-      if (i == 2 || i == 5) d.viewpoints.push_back({last.x, 0, last.z, turn + (i == 5 ? 180.0f : 0.0f)});
+      const float turn =
+          static_cast<float>(exact_atan2(next.x - last.x, next.z - last.z) * (180 / kPi));
+      if (i == 2 || i == 5)
+        d.viewpoints.push_back({last.x, 0, last.z, turn + (i == 5 ? 180.0f : 0.0f)});
       last = next;
     }
   }
@@ -80,7 +85,9 @@ class Forest {
     for (size_t i = 0; i < centres_.size(); ++i) {
       Place at = centres_[i];
       at.turn = d.uniform(0, 360);
-      d.ground.strokes.push_back({at.x, at.z, at.x, at.z, 3.6f, mix(d.ground.base, colour(d.mood.snow() ? 0xcdd6e0 : season_.path), 0.55f), 0.4f, 1.2f});
+      d.ground.strokes.push_back(
+          {at.x, at.z, at.x, at.z, 3.6f,
+           mix(d.ground.base, colour(d.mood.snow() ? 0xcdd6e0 : season_.path), 0.55f), 0.4f, 1.2f});
       d.reserve(at.x, at.z, 4.6f);
       landmark(kinds[i], at);
       if (d.mood.lamps() > 0) {
@@ -112,8 +119,10 @@ class Forest {
         break;
       case 2:
         for (int i = 0; i < 6; ++i) {
-          const Place stone = SceneBuilder::inside({at.x, 0, at.z, 60.0f * static_cast<float>(i)}, 0, 0, 2.6f);
-          d.build.box(stone, 0.95f, d.uniform(1.8, 2.9), 0.5f, d.faces(d.matte(kRock, 2.2f, colour(0x9a9aa4), 0.22f)));
+          const Place stone =
+              SceneBuilder::inside({at.x, 0, at.z, 60.0f * static_cast<float>(i)}, 0, 0, 2.6f);
+          d.build.box(stone, 0.95f, d.uniform(1.8, 2.9), 0.5f,
+                      d.faces(d.matte(kRock, 2.2f, colour(0x9a9aa4), 0.22f)));
         }
         d.build.sphere({at.x, 0, at.z, 0}, 0.7f, d.matte(kPlain, 2, tint));
         d.feature("a ring of standing stones");
@@ -121,7 +130,8 @@ class Forest {
       case 3:
         add_pond(d, at, 3.0f, d.mood.dark() ? colour(0x123048) : colour(0x2c7a98));
         for (int i = 0; i < 5; ++i) {
-          const Place edge = SceneBuilder::inside({at.x, 0, at.z, 72.0f * static_cast<float>(i) + d.uniform(-20, 20)}, 0, 0, 3.3f);
+          const Place edge = SceneBuilder::inside(
+              {at.x, 0, at.z, 72.0f * static_cast<float>(i) + d.uniform(-20, 20)}, 0, 0, 3.3f);
           add_rock(d, edge, d.uniform(0.35, 0.7), colour(0x8a8a88));
         }
         d.feature("a pond");
@@ -131,7 +141,9 @@ class Forest {
         d.feature(fmt::format("a {} watchtower", accent.name));
         break;
       case 5:
-        add_round_tree(d, at, 9, mix(tint, colour(0xd05a7a), accent.name == "black" || accent.name == "white" ? 0.8f : 0.0f));
+        add_round_tree(d, at, 9,
+                       mix(tint, colour(0xd05a7a),
+                           accent.name == "black" || accent.name == "white" ? 0.8f : 0.0f));
         add_bench(d, SceneBuilder::inside(at, 0, 0, -1.8f), colour(0x9a6a3c));
         d.feature("a huge old tree");
         break;
@@ -142,8 +154,11 @@ class Forest {
         break;
       default:
         for (int i = 0; i < 3; ++i) {
-          const Place tent = SceneBuilder::inside({at.x, 0, at.z, 120.0f * static_cast<float>(i)}, 0, 0, 2.2f, 90);
-          d.build.gable(tent, 2.0f, 1.7f, 2.4f, 0, d.topped(d.material(kStripes, 1.6f, tint, colour(0xf4ecd8), tint)), d.matte(kPlain, 2, tint));
+          const Place tent =
+              SceneBuilder::inside({at.x, 0, at.z, 120.0f * static_cast<float>(i)}, 0, 0, 2.2f, 90);
+          d.build.gable(tent, 2.0f, 1.7f, 2.4f, 0,
+                        d.topped(d.material(kStripes, 1.6f, tint, colour(0xf4ecd8), tint)),
+                        d.matte(kPlain, 2, tint));
         }
         d.build.cone({at.x, 0, at.z, 0}, 0.5f, 0.7f, d.shining({2.6f, 1.2f, 0.3f}));
         d.build.lamp({at.x, 0.9f, at.z}, {2.2f, 1.1f, 0.35f}, 7);
@@ -156,7 +171,8 @@ class Forest {
     const double conifers = d.random.uniform(0.2, 0.9);
     for (int i = 0; i < 700 && planted_ < 95; ++i) {
       const double angle = d.random.uniform(0, 2 * kPi), reach = 31 * std::sqrt(d.random.uniform());
-      const float x = static_cast<float>(reach * exact_sin(angle)), z = static_cast<float>(reach * exact_cos(angle));
+      const float x = static_cast<float>(reach * exact_sin(angle)),
+                  z = static_cast<float>(reach * exact_cos(angle));
       const float height = d.uniform(5, 9.5);
       if (!d.claim(x, z, 0.16f * height)) continue;
       ++planted_;
@@ -176,7 +192,10 @@ class Forest {
     for (int i = 0; i < 36; ++i) {
       const double angle = 2 * kPi * (i + d.random.uniform(-0.3, 0.3)) / 36;
       const float reach = d.uniform(33, 39);
-      add_conifer(d, {reach * static_cast<float>(exact_sin(angle)), 0, reach * static_cast<float>(exact_cos(angle)), 0}, d.uniform(8, 12), colour(season_.needles));
+      add_conifer(d,
+                  {reach * static_cast<float>(exact_sin(angle)), 0,
+                   reach * static_cast<float>(exact_cos(angle)), 0},
+                  d.uniform(8, 12), colour(season_.needles));
     }
   }
 

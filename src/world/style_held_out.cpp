@@ -11,7 +11,8 @@ namespace loci::world {
 namespace {
 
 Place polar(double angle, float reach, float turn = 0) {
-  return {reach * static_cast<float>(exact_sin(angle)), 0, reach * static_cast<float>(exact_cos(angle)), turn};
+  return {reach * static_cast<float>(exact_sin(angle)), 0,
+          reach * static_cast<float>(exact_cos(angle)), turn};
 }
 
 void broken_wall(Draft& d, const Place& at, float length, const Float3& stone) {
@@ -19,7 +20,8 @@ void broken_wall(Draft& d, const Place& at, float length, const Float3& stone) {
   float x = -0.5f * length;
   while (x < 0.5f * length) {
     const float piece = d.uniform(1.0, 2.0);
-    d.build.box(SceneBuilder::inside(at, x + 0.5f * piece, 0, 0), piece, d.uniform(0.7, 3.4), 0.7f, d.faces(block));
+    d.build.box(SceneBuilder::inside(at, x + 0.5f * piece, 0, 0), piece, d.uniform(0.7, 3.4), 0.7f,
+                d.faces(block));
     x += piece;
   }
 }
@@ -44,7 +46,8 @@ void build_ruins(Draft& d) {
       } else if (fate < 0.85) {
         d.build.cylinder(at, 0.55f, d.uniform(1, 3), d.faces(d.matte(kAshlar, 1.6f, stone)));
       } else {
-        d.build.box({at.x + side, 0, at.z, d.uniform(0, 90)}, 1.0f, 0.9f, 2.6f, d.faces(d.matte(kAshlar, 1.6f, stone)));
+        d.build.box({at.x + side, 0, at.z, d.uniform(0, 90)}, 1.0f, 0.9f, 2.6f,
+                    d.faces(d.matte(kAshlar, 1.6f, stone)));
       }
     }
   }
@@ -55,7 +58,8 @@ void build_ruins(Draft& d) {
   const double start = d.random.uniform(0, 2 * kPi);
   add_tower(d, polar(start, 18), 2.2f, 8, mix(stone, colour(tower.rgb), 0.7f), stone, 3, true);
   d.feature(fmt::format("a {} round tower", tower.name));
-  add_gate(d, polar(start + 1.6, 16, static_cast<float>((start + 1.6) * 180 / kPi)), 2.6f, 3.6f, mix(stone, colour(arch.rgb), 0.6f));
+  add_gate(d, polar(start + 1.6, 16, static_cast<float>((start + 1.6) * 180 / kPi)), 2.6f, 3.6f,
+           mix(stone, colour(arch.rgb), 0.6f));
   d.feature(fmt::format("a {} gate", arch.name));
   add_pond(d, polar(start + 3.1, 15), 3.2f, d.mood.dark() ? colour(0x123048) : colour(0x2c7a98));
   broken_wall(d, polar(start + 4.4, 15, static_cast<float>((start + 4.4) * 180 / kPi)), 9, stone);
@@ -69,7 +73,8 @@ void build_ruins(Draft& d) {
   }
   for (int i = 0; i < 6; ++i) {
     d.viewpoints.push_back(polar(i * kPi / 3, 11.5f, 60.0f * static_cast<float>(i) + 180));
-    d.viewpoints.push_back({0, 0, -7 + 2.0f * static_cast<float>(i), 60.0f * static_cast<float>(i)});
+    d.viewpoints.push_back(
+        {0, 0, -7 + 2.0f * static_cast<float>(i), 60.0f * static_cast<float>(i)});
   }
   d.walk_radius = 22;
 }
@@ -104,7 +109,9 @@ void build_garden(Draft& d) {
       const double angle = 2 * kPi * (i + 0.5) / pieces;
       const double quarter = angle / (kPi / 2), off = std::abs(quarter - std::floor(quarter + 0.5));
       if (off < (r > 10 ? 0.1 : 0.16) || d.random.chance(0.08)) continue;
-      d.build.box(polar(angle, r, static_cast<float>(angle * 180 / kPi)), static_cast<float>(2 * kPi) * r / static_cast<float>(pieces) + 0.05f, 1.5f, 0.8f, d.faces(hedge));
+      d.build.box(polar(angle, r, static_cast<float>(angle * 180 / kPi)),
+                  static_cast<float>(2 * kPi) * r / static_cast<float>(pieces) + 0.05f, 1.15f, 0.8f,
+                  d.faces(hedge));
     }
   }
   for (int i = 0; i < 8; ++i) {
@@ -127,12 +134,16 @@ void build_garden(Draft& d) {
   const NamedColour pavilion = d.take_accent();
   const Place end = polar(0, 23.5f, 180);
   for (int i = 0; i < 6; ++i) {
-    add_column(d, SceneBuilder::inside({end.x, 0, end.z, 60.0f * static_cast<float>(i)}, 0, 0, 2.3f), 0.22f, 3.2f, colour(0xf2ece0));
+    add_column(d,
+               SceneBuilder::inside({end.x, 0, end.z, 60.0f * static_cast<float>(i)}, 0, 0, 2.3f),
+               0.22f, 3.2f, colour(0xf2ece0));
   }
-  d.build.cone({end.x, 3.2f, end.z, 0}, 3.1f, 2.2f, d.topped(d.matte(kRoofTiles, 2.6f, colour(pavilion.rgb), 0.3f)));
+  d.build.cone({end.x, 3.2f, end.z, 0}, 3.1f, 2.2f,
+               d.topped(d.matte(kRoofTiles, 2.6f, colour(pavilion.rgb), 0.3f)));
   d.feature(fmt::format("a pavilion with a {} roof", pavilion.name));
   for (int i = 0; i < 28; ++i) {
-    add_round_tree(d, polar(2 * kPi * (i + d.random.uniform(-0.3, 0.3)) / 28, d.uniform(27, 35)), d.uniform(5, 8), leaf * d.uniform(0.9, 1.3));
+    add_round_tree(d, polar(2 * kPi * (i + d.random.uniform(-0.3, 0.3)) / 28, d.uniform(27, 35)),
+                   d.uniform(5, 8), leaf * d.uniform(0.9, 1.3));
   }
   for (int i = 0; i < 8; ++i) {
     const double angle = i * kPi / 4;

@@ -20,7 +20,8 @@ constexpr std::array<std::array<uint32_t, 5>, 4> kWalls = {{
     {0xcf5f46, 0xf0c86a, 0xe8e2d2, 0x5a8f8a, 0xb86a8c},
     {0xf6e3b8, 0xe07b5a, 0x9bc0cc, 0xd9a1b4, 0xa8b86c},
 }};
-constexpr std::array<uint32_t, 6> kRoofs = {0xb04a32, 0x8c3b30, 0x4a5d78, 0x5b6b4e, 0x7d4a68, 0xc8692e};
+constexpr std::array<uint32_t, 6> kRoofs = {0xb04a32, 0x8c3b30, 0x4a5d78,
+                                            0x5b6b4e, 0x7d4a68, 0xc8692e};
 
 struct Rect {
   float x0, z0, x1, z1;
@@ -92,7 +93,9 @@ class Town {
     const bool snow = d.mood.snow();
     d.ground.base = snow ? colour(0xeef3f8) : colour(0x86a55a);
     d.ground.second = snow ? colour(0xdde7f0) : colour(0x9cb062);
-    const Float3 stone = snow ? colour(0xc4cbd4) : colour(d.pick(std::to_array<uint32_t>({0xb9a58c, 0xa7a39c, 0xc09a7c})));
+    const Float3 stone =
+        snow ? colour(0xc4cbd4)
+             : colour(d.pick(std::to_array<uint32_t>({0xb9a58c, 0xa7a39c, 0xc09a7c})));
     const Float3 dark = stone * 0.72f;
     for (int turn = 0; turn < 4; ++turn) {
       const Place a = turned(turn, 0, 0, 0), b = turned(turn, 0, 34, 0);
@@ -100,7 +103,9 @@ class Town {
       const Place c = turned(turn, -kRing, kRing, 0), e = turned(turn, kRing, kRing, 0);
       d.ground.strokes.push_back({c.x, c.z, e.x, e.z, kStreet, stone});
     }
-    const Float3 ring = snow ? stone * 1.1f : colour(d.pick(std::to_array<uint32_t>({0xd8c39a, 0xc77f5c, 0x8f9db0})));
+    const Float3 ring =
+        snow ? stone * 1.1f
+             : colour(d.pick(std::to_array<uint32_t>({0xd8c39a, 0xc77f5c, 0x8f9db0})));
     d.ground.strokes.push_back({0, 0, 0, 0, kSquare, stone, 1, 0.1f});
     d.ground.strokes.push_back({0, 0, 0, 0, 6.4f, ring, 1, 0.1f});
     d.ground.strokes.push_back({0, 0, 0, 0, 5.2f, dark, 1, 0.1f});
@@ -126,8 +131,11 @@ class Town {
         d.feature(fmt::format("a {} statue", accent.name));
         break;
       default:
-        d.build.frustum(centre, 2.2f, 2.0f, 0.6f, d.faces(d.matte(kAshlar, 1.4f, colour(0xcfc4b0))));
-        add_round_tree(d, {0, 0.5f, 0, 0}, 6.5f, colour(d.pick(std::to_array<uint32_t>({0x5f9a3c, 0xe58fb0, 0xe0902c, 0xc84a3c}))));
+        d.build.frustum(centre, 2.2f, 2.0f, 0.6f,
+                        d.faces(d.matte(kAshlar, 1.4f, colour(0xcfc4b0))));
+        add_round_tree(
+            d, {0, 0.5f, 0, 0}, 6.5f,
+            colour(d.pick(std::to_array<uint32_t>({0x5f9a3c, 0xe58fb0, 0xe0902c, 0xc84a3c}))));
         d.feature("an old tree on the square");
         break;
     }
@@ -139,7 +147,8 @@ class Town {
       const Place at = turned(turn, 0, 35.5f, 180);
       const int roof = static_cast<int>(d.random.below(4));
       const Float3 wall = colour(accent.rgb), roofing = colour(d.pick(kRoofs));
-      add_tower(d, at, 2.8f + d.uniform(0, 0.6), 11 + d.uniform(0, 5), wall, roofing, roof, d.random.chance(0.6));
+      add_tower(d, at, 2.8f + d.uniform(0, 0.6), 11 + d.uniform(0, 5), wall, roofing, roof,
+                d.random.chance(0.6));
       if (turn < 2) {
         static constexpr const char* kKinds[] = {"tower", "spire", "domed tower", "keep"};
         d.feature(fmt::format("a {} {}", accent.name, kKinds[roof]));
@@ -178,14 +187,16 @@ class Town {
   }
 
   void furniture() {
-    const Float3 leaf = colour(d.pick(std::to_array<uint32_t>({0x4c8a3a, 0x6fa03c, 0xc8762c, 0xd98aa4})));
+    const Float3 leaf =
+        colour(d.pick(std::to_array<uint32_t>({0x4c8a3a, 0x6fa03c, 0xc8762c, 0xd98aa4})));
     for (int turn = 0; turn < 4; ++turn) {
       for (const float z : {7.4f, 14.0f, 21.5f, 29.0f}) {
         const float x = d.random.chance(0.5) ? kStreet - 0.4f : 0.4f - kStreet;
         add_lamp_post(d, turned(turn, x, z, 0));
       }
       const float angle = 45;
-      const Place diagonal = SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(turn) + angle}, 0, 0, 6.9f);
+      const Place diagonal =
+          SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(turn) + angle}, 0, 0, 6.9f);
       switch (d.random.below(4)) {
         case 0:
           add_stall(d, {diagonal.x, 0, diagonal.z, diagonal.turn}, colour(d.take_accent().rgb));
@@ -198,14 +209,16 @@ class Town {
           add_bench(d, diagonal, colour(0x9a6a3c));
           break;
         default:
-          add_sign(d, {diagonal.x, 0, diagonal.z, diagonal.turn}, colour(d.take_accent().rgb), colour(0xf8f4ea));
+          add_sign(d, {diagonal.x, 0, diagonal.z, diagonal.turn}, colour(d.take_accent().rgb),
+                   colour(0xf8f4ea));
           break;
       }
       // Trees in the yards and behind the outer houses.
       for (int i = 0; i < 5; ++i) {
         const Place at = turned(turn, d.uniform(-33, 33), d.uniform(28, 38), 0);
         const float h = d.uniform(4.5, 7.5);
-        if (lots_.take({at.x - 1.2f, at.z - 1.2f, at.x + 1.2f, at.z + 1.2f})) add_round_tree(d, at, h, leaf);
+        if (lots_.take({at.x - 1.2f, at.z - 1.2f, at.x + 1.2f, at.z + 1.2f}))
+          add_round_tree(d, at, h, leaf);
       }
     }
   }

@@ -46,7 +46,8 @@ const Tracer& best_tracer() {
   static const Tracer& best = []() -> const Tracer& {
     if (const char* wish = std::getenv("LOCI_ISA"); wish != nullptr && *wish != '\0') {
       const Tracer* tracer = find_tracer(wish);
-      if (tracer == nullptr) fail_machine("LOCI_ISA asks for {}, which this processor lacks; unset it", wish);
+      if (tracer == nullptr)
+        fail_machine("LOCI_ISA asks for {}, which this processor lacks; unset it", wish);
       return *tracer;
     }
     for (const char* name : {"avx512", "avx2"}) {

@@ -10,7 +10,8 @@
 
 namespace loci::world {
 
-// Pointers into a Scene and the shared patterns, valid while the scene is neither moved nor changed.
+// Pointers into a Scene and the shared patterns, valid while the scene is neither moved nor
+// changed.
 struct SceneView {
   explicit SceneView(const Scene& scene);
 
@@ -27,8 +28,8 @@ struct SceneView {
 };
 
 // A camera in scene axes. Pixel (x, y) at its centre looks along
-// right * mx + up * my + forward with mx = (x + 0.5 - centre_x) / focal_x and so on (pinhole); xi > 0
-// bends rays as the unified camera model does.
+// right * mx + up * my + forward with mx = (x + 0.5 - centre_x) / focal_x and so on (pinhole); xi >
+// 0 bends rays as the unified camera model does.
 struct CameraView {
   Float3 origin, right, up, forward;
   float centre_x = 0, centre_y = 0;
@@ -39,10 +40,10 @@ struct CameraView {
 
 struct Target {
   int width = 0, height = 0;
-  int samples = 2;           // a pixel, 1 to 8
-  int edge_samples = 0;      // more of them where the first ones meet different surfaces
-  uint8_t* rgb = nullptr;    // [height, width, 3]
-  float* depth = nullptr;    // [height, width] metres along the ray, +inf for sky; may be null
+  int samples = 2;         // a pixel, 1 to 8
+  int edge_samples = 0;    // more of them where the first ones meet different surfaces
+  uint8_t* rgb = nullptr;  // [height, width, 3]
+  float* depth = nullptr;  // [height, width] metres along the ray, +inf for sky; may be null
 };
 
 // A batch of visibility tests: ray i starts at origin[i] and ends after reach[i].

@@ -16,8 +16,9 @@ constexpr int kBlockHeight = kLanes / kBlockWidth;
 static_assert(kRowStep % kBlockHeight == 0);
 
 // Positions of samples in a pixel: the first n of a low-discrepancy set, centred.
-constexpr float kSampleX[8] = {0.25f, 0.75f, 0.5f, 0.0f, 0.125f, 0.625f, 0.375f, 0.875f};
-constexpr float kSampleY[8] = {0.25f, 0.75f, 0.0f, 0.5f, 0.625f, 0.125f, 0.875f, 0.375f};
+constexpr int kMaxSamples = 8;
+constexpr float kSampleX[kMaxSamples] = {0.25f, 0.75f, 0.5f, 0.0f, 0.125f, 0.625f, 0.375f, 0.875f};
+constexpr float kSampleY[kMaxSamples] = {0.25f, 0.75f, 0.0f, 0.5f, 0.625f, 0.125f, 0.875f, 0.375f};
 
 inline Rays camera_rays(const CameraView& camera, Floats x, Floats y) {
   const Floats mx = (x - camera.centre_x) * camera.inverse_focal_x;
@@ -30,7 +31,8 @@ inline Rays camera_rays(const CameraView& camera, Floats x, Floats y) {
   const Floats lx = cx * scale, ly = cy * scale, lz = cz * scale;
   const Float3 &right = camera.right, &up = camera.up, &forward = camera.forward;
   return make_rays(splat(camera.origin.x), splat(camera.origin.y), splat(camera.origin.z),
-                   lx * right.x + ly * up.x + lz * forward.x, lx * right.y + ly * up.y + lz * forward.y,
+                   lx * right.x + ly * up.x + lz * forward.x,
+                   lx * right.y + ly * up.y + lz * forward.y,
                    lx * right.z + ly * up.z + lz * forward.z);
 }
 
@@ -53,27 +55,56 @@ void render(const SceneView& scene, const CameraView& camera, const Target& targ
   for (int y = first; y < last; y += kBlockHeight) {
     for (int x = 0; x < target.width; x += kBlockWidth) {
       // Blocks that stick out repeat the last column and row and store only what is inside.
-      const Floats px = min(lane_x + static_cast<float>(x), splat(static_cast<float>(target.width - 1)));
-      const Floats py = min(lane_y + static_cast<float>(y), splat(static_cast<float>(target.height - 1)));
+      const Floats px =
+          min(lane_x + static_cast<float>(x), splat(static_cast<float>(target.width - 1)));
+      const Floats py =
+          min(lane_y + static_cast<float>(y), splat(static_cast<float>(target.height - 1)));
       const Ints active = splat(-1);
-      Colours sum = splat(Float3{});
-      const auto add_sample = [&](int s, Ints lanes) {
-        const float sx = samples == 1 ? 0.5f : kSampleX[s], sy = samples == 1 ? 0.5f : kSampleY[s];
-        const Rays rays = camera_rays(camera, px + sx, py + sy);
-        const Hits hits = trace(scene, rays, lanes);
-        const Colours c = radiance(scene, rays, hits, lanes, camera.pixel_angle, true);
-        sum = select(lanes, {sum.r + c.r, sum.g + c.g, sum.b + c.b}, sum);
-        return hits.surface;
+      const auto rays_of = [&](int sample) {
+        const float sx = samples == 1 ? 0.5f : kSampleX[sample],
+                    sy = samples == 1 ? 0.5f : kSampleY[sample];
+        return camera_rays(camera, px + sx, py + sy);
       };
-      const Ints surface = add_sample(0, active);
+      Rays rays[kMaxSamples];
+      Hits hits[kMaxSamples];
       Ints edge = splat(0);
-      for (int s = 1; s < samples; ++s) edge |= add_sample(s, active) != surface;
-      Floats share = splat(weight);
-      if (target.edge_samples > 0 && any(edge)) {
-        for (int s = samples; s < samples + target.edge_samples; ++s) add_sample(s, edge);
-        share = edge ? splat(edge_weight) : share;
+      rays[0] = rays_of(0);
+      hits[0] = trace(scene, rays[0], active);
+      for (int s = 1; s < samples; ++s) {
+        rays[s] = rays_of(s);
+        hits[s] = trace(scene, rays[s], active);
+        edge |= hits[s].surface != hits[0].surface;
       }
-      sum = {sum.r * share, sum.g * share, sum.b * share};
+      Colours sum = splat(Float3{});
+      if (!all(edge)) {
+        // Where all samples meet one surface, its colour in their middle will do: patterns are
+        // filtered to the size of a pixel anyway.
+        Rays middle = rays[0];
+        Floats t = hits[0].t;
+        for (int s = 1; s < samples; ++s) {
+          middle.dx += rays[s].dx;
+          middle.dy += rays[s].dy;
+          middle.dz += rays[s].dz;
+          t += hits[s].t;
+        }
+        const Floats scale =
+            1.0f / sqrt(middle.dx * middle.dx + middle.dy * middle.dy + middle.dz * middle.dz);
+        middle = make_rays(middle.ox, middle.oy, middle.oz, middle.dx * scale, middle.dy * scale,
+                           middle.dz * scale);
+        sum =
+            radiance(scene, middle, {t * weight, hits[0].surface}, ~edge, camera.pixel_angle, true);
+      }
+      if (any(edge)) {
+        Colours mixed = splat(Float3{});
+        for (int s = 0; s < samples + target.edge_samples; ++s) {
+          const Rays r = s < samples ? rays[s] : rays_of(s);
+          const Hits h = s < samples ? hits[s] : trace(scene, r, edge);
+          const Colours c = radiance(scene, r, h, edge, camera.pixel_angle, true);
+          mixed = {mixed.r + c.r * edge_weight, mixed.g + c.g * edge_weight,
+                   mixed.b + c.b * edge_weight};
+        }
+        sum = select(edge, mixed, sum);
+      }
       Floats depth = splat(kFar);
       if (target.depth != nullptr) {
         // Depth is that of the pixel's centre; an average over an edge would lie on no surface.
@@ -105,9 +136,10 @@ inline Floats load(const float* from, int count) {
 void visibility(const SceneView& scene, const VisibilityBatch& batch) {
   for (int i = 0; i < batch.count; i += kLanes) {
     const int count = batch.count - i;
-    const Rays rays = make_rays(load(batch.origin_x + i, count), load(batch.origin_y + i, count),
-                                load(batch.origin_z + i, count), load(batch.direction_x + i, count),
-                                load(batch.direction_y + i, count), load(batch.direction_z + i, count));
+    const Rays rays =
+        make_rays(load(batch.origin_x + i, count), load(batch.origin_y + i, count),
+                  load(batch.origin_z + i, count), load(batch.direction_x + i, count),
+                  load(batch.direction_y + i, count), load(batch.direction_z + i, count));
     const uint32_t hit = bits(blocked(scene, rays, load(batch.reach + i, count)));
     for (int k = 0; k < kLanes && k < count; ++k) batch.visible[i + k] = hit >> k & 1 ? 0 : 1;
   }

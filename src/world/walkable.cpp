@@ -84,12 +84,14 @@ Walkable::Walkable(const World& world)
     const Point middle{(cell % coarse_side_ - coarse_side_ / 2) * kCoarse,
                        (cell / coarse_side_ - coarse_side_ / 2) * kCoarse};
     for (size_t i = 0; i < obstacles_.size(); ++i) {
-      if (obstacles_[i].distance(middle) < reach) near_[static_cast<size_t>(cell)].push_back(static_cast<int>(i));
+      if (obstacles_[i].distance(middle) < reach)
+        near_[static_cast<size_t>(cell)].push_back(static_cast<int>(i));
     }
   }
   for (int i = 0; i < side_ * side_; ++i) {
     const Point p = centre(i);
-    clearance_[static_cast<size_t>(i)] = length(p) <= radius_ ? static_cast<float>(clearance(p)) : 0.0f;
+    clearance_[static_cast<size_t>(i)] =
+        length(p) <= radius_ ? static_cast<float>(clearance(p)) : 0.0f;
   }
   label_regions();
 }
@@ -105,8 +107,10 @@ Point Walkable::centre(int index) const {
 }
 
 double Walkable::clearance(const Point& p) const {
-  const int column = std::clamp(static_cast<int>(std::floor(p.x / kCoarse + 0.5)) + coarse_side_ / 2, 0, coarse_side_ - 1);
-  const int row = std::clamp(static_cast<int>(std::floor(p.z / kCoarse + 0.5)) + coarse_side_ / 2, 0, coarse_side_ - 1);
+  const int column = std::clamp(
+      static_cast<int>(std::floor(p.x / kCoarse + 0.5)) + coarse_side_ / 2, 0, coarse_side_ - 1);
+  const int row = std::clamp(static_cast<int>(std::floor(p.z / kCoarse + 0.5)) + coarse_side_ / 2,
+                             0, coarse_side_ - 1);
   double nearest = kReach;
   for (const int i : near_[static_cast<size_t>(row * coarse_side_ + column)]) {
     nearest = std::min(nearest, obstacles_[static_cast<size_t>(i)].distance(p));
@@ -115,7 +119,9 @@ double Walkable::clearance(const Point& p) const {
   return nearest;
 }
 
-bool Walkable::is_free(const Point& p) const { return length(p) <= radius_ && clearance(p) >= kMargin; }
+bool Walkable::is_free(const Point& p) const {
+  return length(p) <= radius_ && clearance(p) >= kMargin;
+}
 
 double Walkable::grid_clearance(const Point& p) const {
   const int cell = index(p);
@@ -134,7 +140,9 @@ void Walkable::label_regions() {
       for (const int step : {-1, 1, -side_, side_}) {
         const int next = region[head] + step;
         if (next < 0 || next >= side_ * side_) continue;
-        if (seen[static_cast<size_t>(next)] || clearance_[static_cast<size_t>(next)] < kMargin + 0.1) continue;
+        if (seen[static_cast<size_t>(next)] ||
+            clearance_[static_cast<size_t>(next)] < kMargin + 0.1)
+          continue;
         seen[static_cast<size_t>(next)] = 1;
         region.push_back(next);
       }
@@ -184,7 +192,9 @@ bool Walkable::straight_is_free(const Point& a, const Point& b, double margin) c
 
 std::vector<Point> Walkable::route(const Point& from, const Point& to) const {
   const int start = index(from), goal = index(to);
-  if (start < 0 || goal < 0 || !reachable_[static_cast<size_t>(start)] || !reachable_[static_cast<size_t>(goal)]) return {};
+  if (start < 0 || goal < 0 || !reachable_[static_cast<size_t>(start)] ||
+      !reachable_[static_cast<size_t>(goal)])
+    return {};
   // A*, where narrow places cost more, so that people walk in the middle of a passage.
   std::vector<float> cost(clearance_.size(), 1e30f);
   std::vector<int> parent(clearance_.size(), -1);
@@ -199,7 +209,9 @@ std::vector<Point> Walkable::route(const Point& from, const Point& to) const {
     for (int dz = -1; dz <= 1; ++dz) {
       for (int dx = -1; dx <= 1; ++dx) {
         const int next = cell + dz * side_ + dx;
-        if (next < 0 || next >= side_ * side_ || next == cell || !reachable_[static_cast<size_t>(next)]) continue;
+        if (next < 0 || next >= side_ * side_ || next == cell ||
+            !reachable_[static_cast<size_t>(next)])
+          continue;
         const float step = dx != 0 && dz != 0 ? 1.41421356f : 1.0f;
         const float tight = std::max(0.0f, 1.6f - clearance_[static_cast<size_t>(next)]);
         const float total = cost[static_cast<size_t>(cell)] + step * (1 + 2 * tight);
@@ -212,7 +224,8 @@ std::vector<Point> Walkable::route(const Point& from, const Point& to) const {
   }
   if (start != goal && parent[static_cast<size_t>(goal)] < 0) return {};
   std::vector<Point> cells;
-  for (int cell = goal; cell >= 0 && cell != start; cell = parent[static_cast<size_t>(cell)]) cells.push_back(centre(cell));
+  for (int cell = goal; cell >= 0 && cell != start; cell = parent[static_cast<size_t>(cell)])
+    cells.push_back(centre(cell));
   cells.push_back(from);
   std::reverse(cells.begin(), cells.end());
   cells.back() = to;
@@ -229,13 +242,15 @@ std::vector<Point> Walkable::route(const Point& from, const Point& to) const {
   for (int round = 0; round < 3; ++round) {
     std::vector<Point> smooth = {corners.front()};
     for (size_t i = 0; i + 1 < corners.size(); ++i) {
-      const Point a = corners[i] * 0.75 + corners[i + 1] * 0.25, b = corners[i] * 0.25 + corners[i + 1] * 0.75;
+      const Point a = corners[i] * 0.75 + corners[i + 1] * 0.25,
+                  b = corners[i] * 0.25 + corners[i + 1] * 0.75;
       if (i > 0) smooth.push_back(a);
       if (i + 2 < corners.size()) smooth.push_back(b);
     }
     smooth.push_back(corners.back());
     bool clear = true;
-    for (size_t i = 0; i + 1 < smooth.size(); ++i) clear = clear && straight_is_free(smooth[i], smooth[i + 1], kMargin + 0.15);
+    for (size_t i = 0; i + 1 < smooth.size(); ++i)
+      clear = clear && straight_is_free(smooth[i], smooth[i + 1], kMargin + 0.15);
     if (!clear) break;
     corners = std::move(smooth);
   }

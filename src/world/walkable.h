@@ -71,7 +71,7 @@ class Walkable {
   std::vector<Footprint> obstacles_;
   double radius_;
   int side_;
-  std::vector<float> clearance_;  // per cell centre
+  std::vector<float> clearance_;    // per cell centre
   std::vector<uint8_t> reachable_;  // cells of the largest connected region
   int coarse_side_;
   std::vector<std::vector<int>> near_;  // obstacles within 5 m of coarse cells

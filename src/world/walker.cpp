@@ -41,7 +41,8 @@ camera::Pose pose_at(const Point& at, double height, double yaw, double pitch) {
   const double cy = exact_cos(yaw * (kPi / 180)), sy = exact_sin(yaw * (kPi / 180));
   const double cp = exact_cos(pitch * (kPi / 180)), sp = exact_sin(pitch * (kPi / 180));
   camera::Pose pose;
-  pose.rotation = camera::Mat3::from_columns({cy, 0, -sy}, {sy * sp, cp, cy * sp}, {sy * cp, -sp, cy * cp});
+  pose.rotation =
+      camera::Mat3::from_columns({cy, 0, -sy}, {sy * sp, cp, cy * sp}, {sy * cp, -sp, cy * cp});
   pose.position = {at.x, -height, at.z};
   return pose;
 }
@@ -53,7 +54,8 @@ Walker::Walker(const PathOptions& options, const Point& at, double yaw, Random r
 
 void Walker::record() { poses_.push_back(pose_at(at_, options_.eye_height, yaw_, pitch_)); }
 
-void Walker::step(double yaw_target, double pitch_target, const std::vector<Point>* way, double aside) {
+void Walker::step(double yaw_target, double pitch_target, const std::vector<Point>* way,
+                  double aside) {
   const double dt = 1 / (options_.fps * kSubsteps);
   const double error = wrap(yaw_target - yaw_);
   yaw_speed_ = approach(error, yaw_speed_, options_.turn_rate * 1.15, 75, dt);
@@ -103,7 +105,7 @@ void Walker::walk(const std::vector<Point>& way, const Glance* first_glance) {
       glance = first_glance->angle;
       glance_left = first_glance->hold;
       first_glance = nullptr;
-    } else if (calm <= 0 && total - along_ > 1.5) {
+    } else if (calm <= 0 && options_.glances && total - along_ > 1.5) {
       glance = random_.uniform(15, 45) * (random_.chance(0.5) ? 1 : -1);
       tilt = random_.uniform(-4, 7);
       glance_left = random_.uniform(0.8, 1.8);
@@ -116,7 +118,8 @@ void Walker::walk(const std::vector<Point>& way, const Glance* first_glance) {
 }
 
 void Walker::look(double yaw, double pitch) {
-  while (!done() && (std::abs(wrap(yaw - yaw_)) > 0.7 || std::abs(pitch - pitch_) > 0.7 || std::abs(yaw_speed_) > 4)) {
+  while (!done() && (std::abs(wrap(yaw - yaw_)) > 0.7 || std::abs(pitch - pitch_) > 0.7 ||
+                     std::abs(yaw_speed_) > 4)) {
     step(yaw, pitch, nullptr);
   }
 }

@@ -40,7 +40,8 @@ class Walker {
 
  private:
   // `aside`: how far the target deliberately lies off the way; other deviations slow one down.
-  void step(double yaw_target, double pitch_target, const std::vector<Point>* way, double aside = 0);
+  void step(double yaw_target, double pitch_target, const std::vector<Point>* way,
+            double aside = 0);
   void record();
 
   PathOptions options_;

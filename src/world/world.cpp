@@ -11,7 +11,8 @@ namespace loci::world {
 
 namespace {
 
-constexpr std::string_view kStyleNames[] = {"town", "courtyard", "forest", "desert", "interior", "ruins", "garden"};
+constexpr std::string_view kStyleNames[] = {"town",     "courtyard", "forest", "desert",
+                                            "interior", "ruins",     "garden"};
 constexpr std::string_view kTimeNames[] = {"day", "dusk", "night"};
 constexpr std::string_view kWeatherNames[] = {"clear", "fog", "snow"};
 
@@ -62,7 +63,9 @@ std::string_view name_of(Time time) { return kTimeNames[static_cast<size_t>(time
 std::string_view name_of(Weather weather) { return kWeatherNames[static_cast<size_t>(weather)]; }
 Style parse_style(std::string_view name) { return parse<Style>("the style", name, kStyleNames); }
 Time parse_time(std::string_view name) { return parse<Time>("the time", name, kTimeNames); }
-Weather parse_weather(std::string_view name) { return parse<Weather>("the weather", name, kWeatherNames); }
+Weather parse_weather(std::string_view name) {
+  return parse<Weather>("the weather", name, kWeatherNames);
+}
 
 World make_world(uint64_t seed, const WorldOptions& options) {
   Random random{seed, 0x6d6f6f64};
@@ -72,12 +75,15 @@ World make_world(uint64_t seed, const WorldOptions& options) {
   const Style style = kTrainingStyles[random.below(kTrainingStyles.size())];
   const double time = random.uniform(), weather = random.uniform();
   world.style = options.style.value_or(style);
-  world.mood.time = options.time.value_or(time < 0.45 ? Time::kDay : time < 0.75 ? Time::kDusk : Time::kNight);
+  world.mood.time = options.time.value_or(time < 0.45   ? Time::kDay
+                                          : time < 0.75 ? Time::kDusk
+                                                        : Time::kNight);
   world.mood.weather = options.weather.value_or(weather < 0.66   ? Weather::kClear
                                                 : weather < 0.82 ? Weather::kFog
                                                                  : Weather::kSnow);
   const bool dry = world.style == Style::kDesert || world.style == Style::kInterior;
-  if (!options.weather && dry && world.mood.weather == Weather::kSnow) world.mood.weather = Weather::kClear;
+  if (!options.weather && dry && world.mood.weather == Weather::kSnow)
+    world.mood.weather = Weather::kClear;
   if (!options.weather && world.style == Style::kInterior) world.mood.weather = Weather::kClear;
 
   make_sky(world.scene, world.mood, horizon_of(world.style, random), random);

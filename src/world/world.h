@@ -16,8 +16,8 @@ namespace loci::world {
 
 enum class Style { kTown, kCourtyard, kForest, kDesert, kInterior, kRuins, kGarden };
 
-inline constexpr std::array kTrainingStyles = {Style::kTown, Style::kCourtyard, Style::kForest, Style::kDesert,
-                                        Style::kInterior};
+inline constexpr std::array kTrainingStyles = {Style::kTown, Style::kCourtyard, Style::kForest,
+                                               Style::kDesert, Style::kInterior};
 // Never used in training: they show what a model makes of a kind of place that it has not seen.
 inline constexpr std::array kHeldOutStyles = {Style::kRuins, Style::kGarden};
 
@@ -41,10 +41,10 @@ struct World {
   Style style = Style::kTown;
   Mood mood;
   Scene scene;
-  std::vector<std::string> features;      // "a red tower"; most striking first
-  std::vector<std::string> captions;      // the first is the caption, the others say the same
-  std::vector<Place> viewpoints;          // good places to stand and directions to look
-  float walk_radius = 24;                 // metres around the origin
+  std::vector<std::string> features;  // "a red tower"; most striking first
+  std::vector<std::string> captions;  // the first is the caption, the others say the same
+  std::vector<Place> viewpoints;      // good places to stand and directions to look
+  float walk_radius = 24;             // metres around the origin
 };
 
 // The same world for the same seed and options, bit by bit, on every machine.

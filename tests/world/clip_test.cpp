@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/clip.h"
+
+#include <set>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/world/bench_render.h"
+#include "loci/world/loader.h"
+#include "loci/world/sheet.h"
+
+#include "tests/base/expect_error.h"
+
+namespace loci::world {
+namespace {
+
+using ::testing::HasSubstr;
+
+ClipOptions small(int64_t frames = 3) {
+  ClipOptions options;
+  options.frames = frames;
+  options.width = 32;
+  options.height = 24;
+  return options;
+}
+
+void expect_equal(const Clip& a, const Clip& b) {
+  EXPECT_EQ(a.index, b.index);
+  EXPECT_EQ(a.world_seed, b.world_seed);
+  EXPECT_EQ(a.captions, b.captions);
+  EXPECT_EQ(a.trajectory.poses, b.trajectory.poses);
+  EXPECT_TRUE(at::equal(a.frames, b.frames)) << a.index;
+}
+
+TEST(Clip, IsTheSameForTheSameSeedAndIndex) {
+  ClipOptions options = small();
+  options.depth = true;
+  const Clip clip = make_clip(1, 7, options);
+  EXPECT_EQ(clip.frames.sizes(), (at::IntArrayRef{3, 24, 32, 3}));
+  EXPECT_EQ(clip.depth.sizes(), (at::IntArrayRef{3, 24, 32}));
+  EXPECT_EQ(clip.trajectory.poses.size(), 3u);
+  EXPECT_EQ(clip.trajectory.intrinsics.size(), 3u);
+  EXPECT_NEAR(clip.trajectory.intrinsics[0].fov_x, 75 * kPi / 180, 1e-12);
+  EXPECT_GT(clip.depth.min().item<float>(), 0);
+  EXPECT_GT(clip.frames.to(at::kFloat).std().item<float>(), 8) << "a picture of something";
+  expect_equal(clip, make_clip(1, 7, options));
+  EXPECT_NE(make_clip(1, 8, options).world_seed, clip.world_seed);
+  EXPECT_NE(make_clip(2, 7, options).world_seed, clip.world_seed);
+  // A maker that has been elsewhere meanwhile gives the same.
+  ClipMaker maker(options);
+  maker.make(1, 3);
+  expect_equal(maker.make(1, 7), clip);
+}
+
+TEST(Clip, SplitsNeverShareAWorld) {
+  ClipOptions options = small();
+  int test = 0;
+  for (int64_t i = 0; i < 400; ++i) {
+    options.split = Split::kTrain;
+    EXPECT_FALSE(is_test_world(plan_clip(3, i, options).world_seed));
+    EXPECT_FALSE(plan_clip(3, i, options).world.style.has_value());
+    options.split = Split::kTest;
+    EXPECT_TRUE(is_test_world(plan_clip(3, i, options).world_seed));
+    options.split = Split::kHeldOut;
+    const ClipPlan held_out = plan_clip(3, i, options);
+    EXPECT_TRUE(is_test_world(held_out.world_seed));
+    EXPECT_TRUE(held_out.world.style == Style::kRuins || held_out.world.style == Style::kGarden);
+    test += is_test_world(static_cast<uint64_t>(i)) ? 1 : 0;
+  }
+  EXPECT_GT(test, 10);
+  EXPECT_LT(test, 45);
+  options.split = Split::kTrain;
+  options.world.style = Style::kGarden;
+  EXPECT_BAD_INPUT(plan_clip(3, 0, options), HasSubstr("held out from training"));
+  EXPECT_EQ(parse_split("held-out"), Split::kHeldOut);
+  EXPECT_BAD_INPUT(parse_split("validation"), HasSubstr("train, test or held-out"));
+}
+
+TEST(Clip, RevisitShareIsKept) {
+  ClipOptions options = small();
+  for (const double share : {0.0, 0.3, 1.0}) {
+    options.revisit_share = share;
+    int returns = 0;
+    for (int64_t i = 0; i < 1000; ++i) returns += plan_clip(5, i, options).returns ? 1 : 0;
+    EXPECT_NEAR(returns / 1000.0, share, 0.05);
+  }
+  // A clip that shall come back does, and says where.
+  options.revisit_share = 1;
+  options.frames = 321;
+  options.width = 8;
+  options.height = 8;
+  options.samples = 1;
+  for (int64_t i = 0; i < 4; ++i) {
+    const Clip clip = make_clip(6, i, options);
+    EXPECT_FALSE(clip.revisits.empty()) << i;
+    for (const camera::Revisit& r : clip.revisits) EXPECT_GE(r.gap, 8);
+  }
+}
+
+TEST(Clip, ImpossibleOptionsAreBadInput) {
+  ClipOptions options = small();
+  options.frames = 0;
+  EXPECT_BAD_INPUT(make_clip(0, 0, options), HasSubstr("number of frames"));
+  options = small();
+  options.width = 100000;
+  EXPECT_BAD_INPUT(make_clip(0, 0, options), HasSubstr("width"));
+  options = small();
+  options.fov = 170;
+  EXPECT_BAD_INPUT(make_clip(0, 0, options), HasSubstr("field of view"));
+  options = small();
+  options.revisit_share = 1.5;
+  EXPECT_BAD_INPUT(make_clip(0, 0, options), HasSubstr("share of revisits"));
+  EXPECT_BAD_INPUT(make_clip(0, -1, small()), HasSubstr("negative"));
+}
+
+TEST(ClipLoader, OrderAndContentDoNotDependOnWorkers) {
+  ClipOptions clips = small(2);
+  clips.clips_per_world = 2;
+  std::vector<Clip> expected;
+  ClipMaker maker(clips);
+  for (int64_t i = 1; i < 7; ++i) expected.push_back(maker.make(9, i));
+  EXPECT_EQ(expected[1].world_seed, expected[2].world_seed);
+  for (const int workers : {0, 1, 3}) {
+    LoaderOptions options;
+    options.workers = workers;
+    options.ahead = 2;
+    options.start = 1;
+    options.count = 6;
+    ClipLoader loader(9, clips, options);
+    for (const Clip& clip : expected) {
+      EXPECT_EQ(loader.position(), clip.index);
+      expect_equal(loader.next(), clip);
+    }
+    EXPECT_TRUE(loader.at_end());
+  }
+}
+
+TEST(ClipLoader, RanksShareTheClipsOut) {
+  std::set<int64_t> seen;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    LoaderOptions options;
+    options.rank = rank;
+    options.ranks = 3;
+    options.group = 4;
+    for (int64_t position = 0; position < 40; ++position) {
+      const int64_t index = index_at(position, options);
+      EXPECT_TRUE(seen.insert(index).second);
+      EXPECT_EQ(index / 4 % 3, rank);
+    }
+  }
+  EXPECT_EQ(*seen.rbegin(), 119);
+}
+
+TEST(ClipLoader, ErrorsArriveAtTheirPlaceAndUnusedClipsAreDropped) {
+  struct Failing : ClipSource {
+    Clip make(int64_t index) override {
+      if (index == 2) fail("clip 2 is broken");
+      Clip clip;
+      clip.index = index;
+      return clip;
+    }
+  };
+  LoaderOptions options;
+  options.workers = 2;
+  ClipLoader loader([] { return std::make_unique<Failing>(); }, options);
+  EXPECT_EQ(loader.next().index, 0);
+  EXPECT_EQ(loader.next().index, 1);
+  EXPECT_BAD_INPUT(loader.next(), HasSubstr("broken"));
+  EXPECT_EQ(loader.next().index, 3);
+  // Leaves with clips in the queue and workers waiting.
+}
+
+TEST(Sheet, PicturesStandSideBySide) {
+  const at::Tensor worlds = world_sheet(1, 3, 2, small());
+  EXPECT_EQ(worlds.sizes(), (at::IntArrayRef{48, 64, 3}));
+  EXPECT_EQ(worlds.narrow(0, 24, 24).narrow(1, 32, 32).max().item<int>(), 0) << "no fourth world";
+  const at::Tensor clips = clip_sheet(1, 1, 3, small());
+  EXPECT_EQ(clips.sizes(), (at::IntArrayRef{24, 96, 3}));
+  EXPECT_TRUE(at::equal(clips.narrow(1, 64, 32), make_clip(1, 0, small()).frames[2]));
+}
+
+TEST(BenchRender, MeasuresEveryStyle) {
+  const std::vector<RenderSpeed> speeds = measure_rendering(small(), 0.001);
+  ASSERT_EQ(speeds.size(), kTrainingStyles.size());
+  for (const RenderSpeed& speed : speeds) {
+    EXPECT_GT(speed.frames_a_second, 0) << speed.style;
+    EXPECT_GT(speed.world_ms, 0) << speed.style;
+  }
+}
+
+}  // namespace
+}  // namespace loci::world

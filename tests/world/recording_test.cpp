@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/recording.h"
+
+#include <unistd.h>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/file.h"
+#include "loci/camera/presets.h"
+#include "loci/camera/resample.h"
+#include "loci/camera/trajectory_io.h"
+#include "loci/io/frames.h"
+#include "loci/world/record.h"
+
+#include "tests/base/expect_error.h"
+
+namespace loci::world {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class RecordingTest : public ::testing::Test {
+ protected:
+  RecordingTest()
+      : folder_(fs::path(::testing::TempDir()) / fmt::format("loci_recording_{}", ::getpid())) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~RecordingTest() override { fs::remove_all(folder_); }
+
+  // Frames whose brightness tells their number.
+  void write_video(const std::string& name, int64_t frames, double fps, int64_t width = 48,
+                   int64_t height = 32) const {
+    io::VideoOptions options;
+    options.fps = fps;
+    options.lossless = true;
+    const at::Tensor video = (at::arange(frames) * 2)
+                                 .to(at::kByte)
+                                 .view({frames, 1, 1, 1})
+                                 .expand({frames, height, width, 3})
+                                 .contiguous();
+    io::write_video(folder_ / name, video, options);
+  }
+
+  // A straight path, one metre a second.
+  static camera::Trajectory straight(int64_t poses, double fps) {
+    camera::Trajectory path;
+    path.fps = fps;
+    for (int64_t i = 0; i < poses; ++i) {
+      camera::Pose pose;
+      pose.position = {0, 0, static_cast<double>(i) / fps};
+      path.poses.push_back(pose);
+    }
+    path.intrinsics.assign(path.poses.size(), camera::lens_from_fov(1.2));
+    return path;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(RecordingTest, OwnRecordingsAreReadBack) {
+  RecordOptions options;
+  options.count = 2;
+  options.clip.frames = 9;
+  options.clip.width = 32;
+  options.clip.height = 24;
+  options.clip.fov = 150;
+  options.clip.xi = 0.6;
+  options.video = RecordOptions::Video::kLossless;
+  record(folder_, options);
+  const std::vector<RecordingFiles> found = find_recordings(folder_);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1].name, "clips/000001");
+  RecordingOptions read;
+  read.width = 32;
+  read.height = 24;
+  const Recording recording(found[1], read);
+  ASSERT_EQ(recording.frame_count(), 9);
+  const Clip made = make_clip(options.seed, 1, options.clip), again = recording.read(2, 5);
+  EXPECT_TRUE(at::equal(again.frames, made.frames.narrow(0, 2, 5)));
+  EXPECT_EQ(again.caption, made.caption);
+  EXPECT_NEAR(again.trajectory.intrinsics[0].fov_x, made.trajectory.intrinsics[0].fov_x, 1e-8);
+  EXPECT_EQ(again.trajectory.intrinsics[0].xi, 0.6);
+  EXPECT_LT(camera::norm(again.trajectory.poses[4].position - made.trajectory.poses[6].position),
+            1e-9);
+}
+
+TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
+  // 24 frames a second with times of its own in a TUM file at 30, and a LOCI path of latents.
+  write_video("street.mp4", 48, 24);
+  camera::write_trajectory(folder_ / "street.camera.txt", straight(60, 30), camera::kTum);
+  write_file(folder_ / "street.txt", "a street\n");
+  write_video("yard.mp4", 33, 16, 64, 32);
+  camera::write_trajectory(folder_ / "yard.json", camera::latent_poses(straight(33, 16)),
+                           camera::kLociJson);
+  const std::vector<RecordingFiles> found = find_recordings(folder_);
+  ASSERT_EQ(found.size(), 2u);
+  RecordingOptions options;
+  options.width = 48;
+  options.height = 32;
+  const Recording street(found[0], options);
+  EXPECT_EQ(street.name(), "street");
+  EXPECT_EQ(street.frame_count(), 32);  // 2 s at 16
+  const Clip clip = street.read(10, 4);
+  EXPECT_EQ(clip.caption, "a street");
+  for (int64_t i = 0; i < 4; ++i) {
+    const int64_t source = std::llround((10 + static_cast<double>(i)) * 1.5);
+    EXPECT_EQ(clip.frames[i][5][5][0].item<int>(), 2 * source);
+    EXPECT_NEAR(clip.trajectory.poses[static_cast<size_t>(i)].position.z,
+                static_cast<double>(source) / 24, 1e-6);
+  }
+  // 64x32 cut to 48x32 keeps three quarters of the width.
+  const Recording yard(found[1], options);
+  EXPECT_EQ(yard.frame_count(), 33);
+  EXPECT_NEAR(std::tan(yard.trajectory().intrinsics[0].fov_x / 2), 0.75 * std::tan(0.6), 1e-9);
+  EXPECT_EQ(yard.read(0, 1).caption, "");
+
+  options.frames = 20;
+  RecordedClips clips(folder_, 7, options);
+  EXPECT_EQ(clips.recordings(), 2u);
+  const Clip a = clips.make(3), b = clips.make(3);
+  EXPECT_TRUE(at::equal(a.frames, b.frames));
+  EXPECT_EQ(a.frames.size(0), 20);
+  options.frames = 40;
+  EXPECT_BAD_INPUT(RecordedClips(folder_, 7, options), HasSubstr("no recording has the 40 frames"));
+}
+
+TEST_F(RecordingTest, WhatIsMissingIsSaid) {
+  EXPECT_BAD_INPUT(find_recordings(folder_ / "nowhere"), HasSubstr("not a folder"));
+  EXPECT_BAD_INPUT(find_recordings(folder_), HasSubstr("no recordings"));
+  write_video("a.mp4", 10, 16);
+  EXPECT_BAD_INPUT(find_recordings(folder_), HasSubstr("no camera file"));
+  camera::write_trajectory(folder_ / "a.camera.txt", straight(60, 30), camera::kTum);
+  const auto found = find_recordings(folder_);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_BAD_INPUT(Recording(found[0], {}), HasSubstr("poses for the 10 frames"));
+  write_file(folder_ / "a.camera.txt", "nonsense\n");
+  EXPECT_BAD_INPUT(Recording(found[0], {}), HasSubstr("a.camera.txt"));
+  write_video("a.mp4", 10, 8);
+  camera::write_trajectory(folder_ / "a.camera.txt", straight(10, 8), camera::kTum);
+  EXPECT_BAD_INPUT(Recording(found[0], {}), HasSubstr("frames a second"));
+  fs::create_directories(folder_ / "b" / "frames");
+  write_file(folder_ / "b" / "frames" / "00000.png", "no picture");
+  EXPECT_BAD_INPUT(find_recordings(folder_), HasSubstr("without a camera file"));
+}
+
+}  // namespace
+}  // namespace loci::world
