@@ -41,6 +41,16 @@ VaeConfig find_config(const fs::path& path) {
 at::Tensor channels_first(const at::Tensor& x) { return x.permute({1, 4, 0, 2, 3}); }
 at::Tensor channels_last(const at::Tensor& x) { return x.permute({2, 0, 3, 4, 1}).contiguous(); }
 
+// The posterior starts narrow (a standard deviation of 0.08): noise of the size of the signal would
+// drown the first updates.
+constexpr double kFirstLogVariance = -5;
+
+void start_quant_bias(at::Tensor& bias, at::Generator&) {
+  const int64_t half = bias.size(0) / 2;
+  bias.zero_();
+  bias.narrow(0, half, half).fill_(kFirstLogVariance);
+}
+
 Parameters::Options parameter_options(const VaeOptions& options) {
   return {.dtype = options.dtype, .device = options.device, .seed = options.seed};
 }
@@ -51,7 +61,8 @@ Vae::Vae(const VaeConfig& config, std::unique_ptr<Parameters> parameters)
     : config_(config),
       parameters_(std::move(parameters)),
       encoder_(Scope(*parameters_, "encoder"), config_),
-      quant_conv_(Scope(*parameters_, "quant_conv"), 2 * config_.z_dim, 2 * config_.z_dim),
+      quant_conv_(Scope(*parameters_, "quant_conv"), 2 * config_.z_dim, 2 * config_.z_dim,
+                  start_quant_bias),
       post_quant_conv_(Scope(*parameters_, "post_quant_conv"), config_.z_dim, config_.z_dim),
       decoder_(Scope(*parameters_, "decoder"), config_) {}
 
@@ -64,21 +75,24 @@ Vae Vae::load(const fs::path& path, const VaeOptions& options) {
 
 Vae Vae::load(const VaeConfig& config, const fs::path& weights, const VaeOptions& options) {
   const io::Checkpoint checkpoint = io::Checkpoint::open(weights);
-  std::map<std::string, std::string> stored;  // our name -> name in the file
-  std::vector<std::string> available;
+  std::map<std::string, at::Tensor> tensors;
   for (const std::string& name : checkpoint.names()) {
-    available.push_back(vae_name_from_wan(name));
-    stored.emplace(available.back(), name);
+    tensors.emplace(vae_name_from_wan(name), checkpoint.tensor(name));
   }
-  const auto source = [&](const std::string& name) {
-    const auto found = stored.find(name);
-    return found == stored.end() ? at::Tensor() : checkpoint.tensor(found->second);
+  return from_tensors(config, tensors, checkpoint.path().string(), options);
+}
+
+Vae Vae::from_tensors(const VaeConfig& config, const std::map<std::string, at::Tensor>& tensors,
+                      const std::string& source, const VaeOptions& options) {
+  const auto find = [&](const std::string& name) {
+    const auto found = tensors.find(name);
+    return found == tensors.end() ? at::Tensor() : found->second.clone();
   };
-  Vae vae(config, std::make_unique<Parameters>(parameter_options(options), source));
+  Vae vae(config, std::make_unique<Parameters>(parameter_options(options), find));
+  std::vector<std::string> available;
+  for (const auto& [name, tensor] : tensors) available.push_back(name);
   const LoadReport report = vae.parameters().report(available);
-  if (!report.clean()) {
-    fail("{} does not fit the autoencoder's config: {}", checkpoint.path().string(), report.text());
-  }
+  if (!report.clean()) fail("{} does not fit the autoencoder's config: {}", source, report.text());
   return vae;
 }
 

@@ -9,7 +9,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "loci/model/parameters.h"
 #include "loci/model/vae_config.h"
@@ -35,6 +37,10 @@ class Vae {
   static Vae load(const std::filesystem::path& path, const VaeOptions& options = {});
   static Vae load(const VaeConfig& config, const std::filesystem::path& weights,
                   const VaeOptions& options = {});
+
+  // From tensors by name, which are copied; `source` names them in messages.
+  static Vae from_tensors(const VaeConfig& config, const std::map<std::string, at::Tensor>& tensors,
+                          const std::string& source, const VaeOptions& options = {});
 
   // Writes config.json and diffusion_pytorch_model.safetensors into an existing folder.
   void save(const std::filesystem::path& folder) const;

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
+#include "loci/model/vae_norm.h"
 
 namespace loci::model {
 
@@ -55,7 +56,7 @@ at::Tensor ChannelNorm::operator()(const at::Tensor& x) const {
   return (wide / length * (gamma.flatten().to(at::kFloat) * scale)).to(x.scalar_type());
 }
 
-at::Tensor ChannelNorm::silu(const at::Tensor& x) const { return at::silu((*this)(x)); }
+at::Tensor ChannelNorm::silu(at::Tensor x) const { return norm_silu(std::move(x), gamma.flatten()); }
 
 PixelConv::PixelConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel)
     : weight(scope.parameter("weight", {out, in, kernel, kernel},
@@ -73,9 +74,9 @@ PixelConv PixelConv::zero(const Scope& scope, int64_t in, int64_t out) {
 
 at::Tensor PixelConv::operator()(const at::Tensor& x) const { return conv_frames(x, weight, bias); }
 
-PointConv::PointConv(const Scope& scope, int64_t in, int64_t out)
+PointConv::PointConv(const Scope& scope, int64_t in, int64_t out, const Initialiser& bias_start)
     : weight(scope.parameter("weight", {out, in, 1, 1, 1}, init::fan_in(in))),
-      bias(scope.parameter("bias", {out}, init::zeros)) {}
+      bias(scope.parameter("bias", {out}, bias_start)) {}
 
 at::Tensor PointConv::operator()(const at::Tensor& x) const {
   return at::linear(x, to_type(weight, x).flatten(1), to_type(bias, x));
@@ -129,8 +130,8 @@ ResidualBlock::ResidualBlock(const Scope& scope, int64_t in, int64_t out)
 
 at::Tensor ResidualBlock::operator()(at::Tensor x, const VaePass& pass) const {
   at::Tensor around = shortcut ? (*shortcut)(x) : x;
-  at::Tensor h = conv1(norm1.silu(x), pass);
-  h = conv2(norm2.silu(h), pass);
+  at::Tensor h = conv1(norm1.silu(std::move(x)), pass);
+  h = conv2(norm2.silu(std::move(h)), pass);
   return add_to(std::move(h), around);
 }
 

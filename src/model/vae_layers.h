@@ -34,8 +34,8 @@ struct ChannelNorm {
   // Stored as [C, 1, 1, 1], or [C, 1, 1] for `image`.
   ChannelNorm(const Scope& scope, int64_t channels, bool image = false);
   at::Tensor operator()(const at::Tensor& x) const;
-  // Followed by SiLU.
-  at::Tensor silu(const at::Tensor& x) const;
+  // Followed by SiLU; takes over x as norm_silu() does.
+  at::Tensor silu(at::Tensor x) const;
 };
 
 // A convolution over pixels, 1x1 or 3x3, stride 1 with the size kept.
@@ -56,7 +56,7 @@ struct PointConv {
   at::Tensor bias;    // [out]
 
   PointConv() = default;
-  PointConv(const Scope& scope, int64_t in, int64_t out);
+  PointConv(const Scope& scope, int64_t in, int64_t out, const Initialiser& bias_start = init::zeros);
   at::Tensor operator()(const at::Tensor& x) const;
 };
 

@@ -46,7 +46,7 @@ at::Tensor EncoderNetwork::operator()(const at::Tensor& patches, const VaePass& 
   at::Tensor x = conv_in(patches, pass);
   for (const Level& level : down_blocks) x = level(std::move(x), pass);
   x = mid_block(std::move(x), pass);
-  return conv_out(norm_out.silu(x), pass);
+  return conv_out(norm_out.silu(std::move(x)), pass);
 }
 
 DecoderNetwork::DecoderNetwork(const Scope& scope, const VaeConfig& config)
@@ -94,7 +94,7 @@ at::Tensor DecoderNetwork::finish(at::Tensor x, size_t level, const VaePass& pas
     }
     x = up_blocks[level](std::move(x), pass);
   }
-  return conv_out(norm_out.silu(x), pass);
+  return conv_out(norm_out.silu(std::move(x)), pass);
 }
 
 }  // namespace loci::model

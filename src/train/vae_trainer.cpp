@@ -38,7 +38,32 @@ std::vector<double> to_list(const at::Tensor& values) {
   return {wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel()};
 }
 
+void check_clip_length(const std::string& what, int64_t frames, const model::VaeConfig& model) {
+  if ((frames - 1) % model.temporal_factor() == 0) return;
+  fail("{} is {}; a clip has one frame more than a multiple of {}", what, frames,
+       model.temporal_factor());
+}
+
 }  // namespace
+
+VaePhase VaePhase::from(const ConfigReader& reader, const model::VaeConfig& model,
+                        const VideoClipsConfig& data) {
+  VaePhase phase;
+  phase.updates = reader.get<int64_t>("updates", phase.updates, 1, 1 << 30);
+  phase.frames = reader.get<int64_t>("frames", phase.frames, 1, 1000);
+  phase.batch = reader.get<int64_t>("batch", phase.batch, 1, 1024);
+  phase.width = reader.get<int64_t>("width", data.width, 1, data.width);
+  phase.height = reader.get<int64_t>("height", data.height, 1, data.height);
+  model.check_frame_size(phase.height, phase.width);
+  check_clip_length(reader.where() + ": frames", phase.frames, model);
+  return phase;
+}
+
+int64_t VaeTrainConfig::updates() const {
+  int64_t all = 0;
+  for (const VaePhase& phase : phases) all += phase.updates;
+  return all;
+}
 
 VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& where) {
   const ConfigReader reader(json, where);
@@ -48,8 +73,10 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   config.model = model::VaeConfig::from_json(json.value("model", Json::object()), where + ": model");
   config.data = VideoClipsConfig::from(reader.section("data"));
   config.loss = VaeLossWeights::from(reader.section("loss"));
-  config.updates = reader.get<int64_t>("updates", config.updates, 1, 1 << 30);
-  config.batch = reader.get<int64_t>("batch", config.batch, 1, 1024);
+  for (const ConfigReader& phase : reader.sections("phases")) {
+    config.phases.push_back(VaePhase::from(phase, config.model, config.data));
+  }
+  if (config.phases.empty()) fail("{}: phases is empty; list at least one", where);
   config.ema = reader.get<double>("ema", config.ema, 0.0, 1.0);
   config.seed = reader.get<uint64_t>("seed", config.seed);
   config.checkpoint_every = reader.get<int64_t>("checkpoint_every", config.checkpoint_every, 1, 1 << 30);
@@ -64,16 +91,12 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   config.optimizer.clip = optimizer.get<double>("clip", 1.0, 1e-6, 1e6);
   config.optimizer.warmup = optimizer.get<int64_t>("warmup", 50, 0, 1 << 30);
   config.optimizer.final_share = optimizer.get<double>("final_share", 0.05, 0.0, 1.0);
-  config.optimizer.decay_updates = config.updates;
+  config.optimizer.decay_updates = config.updates();
   config.optimizer.rates = {{Group::kBackbone, config.rate}};
-  reader.finish();
-
   config.model.check_frame_size(config.data.height, config.data.width);
-  const int64_t factor = config.model.temporal_factor();
-  if (config.data.frames % factor != 1 % factor) {
-    fail("{}: data.frames is {}; a clip has one frame more than a multiple of {}", where,
-         config.data.frames, factor);
-  }
+  config.validation_frames = reader.get<int64_t>("validation_frames", config.validation_frames, 1, 1000);
+  check_clip_length(where + ": validation_frames", config.validation_frames, config.model);
+  reader.finish();
   return config;
 }
 
@@ -105,13 +128,37 @@ VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folde
   validation_ = open_video_clips(config_.data, ClipSplit::kValidation, config_.seed);
 }
 
+const VaePhase& VaeTrainer::phase() const {
+  int64_t end = 0;
+  for (const VaePhase& phase : config_.phases) {
+    end += phase.updates;
+    if (done_ < end) return phase;
+  }
+  return config_.phases.back();
+}
+
+uint64_t VaeTrainer::first_clip() const {
+  uint64_t clips = 0;
+  int64_t left = done_;
+  for (const VaePhase& phase : config_.phases) {
+    const int64_t updates = std::min(left, phase.updates);
+    clips += static_cast<uint64_t>(updates) * static_cast<uint64_t>(phase.batch);
+    left -= updates;
+  }
+  return clips;
+}
+
 VaeLoss VaeTrainer::update() {
-  const auto first = static_cast<uint64_t>(done_) * static_cast<uint64_t>(config_.batch);
+  const VaePhase& now = phase();
+  const uint64_t first = first_clip();
   std::vector<at::Tensor> clips;
-  for (int64_t i = 0; i < config_.batch; ++i) {
+  for (int64_t i = 0; i < now.batch; ++i) {
     const uint64_t number = first + static_cast<uint64_t>(i);
-    at::Tensor clip = training_->clip(number);
-    if (Random{config_.seed, number}.chance(0.5)) clip = clip.flip(2);  // left and right swapped
+    Random random{config_.seed, number};
+    at::Tensor clip = training_->clip(number, now.frames);
+    clip = clip.narrow(1, random.between(0, clip.size(1) - now.height), now.height)
+               .narrow(2, random.between(0, clip.size(2) - now.width), now.width);
+    if (random.chance(0.5)) clip = clip.flip(2);  // left and right swapped
     clips.push_back(model::pixels_from_frames(clip));
   }
   const at::Tensor pixels = at::cat(clips);
@@ -146,7 +193,7 @@ VaeScore VaeTrainer::validate() {
   std::vector<at::Tensor> means, deviations;
   for (int64_t i = 0; i < config_.validation_clips; ++i) {
     check_interrupt();
-    const at::Tensor frames = validation_->clip(static_cast<uint64_t>(i));
+    const at::Tensor frames = validation_->clip(static_cast<uint64_t>(i), config_.validation_frames);
     const at::Tensor pixels = model::pixels_from_frames(frames);
     const model::Vae::Posterior posterior = vae.encode(pixels);
     const at::Tensor decoded = vae.decode(posterior.mean).clamp(-1, 1);
@@ -181,9 +228,9 @@ void VaeTrainer::save() {
 }
 
 void VaeTrainer::run() {
-  Progress progress("train vae", static_cast<uint64_t>(config_.updates), "updates",
+  Progress progress("train vae", static_cast<uint64_t>(config_.updates()), "updates",
                     static_cast<uint64_t>(done_));
-  log_info("{} parameters, update {} of {}", vae_->parameters().count(), done_, config_.updates);
+  log_info("{} parameters, update {} of {}", vae_->parameters().count(), done_, config_.updates());
   const auto export_model = [this] {
     const VaeScore score = validate();
     model::Vae vae = averaged();
@@ -200,7 +247,7 @@ void VaeTrainer::run() {
              score.psnr, score.first_psnr);
   };
   Clock::time_point before = Clock::now();
-  while (done_ < config_.updates) {
+  while (done_ < config_.updates()) {
     if (interrupted()) {
       save();
       check_interrupt();
@@ -224,8 +271,8 @@ void VaeTrainer::run() {
     before = now;
     progress.set_note(fmt::format("loss {:.4f}", total));
     progress.advance();
-    if (done_ % config_.checkpoint_every == 0 || done_ == config_.updates) save();
-    if (done_ % config_.validate_every == 0 || done_ == config_.updates) export_model();
+    if (done_ % config_.checkpoint_every == 0 || done_ == config_.updates()) save();
+    if (done_ % config_.validate_every == 0 || done_ == config_.updates()) export_model();
   }
 }
 

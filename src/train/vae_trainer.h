@@ -16,21 +16,33 @@
 
 namespace loci::train {
 
+// Updates with clips of one size. Starting with small cuts of single frames pays: many cheap updates
+// on pictures that differ more than frames of a clip, and the network for clips grows out of that.
+struct VaePhase {
+  int64_t updates = 1000;
+  int64_t frames = 9;
+  int64_t batch = 2;              // clips an update
+  int64_t width = 0, height = 0;  // cut from a random place; 0: all of it
+
+  static VaePhase from(const ConfigReader& reader, const model::VaeConfig& model,
+                       const VideoClipsConfig& data);
+};
+
 struct VaeTrainConfig {
   model::VaeConfig model;
   VideoClipsConfig data;
   VaeLossWeights loss;
   double rate = 1e-3;  // AdamW's learning rate at its highest
   OptimizerConfig optimizer;
-  int64_t updates = 10'000;
-  int64_t batch = 2;  // clips an update
+  std::vector<VaePhase> phases;  // in order
   double ema = 0.999;  // share of the old average kept at each update
   uint64_t seed = 0;
   int64_t checkpoint_every = 250, keep = 2;
-  int64_t validate_every = 250, validation_clips = 8;
+  int64_t validate_every = 250, validation_clips = 8, validation_frames = 17;
   Json source;  // what it was read from, for checkpoints
 
   static VaeTrainConfig from_json(const Json& json, const std::string& where);
+  int64_t updates() const;  // of all phases
 };
 
 // How well clips that were not trained on come back.
@@ -64,6 +76,8 @@ class VaeTrainer {
   const model::Vae& vae() const { return *vae_; }
 
  private:
+  const VaePhase& phase() const;  // of the next update
+  uint64_t first_clip() const;    // number of the next update's first clip
   model::Vae averaged() const;
   void save();
 

@@ -19,26 +19,29 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Making a world takes as long as rendering 25 frames of it, so a few clips share one.
+constexpr int64_t kClipsPerWorld = 4;
+
 class WorldClips : public VideoClips {
  public:
-  WorldClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed)
-      : maker_(options(config, split)), seed_(seed) {}
+  WorldClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed) : seed_(seed) {
+    options_.width = static_cast<int>(config.width);
+    options_.height = static_cast<int>(config.height);
+    options_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
+    options_.clips_per_world = kClipsPerWorld;
+  }
 
-  at::Tensor clip(uint64_t number) override {
-    return maker_.make(seed_, static_cast<int64_t>(number)).frames;
+  at::Tensor clip(uint64_t number, int64_t frames) override {
+    if (!maker_ || options_.frames != frames) {
+      options_.frames = frames;
+      maker_ = std::make_unique<world::ClipMaker>(options_);
+    }
+    return maker_->make(seed_, static_cast<int64_t>(number)).frames;
   }
 
  private:
-  static world::ClipOptions options(const VideoClipsConfig& config, ClipSplit split) {
-    world::ClipOptions options;
-    options.frames = config.frames;
-    options.width = static_cast<int>(config.width);
-    options.height = static_cast<int>(config.height);
-    options.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
-    return options;
-  }
-
-  world::ClipMaker maker_;
+  world::ClipOptions options_;
+  std::unique_ptr<world::ClipMaker> maker_;
   uint64_t seed_;
 };
 
@@ -77,23 +80,23 @@ class FolderClips : public VideoClips {
     }
   }
 
-  at::Tensor clip(uint64_t number) override {
+  at::Tensor clip(uint64_t number, int64_t frames) override {
     Random random{seed_, number};
     // A video that is too short gives way to the next, all round once.
     size_t at = random.below(videos_.size());
     for (size_t tries = 0; tries < videos_.size(); ++tries, at = (at + 1) % videos_.size()) {
       const std::unique_ptr<io::FrameSource> source = io::FrameSource::open(videos_[at]);
-      if (source->frame_count() < config_.frames) continue;
-      source->seek(random.between(0, source->frame_count() - config_.frames));
-      return read(*source, videos_[at]);
+      if (source->frame_count() < frames) continue;
+      source->seek(random.between(0, source->frame_count() - frames));
+      return read(*source, videos_[at], frames);
     }
-    fail("no video of {} has {} frames; set data.frames lower", config_.folder, config_.frames);
+    fail("no video of {} has {} frames; ask for fewer in phases", config_.folder, frames);
   }
 
  private:
-  at::Tensor read(io::FrameSource& source, const fs::path& path) {
+  at::Tensor read(io::FrameSource& source, const fs::path& path, int64_t count) {
     std::vector<at::Tensor> frames;
-    while (static_cast<int64_t>(frames.size()) < config_.frames) {
+    while (static_cast<int64_t>(frames.size()) < count) {
       const std::optional<at::Tensor> frame = source.next();
       if (!frame) fail("{} ends before the {} frames it announced", path.string(), source.frame_count());
       const io::FittedImage fitted = io::resize_and_crop(*frame, config_.width, config_.height);
@@ -119,7 +122,6 @@ VideoClipsConfig VideoClipsConfig::from(const ConfigReader& reader) {
   config.folder = reader.get<std::string>("folder", config.folder);
   config.width = reader.get<int64_t>("width", config.width, 8, 8192);
   config.height = reader.get<int64_t>("height", config.height, 8, 8192);
-  config.frames = reader.get<int64_t>("frames", config.frames, 1, 1000);
   return config;
 }
 

@@ -16,18 +16,17 @@ namespace loci::train {
 struct VideoClipsConfig {
   std::string folder;  // of videos and image folders; empty: procedural worlds
   int64_t width = 192, height = 128;
-  int64_t frames = 9;
 
   static VideoClipsConfig from(const ConfigReader& reader);
 };
 
-// Clips by number; the same number gives the same clip on every machine.
+// Clips by number; the same number and length give the same clip on every machine.
 class VideoClips {
  public:
   virtual ~VideoClips() = default;
 
-  // uint8 [frames, height, width, 3].
-  virtual at::Tensor clip(uint64_t number) = 0;
+  // uint8 [frames, height, width, 3]. Numbers in rising order are made fastest.
+  virtual at::Tensor clip(uint64_t number, int64_t frames) = 0;
 };
 
 enum class ClipSplit { kTraining, kValidation };

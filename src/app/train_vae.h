@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The child command `loci train vae`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace loci::app {
+
+void add_train_vae(CLI::App& app);
+
+}  // namespace loci::app
