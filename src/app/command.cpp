@@ -65,10 +65,12 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_flag("-q,--quiet", options.quiet, "no progress, errors only");
 }
 
-// A command that only groups others needs one of them.
+// A command that only groups others, having no options of its own, needs one of them.
 void require_subcommands(CLI::App& app) {
   const auto all = app.get_subcommands(std::function<bool(CLI::App*)>());
-  if (!all.empty()) app.require_subcommand(1);
+  const auto options =
+      app.get_options([&app](const CLI::Option* option) { return option != app.get_help_ptr(); });
+  if (!all.empty() && options.empty()) app.require_subcommand(1);
   for (CLI::App* sub : all) require_subcommands(*sub);
 }
 

@@ -2,7 +2,9 @@
 // `loci completion bash`: a completion script made from the tree of commands.
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,14 +37,18 @@ std::vector<std::string> words_after(const CLI::App& app) {
   return words;
 }
 
-// Options a command accepts: its own and those of the commands it belongs to, whose --help and
-// --version it does not share.
-std::vector<const CLI::Option*> options_after(const CLI::App& app) {
-  std::vector<const CLI::Option*> options;
+// Options a command accepts by their names: its own and those of the commands it belongs to, whose
+// --help and --version it does not share.
+std::vector<std::pair<std::string, const CLI::Option*>> options_after(const CLI::App& app) {
+  std::vector<std::pair<std::string, const CLI::Option*>> options;
+  std::set<std::string> taken;  // an option hides those of the same name further out
   for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
     for (const CLI::Option* option : at->get_options()) {
       const bool own = option == at->get_help_ptr() || option == at->get_version_ptr();
-      if (at == &app || !own) options.push_back(option);
+      if (at != &app && own) continue;
+      for (const std::string& name : names(*option)) {
+        if (taken.insert(name).second) options.emplace_back(name, option);
+      }
     }
   }
   return options;
@@ -58,13 +64,11 @@ struct Branches {
 
 void collect(const CLI::App& app, const std::string& path, Branches& branches) {
   std::vector<std::string> options;
-  for (const CLI::Option* option : options_after(app)) {
-    for (const std::string& name : names(*option)) {
-      options.push_back(name);
-      if (option->get_type_size() == 0) continue;  // a flag
-      branches.values += fmt::format("    '{} {}') words='{}' ;;\n", path, name,
-                                     fmt::join(choices_of(*option), " "));
-    }
+  for (const auto& [name, option] : options_after(app)) {
+    options.push_back(name);
+    if (!takes_value(*option)) continue;
+    branches.values += fmt::format("    '{} {}') words='{}' ;;\n", path, name,
+                                   fmt::join(choices_of(*option), " "));
   }
   branches.words += fmt::format("    {}) words='{}' options='{}' ;;\n", path,
                                 fmt::join(words_after(app), " "), fmt::join(options, " "));

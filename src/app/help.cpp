@@ -68,10 +68,14 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (!option->get_option_text().empty()) return " " + option->get_option_text();
-  if (option->get_type_size() == 0) return "";  // a flag
   std::string type = option->get_type_name();
-  // A type may be followed by its validators, "TEXT:{a,b}": a list of choices says it all.
-  if (const size_t list = type.find(":{"); list != std::string::npos) type = type.substr(list + 1);
+  // Validators follow the type, as in "TEXT:{a,b}" and "N:INT in [1 - 9]". A list of choices says
+  // it all; a range would make the line hard to read, and its error message states it.
+  const size_t colon = type.find(':');
+  if (colon != std::string::npos) {
+    const bool choices = type.compare(colon, 2, ":{") == 0;
+    type = choices ? type.substr(colon + 1) : type.substr(0, colon);
+  }
   if (type.empty() || option->get_positional()) return "";
   const bool many = option->get_expected_max() >= CLI::detail::expected_max_vector_size;
   return " " + type + (many ? " ..." : "");
@@ -97,13 +101,16 @@ std::string HelpFormatter::make_footer(const CLI::App* app) const {
   return footer;
 }
 
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t open = type.find('{');
   const size_t close = type.rfind('}');
   if (open == std::string::npos || close == std::string::npos || close < open) return {};
   std::vector<std::string> choices;
-  for (const std::string_view piece : split(type.substr(open + 1, close - open - 1), ',')) {
+  const std::string_view list = std::string_view(type).substr(open + 1, close - open - 1);
+  for (const std::string_view piece : split(list, ',')) {
     // A mapping shows as "name->value".
     choices.emplace_back(trim(piece.substr(0, piece.find("->"))));
   }
@@ -130,9 +137,12 @@ std::string usage_problem(const CLI::App& root, const CLI::ParseError& error) {
     const std::string name = leftover.front().substr(0, leftover.front().find('='));
     return unknown("option", name, option_names(reached));
   }
-  if (!leftover.empty() && !commands.empty()) return unknown("command", leftover.front(), commands);
+  const bool needs_command = reached.get_require_subcommand_min() > 0;
+  if (!leftover.empty() && (needs_command || reached.get_parent() == nullptr)) {
+    return unknown("command", leftover.front(), commands);
+  }
   if (!leftover.empty()) return fmt::format("unexpected argument '{}'", leftover.front());
-  if (!commands.empty() && reached.get_subcommands().empty()) {
+  if (needs_command && error.get_name() == "RequiredError") {
     return fmt::format("a command is missing; choose one of: {}", fmt::join(commands, ", "));
   }
   return one_line(error.what());

@@ -28,6 +28,9 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 };
 
+// Whether an option is followed by a value: a flag is not.
+bool takes_value(const CLI::Option& option);
+
 // Values an option accepts if it has a fixed list of them (CLI::IsMember), otherwise none.
 std::vector<std::string> choices_of(const CLI::Option& option);
 

@@ -83,6 +83,12 @@ TEST(Command, AnswersSlipsWithTheNearestName) {
   EXPECT_EQ(problem({"doctor", "now"}),
             "loci: error: unexpected argument 'now'; try 'loci doctor --help'\n");
   EXPECT_THAT(problem({"completion"}), HasSubstr("shell is required"));
+  EXPECT_EQ(problem({"trajectory", "mkae"}),
+            "loci: error: unknown command 'mkae'; did you mean 'make'? "
+            "try 'loci trajectory --help'\n");
+  EXPECT_EQ(problem({"trajectory"}),
+            "loci: error: a command is missing; choose one of: show, convert, make; "
+            "try 'loci trajectory --help'\n");
   EXPECT_THAT(problem({"--threads", "0", "doctor"}), HasSubstr("--threads: Value 0 not in range"));
   EXPECT_THAT(problem({"--threads", "many", "doctor"}), HasSubstr("--threads"));
   EXPECT_THAT(problem({"--threads"}), HasSubstr("--threads"));
@@ -108,6 +114,32 @@ TEST(Command, GlobalOptionsStandBeforeOrAfterTheCommand) {
   ::unsetenv("LOCI_LOG_LEVEL");
   at::set_num_threads(threads);
   set_log_level(LogLevel::kInfo);
+}
+
+TEST(Command, ShowsOptionsWithoutClutter) {
+  CLI::App app("test", "test");
+  app.formatter(std::make_shared<HelpFormatter>());
+  int number = 7;
+  bool flag = false;
+  std::string value;
+  CLI::Option* counted = app.add_option("--count", number, "how many")
+                             ->type_name("N")
+                             ->check(CLI::Range(1, 9))
+                             ->envname("COUNT")
+                             ->capture_default_str();
+  app.add_option("--mode", value, "which")
+      ->check(CLI::IsMember(std::vector<std::string>{"a", "b"}));
+  CLI::Option* simple = app.add_flag("--flag", flag, "whether");
+  app.add_option("file", value, "what to read")->required();
+  const std::string help = app.help();
+  EXPECT_THAT(help,
+              HasSubstr("  --count N                   how many (default 7; or set COUNT)\n"));
+  EXPECT_THAT(help, HasSubstr("  --mode {a,b}                which\n"));
+  EXPECT_THAT(help, HasSubstr("  --flag                      whether\n"));
+  EXPECT_THAT(help,
+              HasSubstr("Arguments:\n  file                        what to read (required)\n"));
+  EXPECT_TRUE(takes_value(*counted));
+  EXPECT_FALSE(takes_value(*simple));
 }
 
 TEST(Command, FindsItsChoices) {

@@ -74,6 +74,8 @@ TEST_F(Completion, OffersChoicesAfterAnOption) {
   // bash splits at the equals sign
   EXPECT_THAT(offered("loci --log-level = d"), ElementsAre("debug"));
   EXPECT_THAT(offered("loci --log-level ="), Contains("off"));
+  // A flag takes no value.
+  EXPECT_THAT(offered("loci --quiet doc"), ElementsAre("doctor"));
   // The command counts wherever the options stand.
   EXPECT_THAT(offered("loci --threads 2 doctor --js"), ElementsAre("--json"));
 }
@@ -90,6 +92,7 @@ TEST_F(Completion, ReachesCommandsWithinCommands) {
   EXPECT_THAT(offered("loci trajectory \"\""), IsSupersetOf({"show", "convert", "make"}));
   EXPECT_THAT(offered("loci trajectory sh"), ElementsAre("show"));
   EXPECT_THAT(offered("loci trajectory show --h"), ElementsAre("--help"));
+  EXPECT_THAT(offered("loci trajectory make l"), ElementsAre("look_around"));
 }
 
 }  // namespace
