@@ -21,6 +21,7 @@ const std::map<std::string, Runner>& runners() {
       {"geometry", run_geometry},           {"delta_scan", run_delta_scan},
       {"window", run_window},               {"stream_dense", run_stream},
       {"stream_sparse", run_stream},        {"bank", run_bank},
+      {"vae", run_vae},                     {"text_encoder", run_text_encoder},
   };
   return table;
 }

@@ -46,5 +46,7 @@ GoldenOutputs run_delta_scan(const GoldenCase& golden);
 GoldenOutputs run_window(const GoldenCase& golden);
 GoldenOutputs run_stream(const GoldenCase& golden);  // dense and sparse
 GoldenOutputs run_bank(const GoldenCase& golden);
+GoldenOutputs run_vae(const GoldenCase& golden);
+GoldenOutputs run_text_encoder(const GoldenCase& golden);
 
 }  // namespace loci::eval

@@ -9,6 +9,8 @@
 #include "loci/kernels/head_map.h"
 #include "loci/memory/history_policy.h"
 #include "loci/memory/recurrent_memory.h"
+#include "loci/model/text_encoder.h"
+#include "loci/model/vae.h"
 #include "loci/sample/model_stream.h"
 
 namespace loci::eval {
@@ -173,6 +175,30 @@ GoldenOutputs run_bank(const GoldenCase& golden) {
     }
   }
   return outputs;
+}
+
+GoldenOutputs run_vae(const GoldenCase& golden) {
+  const at::NoGradGuard no_grad;
+  const model::VaeConfig config =
+      model::VaeConfig::from_json(golden.config, golden.path.string() + ": loci.config");
+  const model::Vae vae = model::Vae::load(config, golden.weights(), {.dtype = golden.compute});
+  const at::Tensor latent = vae.encode(golden.input("video").unsqueeze(0)).mean;
+  // The decoder is given the expected latent, so that its error is its own.
+  const at::Tensor video = vae.decode(golden.output("latent").unsqueeze(0));
+  return {{"latent", latent.squeeze(0)}, {"video", video.squeeze(0)}};
+}
+
+GoldenOutputs run_text_encoder(const GoldenCase& golden) {
+  const at::NoGradGuard no_grad;
+  const model::TextConfig config =
+      model::TextConfig::from_json(golden.config, golden.path.string() + ": loci.config");
+  model::TextEncoder::Options options;
+  options.compute = golden.compute;
+  const model::TextEncoder encoder = model::TextEncoder::load(config, golden.weights(), options);
+  const at::Tensor mask = golden.input("mask");
+  const at::Tensor hidden =
+      encoder.forward(golden.input("ids").unsqueeze(0), mask.unsqueeze(0)).squeeze(0);
+  return {{"hidden", hidden.masked_select(mask.to(at::kBool).unsqueeze(-1)).view({-1, hidden.size(-1)})}};
 }
 
 }  // namespace loci::eval

@@ -38,9 +38,10 @@ LayerNorm::LayerNorm(const Scope& scope, int64_t size, double eps)
       eps(eps) {}
 
 at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
+  // Weight and bias apart: layer_norm's own gradient of them depends on the number of threads.
   const at::ScalarType type = wide(x.scalar_type());
-  return at::layer_norm(x.to(type), {x.size(-1)}, weight.to(type), bias.to(type), eps)
-      .to(x.scalar_type());
+  const at::Tensor norm = at::layer_norm(x.to(type), {x.size(-1)}, {}, {}, eps);
+  return at::addcmul(bias.to(type), norm, weight.to(type)).to(x.scalar_type());
 }
 
 }  // namespace loci::model

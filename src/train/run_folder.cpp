@@ -47,7 +47,8 @@ RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) {
 }
 
 void RunFolder::save(const TrainingState& state, int64_t keep) const {
-  AtomicDirectory target(folder_ / fmt::format("{}{:08}", kPrefix, state.update));
+  AtomicDirectory target(folder_ / fmt::format("{}{:08}", kPrefix, state.update),
+                         AtomicDirectory::Existing::kReplace);
   const fs::path& inside = target.temporary();
   io::write_safetensors(inside / "model.safetensors", state.model);
   io::write_safetensors(inside / "ema.safetensors", state.ema);

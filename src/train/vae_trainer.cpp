@@ -235,7 +235,7 @@ void VaeTrainer::run() {
     const VaeScore score = validate();
     model::Vae vae = averaged();
     vae.set_statistics(score.mean, score.deviation);
-    AtomicDirectory target(folder_.path() / "vae");
+    AtomicDirectory target(folder_.path() / "vae", AtomicDirectory::Existing::kReplace);
     vae.save(target.temporary());
     target.commit();
     folder_.log({{"update", done_},

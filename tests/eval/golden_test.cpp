@@ -22,7 +22,8 @@ TEST_P(Golden, WithinToleranceInFp32) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, Golden,
                          ::testing::Values("geometry_a", "delta_scan_a", "window_a",
-                                           "stream_dense_a", "stream_sparse_a", "bank_a"),
+                                           "stream_dense_a", "stream_sparse_a", "bank_a", "vae_a",
+                                           "text_encoder_a"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

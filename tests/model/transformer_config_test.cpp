@@ -156,8 +156,8 @@ TEST(Summary, FollowsThePapersTableOfStorage) {
   const camera::TokenGrid grid{16, 24};
   // One latent frame of 384 tokens in BF16: 4.5 MiB a main layer, 1.125 MiB a camera layer.
   const HistoryBytes dense = history_bytes(c, grid, 161, at::kBFloat16);
-  EXPECT_EQ(dense.main, 161U * 15U * (9U << 19));
-  EXPECT_EQ(dense.camera, 161U * 30U * (9U << 17));
+  EXPECT_EQ(dense.main, uint64_t{161} * 15U * (9U << 19));
+  EXPECT_EQ(dense.camera, uint64_t{161} * 30U * (9U << 17));
   EXPECT_EQ(dense.state, 15U * 24U * 128U * 128U * 4U);
   const HistoryBytes full = history_bytes(full_softmax(c), grid, 161, at::kBFloat16);
   EXPECT_EQ(full.main, 2 * dense.main);

@@ -220,6 +220,7 @@ TEST_F(Weights, ShardsAndTypesAsAsked) {
 }
 
 TEST_F(Weights, ModelsAreFoundWhereTheyAreKept) {
+  fs::create_directories(folder_ / "pipeline");
   save_model(config_, model_.parameters().all(), folder_ / "pipeline" / "transformer",
              {.dtype = at::kFloat});
   const fs::path transformer = folder_ / "pipeline" / "transformer";
