@@ -34,7 +34,7 @@ demo: build
 	@scripts/demo $(BUILD)/loci
 
 bench: build
-	@$(BUILD)/loci bench
+	@$(BUILD)/loci bench render
 
 asan tsan:
 	@$(MAKE) test PRESET=$@

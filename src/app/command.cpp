@@ -32,6 +32,7 @@ constexpr std::array kCommands = {
     Command{"Models", "verify", add_verify},
     Command{"Data", "trajectory", add_trajectory},
     Command{"Data", "world", add_world},
+    Command{"This machine", "bench", add_bench},
     Command{"This machine", "doctor", add_doctor},
     Command{"This machine", "completion", add_completion},
 };

@@ -22,6 +22,7 @@ struct Command {
 };
 
 // One per file of this folder, listed in command.cpp in the order of `loci --help`.
+void add_bench(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_train(CLI::App& app);

@@ -30,11 +30,9 @@ struct Phase {
 
 struct TrainConfig {
   model::TransformerConfig model;
-  std::string start;  // model folder to begin with; empty = from the initialisers
   int64_t updates = 5000;
   int64_t batch = 64;  // windows an update, over all ranks
   uint64_t seed = 0;
-  double text_dropout = 0.1;
   std::string compute = "auto";  // float32, bfloat16, or by what the machine does fast
   bool checkpoint_blocks = false;
   double ema = 0.999;

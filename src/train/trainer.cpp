@@ -116,6 +116,7 @@ double Trainer::sample_loss(uint64_t index, double weight) {
       one, {draw_noise_levels(config_.noise, (phase.window - 1) / chunk, random)}, noise, chunk);
   const model::TokenMaps maps = window_maps(one, config_.model);
 
+  // Without a text encoder every window has the empty text: all zeros.
   const at::Tensor text = at::zeros({1, 1, config_.model.text_dim}, at::kFloat);
   const model::TextKeys text_keys = transformer_->text_keys(text);
   model::ForwardContext context;

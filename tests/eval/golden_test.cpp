@@ -20,6 +20,15 @@ TEST_P(Golden, WithinToleranceInFp32) {
   }
 }
 
+TEST_P(Golden, WithinToleranceInBf16) {
+  const GoldenResult result = run_golden(golden_file(GetParam()), at::kBFloat16);
+  for (const GoldenOutput& output : result.outputs) {
+    EXPECT_LE(output.error, output.tolerance) << output.name;
+    // A tolerance that nothing comes near would prove nothing.
+    EXPECT_LE(output.tolerance, 0.25) << output.name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, Golden,
                          ::testing::Values("geometry_a", "delta_scan_a", "window_a",
                                            "stream_dense_a", "stream_sparse_a", "bank_a", "vae_a",
