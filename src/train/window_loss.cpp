@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "loci/base/error.h"
-#include "loci/memory/recurrent_memory.h"
 
 namespace loci::train {
 
@@ -55,8 +54,7 @@ model::TokenMaps window_maps(std::span<const Window> windows,
   }
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), 0.0);
-  const auto memory = memory::make_recurrent_memory(config.recurrent_memory);
-  return model::make_token_maps(geometries, times, memory == nullptr || memory->projective());
+  return model::make_token_maps(geometries, times, config.projective());
 }
 
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size) {
