@@ -21,8 +21,8 @@ struct RenderOptions {
 void run_render(const RenderOptions& options) {
   Json rows = Json::array();
   if (!options.json) {
-    std::printf("192x128, 2 samples a pixel\n%-12s %-8s %7s %9s %9s\n", "style", "tracer", "threads",
-                "world ms", "frames/s");
+    std::printf("192x128, 2 samples a pixel\n%-12s %-8s %7s %9s %9s\n", "style", "tracer",
+                "threads", "world ms", "frames/s");
   }
   for (const int threads : options.threads) {
     world::ClipOptions clip;

@@ -64,12 +64,13 @@ void add_train(CLI::App& app) {
   app.add_option("--ranks", options->ranks, "start this many processes on this machine")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  examples(app, {{"loci train configs/mini.json --out runs/mini --ranks 2",
-                  "two processes of one thread each"},
-                 {"loci train configs/mini.json --out runs/mini --ranks 2 --resume",
-                  "go on where the run was stopped"},
-                 {"torchrun --no-python --nproc-per-node 2 loci train configs/mini.json --out runs/mini",
-                  "the same under torchrun"}});
+  examples(app,
+           {{"loci train configs/mini.json --out runs/mini --ranks 2",
+             "two processes of one thread each"},
+            {"loci train configs/mini.json --out runs/mini --ranks 2 --resume",
+             "go on where the run was stopped"},
+            {"torchrun --no-python --nproc-per-node 2 loci train configs/mini.json --out runs/mini",
+             "the same under torchrun"}});
   CLI::App* vae = app.add_subcommand("vae");
   add_train_vae(*vae);
   // Not marked as required above: `loci train vae` has its own.

@@ -53,7 +53,7 @@ struct Quaternion {
   double w = 1, x = 0, y = 0, z = 0;
 };
 
-Mat3 to_matrix(const Quaternion& q);           // normalises first
+Mat3 to_matrix(const Quaternion& q);             // normalises first
 Quaternion to_quaternion(const Mat3& rotation);  // w >= 0
 // Shortest arc from a (t = 0) to b (t = 1).
 Quaternion slerp(const Quaternion& a, const Quaternion& b, double t);

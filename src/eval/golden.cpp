@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/eval/golden.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
@@ -19,10 +19,14 @@ using Runner = std::map<std::string, at::Tensor> (*)(const GoldenCase&);
 
 const std::map<std::string, Runner>& runners() {
   static const std::map<std::string, Runner> table = {
-      {"geometry", run_geometry},           {"delta_scan", run_delta_scan},
-      {"window", run_window},               {"stream_dense", run_stream},
-      {"stream_sparse", run_stream},        {"bank", run_bank},
-      {"vae", run_vae},                     {"text_encoder", run_text_encoder},
+      {"geometry", run_geometry},
+      {"delta_scan", run_delta_scan},
+      {"window", run_window},
+      {"stream_dense", run_stream},
+      {"stream_sparse", run_stream},
+      {"bank", run_bank},
+      {"vae", run_vae},
+      {"text_encoder", run_text_encoder},
   };
   return table;
 }
@@ -90,7 +94,8 @@ GoldenResult run_golden(const std::filesystem::path& file, at::ScalarType comput
                                  : golden.tolerance;
     result.outputs.push_back({name, relative_error(found->second, expected), tolerance});
   }
-  if (result.outputs.empty()) fail("{}: the file has no out.* tensor to compare with", file.string());
+  if (result.outputs.empty())
+    fail("{}: the file has no out.* tensor to compare with", file.string());
   return result;
 }
 

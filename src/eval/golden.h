@@ -3,11 +3,11 @@
 // independently. Running one gives the error of every output.
 #pragma once
 
-#include <c10/core/ScalarType.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include <c10/core/ScalarType.h>
 
 #include "loci/base/config.h"
 

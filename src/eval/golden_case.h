@@ -2,12 +2,12 @@
 // One golden file opened, and the functions that compute its outputs.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
 #include "loci/camera/pose.h"

@@ -198,7 +198,8 @@ GoldenOutputs run_text_encoder(const GoldenCase& golden) {
   const at::Tensor mask = golden.input("mask");
   const at::Tensor hidden =
       encoder.forward(golden.input("ids").unsqueeze(0), mask.unsqueeze(0)).squeeze(0);
-  return {{"hidden", hidden.masked_select(mask.to(at::kBool).unsqueeze(-1)).view({-1, hidden.size(-1)})}};
+  return {{"hidden",
+           hidden.masked_select(mask.to(at::kBool).unsqueeze(-1)).view({-1, hidden.size(-1)})}};
 }
 
 }  // namespace loci::eval

@@ -31,9 +31,9 @@ class FrameDeltaNet : public RecurrentMemory {
       current = current * gate.narrow(1, frame, 1);
       const at::Tensor error =
           at::baddbmm(value.narrow(1, frame * tokens, tokens), k, current, 1, -1);
-      current = at::baddbmm(current, k.transpose(1, 2),
-                            beta.narrow(1, frame * tokens, tokens) * error, 1,
-                            1 / static_cast<double>(tokens));
+      current =
+          at::baddbmm(current, k.transpose(1, 2), beta.narrow(1, frame * tokens, tokens) * error, 1,
+                      1 / static_cast<double>(tokens));
     }
     return current.view(state.sizes());
   }

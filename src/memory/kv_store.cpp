@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/memory/kv_store.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 
@@ -16,8 +16,7 @@ constexpr int64_t kGrowthFrames = 64;
 int64_t KvLayout::frame_bytes() const {
   const auto main = std::count(main_layers.begin(), main_layers.end(), true);
   const int64_t rows = main * heads + layers() * camera_heads;
-  return 2 * batch * tokens * rows * channels *
-         static_cast<int64_t>(c10::elementSize(dtype));
+  return 2 * batch * tokens * rows * channels * static_cast<int64_t>(c10::elementSize(dtype));
 }
 
 KvStore::KvStore(KvLayout layout, int64_t capacity)
@@ -75,8 +74,8 @@ void KvStore::put(int64_t layer, Branch branch, int64_t first, const at::Tensor&
                   const at::Tensor& value) {
   Slots& target = slots(layer, branch);
   LOCI_CHECK(target.key.defined(), "layer {} keeps no history in this branch", layer);
-  LOCI_CHECK(key.size(1) % layout_.tokens == 0, "{} tokens are not whole frames of {}",
-             key.size(1), layout_.tokens);
+  LOCI_CHECK(key.size(1) % layout_.tokens == 0, "{} tokens are not whole frames of {}", key.size(1),
+             layout_.tokens);
   const int64_t count = key.size(1) / layout_.tokens;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t slot = slot_of_.at(first + i);

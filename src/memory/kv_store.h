@@ -2,12 +2,12 @@
 // Keys and values of past frames, for every layer and both attention branches.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <map>
 #include <span>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace loci::memory {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Additive linear attention: S ← S + φ(K)ᵀ [V | 1], read = φ(q) S normalised by its last column.
 // Nothing is forgotten or corrected; β weighs the tokens.
-#include <ATen/ATen.h>
-
 #include <cmath>
+
+#include <ATen/ATen.h>
 
 #include "loci/memory/recurrent_memory.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/memory/recurrent_memory.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 
@@ -22,9 +22,8 @@ at::Tensor RecurrentMemory::read(const at::Tensor& state, const at::Tensor& quer
 }
 
 const std::vector<std::string>& recurrent_memory_names() {
-  static const std::vector<std::string> names = {"chunk_kda",      "chunk_kda_no_camera", "token_kda",
-                                                 "frame_deltanet", "linear",              "ssm",
-                                                 "none"};
+  static const std::vector<std::string> names = {
+      "chunk_kda", "chunk_kda_no_camera", "token_kda", "frame_deltanet", "linear", "ssm", "none"};
   return names;
 }
 

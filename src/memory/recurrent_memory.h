@@ -4,12 +4,12 @@
 // carries it through autograd and streaming stores it in a world.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/camera/geometry.h"
 

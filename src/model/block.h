@@ -3,9 +3,9 @@
 // branch, text cross-attention and feed-forward, modulated by each frame's timestep.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <optional>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/model/camera_branch.h"
 #include "loci/model/config.h"

@@ -9,8 +9,9 @@
 namespace loci::model {
 
 // query, key, value [B, N, H, 128] of all frames of the input → [B, N, H, 128].
-// `past` is the branch's and layer's entry of PastKeys, or null. `turn_keys`: whether the keys carry
-// a time (main branch) and follow a chunk's compact times. `local` looks at the own chunk only.
+// `past` is the branch's and layer's entry of PastKeys, or null. `turn_keys`: whether the keys
+// carry a time (main branch) and follow a chunk's compact times. `local` looks at the own chunk
+// only.
 at::Tensor history_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, const ForwardContext& context,
                              const PastKeys::Entry* past, bool turn_keys, bool local);

@@ -29,10 +29,11 @@ constexpr std::array<char32_t, 32> kWindows1252 = {
     0x2013, 0x2014, 0x2DC,  0x2122, 0x161,  0x203A, 0x153,  0x9D,   0x17E,  0x178};
 
 constexpr std::pair<char32_t, std::u32string_view> kLigatures[] = {
-    {0x132, U"IJ"},  {0x133, U"ij"},  {0x149, U"\u02BCn"}, {0x1C4, U"D\u017D"}, {0x1C5, U"D\u017E"},
-    {0x1C6, U"d\u017E"}, {0x1C7, U"LJ"}, {0x1C8, U"Lj"},   {0x1C9, U"lj"},      {0x1CA, U"NJ"},
-    {0x1CB, U"Nj"},  {0x1CC, U"nj"},  {0x1F1, U"DZ"},      {0x1F2, U"Dz"},      {0x1F3, U"dz"},
-    {0xFB00, U"ff"}, {0xFB01, U"fi"}, {0xFB02, U"fl"},     {0xFB03, U"ffi"},    {0xFB04, U"ffl"},
+    {0x132, U"IJ"},       {0x133, U"ij"},      {0x149, U"\u02BCn"}, {0x1C4, U"D\u017D"},
+    {0x1C5, U"D\u017E"},  {0x1C6, U"d\u017E"}, {0x1C7, U"LJ"},      {0x1C8, U"Lj"},
+    {0x1C9, U"lj"},       {0x1CA, U"NJ"},      {0x1CB, U"Nj"},      {0x1CC, U"nj"},
+    {0x1F1, U"DZ"},       {0x1F2, U"Dz"},      {0x1F3, U"dz"},      {0xFB00, U"ff"},
+    {0xFB01, U"fi"},      {0xFB02, U"fl"},     {0xFB03, U"ffi"},    {0xFB04, U"ffl"},
     {0xFB05, U"\u017Ft"}, {0xFB06, U"st"}};
 
 // What Python's str.isspace() and \s agree on.
@@ -59,7 +60,8 @@ int windows_byte(char32_t c) {
 // byte order mark. Other leads are letters that people write before such signs.
 bool looks_garbled(const std::array<unsigned char, 4>& bytes, size_t length) {
   if (length == 2) return bytes[0] <= 0xC5;
-  if (length == 3) return bytes[0] == 0xE2 || (bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF);
+  if (length == 3)
+    return bytes[0] == 0xE2 || (bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF);
   return bytes[0] == 0xF0 && bytes[1] == 0x9F;
 }
 
@@ -78,8 +80,8 @@ std::u32string undo_windows_1252(const std::u32string& text) {
       bytes[j] = static_cast<unsigned char>(std::max(byte, 0));
     }
     if (length > 0) {
-      const CodePoint point = first_code_point(
-          std::string_view(reinterpret_cast<const char*>(bytes.data()), length));
+      const CodePoint point =
+          first_code_point(std::string_view(reinterpret_cast<const char*>(bytes.data()), length));
       if (point.valid && point.bytes == length && looks_garbled(bytes, length)) {
         out.push_back(point.value);
         i += length;
@@ -96,7 +98,8 @@ size_t terminal_escape(std::u32string_view text) {
   if (text.size() < 3 || text[0] != 0x1B || text[1] != U'[') return 0;
   size_t i = 2;
   while (i < text.size() && ((text[i] >= U'0' && text[i] <= U'9') || text[i] == U';')) ++i;
-  const bool letter = i < text.size() && ((text[i] >= U'a' && text[i] <= U'z') || (text[i] >= U'A' && text[i] <= U'Z'));
+  const bool letter = i < text.size() && ((text[i] >= U'a' && text[i] <= U'z') ||
+                                          (text[i] >= U'A' && text[i] <= U'Z'));
   return letter ? i + 1 : 0;
 }
 

@@ -14,13 +14,14 @@ namespace loci::model {
 // terminal escapes, control characters, bytes that are not UTF-8.
 //
 // Not covered: text garbled through other encodings (Cyrillic, Greek, Mac), garbled text with lost
-// bytes, half-width Katakana and Hangul, and Unicode's NFC; the last two are part of the tokenizer's
-// own normalisation. Entities are those of HTML 4 and numbers, not HTML 5's further 2,000 names.
+// bytes, half-width Katakana and Hangul, and Unicode's NFC; the last two are part of the
+// tokenizer's own normalisation. Entities are those of HTML 4 and numbers, not HTML 5's further
+// 2,000 names.
 std::string clean_prompt(std::string_view text);
 
 // The parts, for tests.
-std::string repair_text(std::string_view text);        // ftfy's repairs
-std::string unescape_html(std::string_view text);      // once, like Python's html.unescape
+std::string repair_text(std::string_view text);    // ftfy's repairs
+std::string unescape_html(std::string_view text);  // once, like Python's html.unescape
 std::string collapse_whitespace(std::string_view text);
 
 }  // namespace loci::model

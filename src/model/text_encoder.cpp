@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/text_encoder.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <limits>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
@@ -23,19 +23,36 @@ at::Tensor distance_buckets(int64_t length, const TextConfig& config, at::Device
   const at::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
   const int64_t half = config.buckets / 2, exact = half / 2;
   const at::Tensor far = distance.abs();
-  const double range = std::log(static_cast<double>(config.max_distance) / static_cast<double>(exact));
+  const double range =
+      std::log(static_cast<double>(config.max_distance) / static_cast<double>(exact));
   const at::Tensor large =
       exact + (at::log(far.to(at::kFloat) / exact) / range * (half - exact)).to(at::kLong);
   return (distance > 0).to(at::kLong) * half +
          at::where(far < exact, far, large.clamp_max(half - 1));
 }
 
-const std::vector<std::string> kForeignKeys = {
-    "_class_name", "_name_or_path", "architectures", "classifier_dropout", "decoder_start_token_id",
-    "dense_act_fn", "dropout_rate", "dtype", "eos_token_id", "initializer_factor",
-    "is_encoder_decoder", "is_gated_act", "model_type", "num_decoder_layers", "output_past",
-    "pad_token_id", "scalable_attention", "tie_word_embeddings", "tokenizer_class", "torch_dtype",
-    "transformers_version", "use_cache"};
+const std::vector<std::string> kForeignKeys = {"_class_name",
+                                               "_name_or_path",
+                                               "architectures",
+                                               "classifier_dropout",
+                                               "decoder_start_token_id",
+                                               "dense_act_fn",
+                                               "dropout_rate",
+                                               "dtype",
+                                               "eos_token_id",
+                                               "initializer_factor",
+                                               "is_encoder_decoder",
+                                               "is_gated_act",
+                                               "model_type",
+                                               "num_decoder_layers",
+                                               "output_past",
+                                               "pad_token_id",
+                                               "scalable_attention",
+                                               "tie_word_embeddings",
+                                               "tokenizer_class",
+                                               "torch_dtype",
+                                               "transformers_version",
+                                               "use_cache"};
 
 }  // namespace
 
@@ -49,8 +66,7 @@ TextConfig TextConfig::from_json(const Json& json, const std::string& where) {
   config.d_ff = reader.get<int64_t>("d_ff", config.d_ff, 1, 262144);
   config.num_heads = reader.get<int64_t>("num_heads", config.num_heads, 1, 1024);
   config.num_layers = reader.get<int64_t>("num_layers", config.num_layers, 1, 1000);
-  config.buckets =
-      reader.get<int64_t>("relative_attention_num_buckets", config.buckets, 4, 65536);
+  config.buckets = reader.get<int64_t>("relative_attention_num_buckets", config.buckets, 4, 65536);
   config.max_distance =
       reader.get<int64_t>("relative_attention_max_distance", config.max_distance, 2, 1 << 30);
   config.eps = reader.get<double>("layer_norm_epsilon", config.eps, 0.0, 1.0);
@@ -123,11 +139,12 @@ at::Tensor TextNetwork::operator()(const at::Tensor& ids, const at::Tensor& mask
   LOCI_CHECK(ids.dim() == 2, "token ids have {} dimensions, expected [B, L]", ids.dim());
   at::Tensor x = at::embedding(embedding, ids).to(type);
   const at::Tensor buckets = distance_buckets(ids.size(1), config, ids.device());
-  const at::Tensor hidden = mask.defined() ? (mask == 0).view({ids.size(0), 1, 1, ids.size(1)}) : mask;
+  const at::Tensor hidden =
+      mask.defined() ? (mask == 0).view({ids.size(0), 1, 1, ids.size(1)}) : mask;
   for (const Block& block : blocks) {
     x = x + attend(block, block.attention_norm(x), buckets, hidden);
     const at::Tensor h = block.feed_forward_norm(x);
-    x = x + block.out(block.in(h) * at::gelu(block.gate(h), "tanh"));
+    x = x + block.out(block.in(h)*at::gelu(block.gate(h), "tanh"));
   }
   return final_norm(x);
 }
@@ -158,11 +175,14 @@ TextConfig find_text_config(const fs::path& path) {
   const fs::path file = (folder ? path : path.parent_path()) / "config.json";
   if (fs::exists(file)) {
     const Json json = load_json(file);
-    if (json.is_object() && json.contains("d_kv")) return TextConfig::from_json(json, file.string());
+    if (json.is_object() && json.contains("d_kv"))
+      return TextConfig::from_json(json, file.string());
   }
   if (folder) {
-    fail("{} has no config.json of a umT5 encoder; give the text encoder's folder, or its weights file",
-         path.string());
+    fail(
+        "{} has no config.json of a umT5 encoder; give the text encoder's folder, or its weights "
+        "file",
+        path.string());
   }
   return TextConfig();
 }
@@ -210,7 +230,8 @@ TextEncoder TextEncoder::load(const TextConfig& config, const fs::path& weights,
                       options.compute);
   const LoadReport report = encoder.parameters().report(available);
   if (!report.clean()) {
-    fail("{} does not fit the text encoder's config: {}", checkpoint.path().string(), report.text());
+    fail("{} does not fit the text encoder's config: {}", checkpoint.path().string(),
+         report.text());
   }
   return encoder;
 }
@@ -219,9 +240,10 @@ at::Tensor TextEncoder::encode(std::span<const int64_t> ids) const {
   const int64_t vocabulary = config().vocab_size;
   for (const int64_t id : ids) {
     if (id < 0 || id >= vocabulary) {
-      fail("the tokenizer gives token {}, but the text encoder knows {}; they belong to different "
-           "models",
-           id, vocabulary);
+      fail(
+          "the tokenizer gives token {}, but the text encoder knows {}; they belong to different "
+          "models",
+          id, vocabulary);
     }
   }
   if (ids.empty()) return at::zeros({0, config().d_model}, at::kFloat);

@@ -2,14 +2,14 @@
 // The umT5 encoder: token numbers to one vector a token.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
 #include "loci/model/layers.h"

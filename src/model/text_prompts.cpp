@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/text_prompts.h"
 
-#include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
-
 #include <memory>
 #include <optional>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"

@@ -3,12 +3,12 @@
 // memory no longer than needed.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace loci::model {
 

@@ -66,22 +66,24 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
   maps.absolute = tokens_of(&camera::FrameGeometry::absolute);
 
   // Row, column and time of every token.
-  const auto each_frame = [&](const at::Tensor& positions) { return positions.repeat({maps.frames}); };
+  const auto each_frame = [&](const at::Tensor& positions) {
+    return positions.repeat({maps.frames});
+  };
   const at::Tensor index = at::arange(maps.grid.tokens(), at::kDouble);
   const at::Tensor row = each_frame(at::floor(index / static_cast<double>(maps.grid.columns)));
-  const at::Tensor column = each_frame(at::remainder(index, static_cast<double>(maps.grid.columns)));
-  const at::Tensor time =
-      at::tensor(at::ArrayRef<double>(times.data(), times.size()), at::kDouble)
-          .repeat_interleave(maps.grid.tokens());
+  const at::Tensor column =
+      each_frame(at::remainder(index, static_cast<double>(maps.grid.columns)));
+  const at::Tensor time = at::tensor(at::ArrayRef<double>(times.data(), times.size()), at::kDouble)
+                              .repeat_interleave(maps.grid.tokens());
 
-  const at::Tensor spatial = at::cat({angles(row, kRowPairs, kRotaryBase),
-                                      angles(column, kColumnPairs, kRotaryBase)}, -1);
+  const at::Tensor spatial =
+      at::cat({angles(row, kRowPairs, kRotaryBase), angles(column, kColumnPairs, kRotaryBase)}, -1);
   set_rotation(maps.rotary, {{0, kTimePairs + kRowPairs + kColumnPairs, /*adjacent=*/true}},
                at::cat({angles(time, kTimePairs, kRotaryBase), spatial}, -1));
 
   // Patch rotations turn the other way round: (c a + s b, -s a + c b).
-  const at::Tensor slot = -at::cat({angles(column, kSlotPairs, kPatchBase),
-                                    angles(row, kSlotPairs, kPatchBase)}, -1);
+  const at::Tensor slot =
+      -at::cat({angles(column, kSlotPairs, kPatchBase), angles(row, kSlotPairs, kPatchBase)}, -1);
   const HeadMap::Rotation slot_x{kSlotX, kSlotPairs, false};
   const HeadMap::Rotation slot_y{kSlotY, kSlotPairs, false};
   const HeadMap::Rotation slot_spatial{kSlotEnd, kRowPairs + kColumnPairs, true};
@@ -99,8 +101,8 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
     set_tiles(maps.recurrent_output, kSlotTiles, kSlotPairs, project);
   }
 
-  const at::Tensor patch = -at::cat({angles(column, kCameraPairs, kPatchBase),
-                                     angles(row, kCameraPairs, kPatchBase)}, -1);
+  const at::Tensor patch = -at::cat(
+      {angles(column, kCameraPairs, kPatchBase), angles(row, kCameraPairs, kPatchBase)}, -1);
   const std::vector<HeadMap::Rotation> camera = {{kCameraX, kCameraPairs, false},
                                                  {kCameraY, kCameraPairs, false}};
   const at::Tensor to_ray = tokens_of(&camera::FrameGeometry::to_ray);
@@ -115,7 +117,8 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
 
 HeadMap time_shift(std::span<const double> shifts, int64_t tokens_per_frame) {
   HeadMap map;
-  const at::Tensor shift = at::tensor(at::ArrayRef<double>(shifts.data(), shifts.size()), at::kDouble);
+  const at::Tensor shift =
+      at::tensor(at::ArrayRef<double>(shifts.data(), shifts.size()), at::kDouble);
   set_rotation(map, {{0, kTimePairs, /*adjacent=*/true}},
                angles(shift, kTimePairs, kRotaryBase).repeat_interleave(tokens_per_frame, 0));
   return map;

@@ -4,9 +4,9 @@
 // shared by all layers and denoising steps.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <span>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/camera/geometry.h"
 #include "loci/kernels/head_map.h"

@@ -23,9 +23,11 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path) {
       return std::make_unique<ByteTokenizer>();
     }
   }
-  fail("{} holds no tokenizer: expected tokenizer.json, spiece.model, or a tokenizer_config.json of a "
-       "ByteTokenizer; copy it from the model's text encoder or tokenizer folder",
-       path.string());
+  fail(
+      "{} holds no tokenizer: expected tokenizer.json, spiece.model, or a tokenizer_config.json of "
+      "a "
+      "ByteTokenizer; copy it from the model's text encoder or tokenizer folder",
+      path.string());
 }
 
 std::vector<int64_t> Tokenizer::encode(std::string_view text, int64_t limit) const {

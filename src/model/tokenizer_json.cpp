@@ -76,8 +76,10 @@ std::string strip(const std::string& text, bool left, bool right) {
   return to_utf8(std::u32string_view(wide).substr(begin));
 }
 
-[[noreturn]] void unsupported(const std::string& source, const char* part, const std::string& kind) {
-  fail("{}: the {} '{}' is not supported; Unigram tokenizers of the T5 family are", source, part, kind);
+[[noreturn]] void unsupported(const std::string& source, const char* part,
+                              const std::string& kind) {
+  fail("{}: the {} '{}' is not supported; Unigram tokenizers of the T5 family are", source, part,
+       kind);
 }
 
 void add_normalizers(const Json& json, const std::string& source, std::vector<TextMap>& steps) {
@@ -90,9 +92,10 @@ void add_normalizers(const Json& json, const std::string& source, std::vector<Te
     }
   } else if (kind == "Precompiled") {
     const auto packed = reader.get<std::string>("precompiled_charsmap", "");
-    steps.push_back([map = Charsmap(decode_base64(packed, source), source)](const std::string& text) {
-      return map.empty() ? text : map.normalize_graphemes(text);
-    });
+    steps.push_back(
+        [map = Charsmap(decode_base64(packed, source), source)](const std::string& text) {
+          return map.empty() ? text : map.normalize_graphemes(text);
+        });
   } else if (kind == "Replace") {
     const ConfigReader pattern = reader.section("pattern");
     const auto content = reader.get<std::string>("content");
@@ -101,12 +104,14 @@ void add_normalizers(const Json& json, const std::string& source, std::vector<Te
         return replace_all(std::move(text), from, content);
       });
     } else if (pattern.get<std::string>("Regex", "") == " {2,}") {
-      steps.push_back([content](const std::string& text) { return replace_space_runs(text, content); });
+      steps.push_back(
+          [content](const std::string& text) { return replace_space_runs(text, content); });
     } else {
       unsupported(source, "replacement pattern", pattern.json().dump());
     }
   } else if (kind == "Strip") {
-    const bool left = reader.get<bool>("strip_left", true), right = reader.get<bool>("strip_right", true);
+    const bool left = reader.get<bool>("strip_left", true),
+               right = reader.get<bool>("strip_right", true);
     steps.push_back([left, right](const std::string& text) { return strip(text, left, right); });
   } else {
     unsupported(source, "normalizer", kind);
@@ -128,7 +133,8 @@ std::vector<std::string> split_at_spaces(const std::string& text) {
 }
 
 // Spaces become visible marks; words begin with theirs.
-std::vector<std::string> split_at_marks(std::string text, const std::string& mark, bool prepend, bool cut) {
+std::vector<std::string> split_at_marks(std::string text, const std::string& mark, bool prepend,
+                                        bool cut) {
   text = replace_all(std::move(text), " ", mark);
   if (prepend && !text.starts_with(mark)) text.insert(0, mark);
   if (!cut) return {text};
@@ -219,7 +225,8 @@ class JsonTokenizer : public Tokenizer {
     if (kind != "Unigram") unsupported(source, "model", kind);
     std::vector<Unigram::Piece> pieces;
     for (const Json& entry : json.value("vocab", Json::array())) {
-      if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
+      if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() ||
+          !entry[1].is_number()) {
         fail("{}: model.vocab must list pairs of a piece and its score", source);
       }
       pieces.push_back({entry[0].get<std::string>(), entry[1].get<double>(), true});
@@ -240,7 +247,9 @@ class JsonTokenizer : public Tokenizer {
         continue;
       }
       const auto name = part.value("/SpecialToken/id"_json_pointer, "");
-      const Json ids = json.value("special_tokens", Json::object()).value(name, Json::object()).value("ids", Json::array());
+      const Json ids = json.value("special_tokens", Json::object())
+                           .value(name, Json::object())
+                           .value("ids", Json::array());
       if (!text_seen) unsupported(source, "token before the text", name);
       for (const Json& id : ids) suffix_.push_back(id.get<int64_t>());
     }
@@ -250,7 +259,8 @@ class JsonTokenizer : public Tokenizer {
   const AddedToken* added_at(std::string_view text) const {
     const AddedToken* best = nullptr;
     for (const AddedToken& token : added_) {
-      if (text.starts_with(token.text) && (best == nullptr || token.text.size() > best->text.size())) {
+      if (text.starts_with(token.text) &&
+          (best == nullptr || token.text.size() > best->text.size())) {
         best = &token;
       }
     }

@@ -17,8 +17,8 @@ class Message {
  public:
   struct Field {
     uint64_t number = 0;
-    uint64_t value = 0;       // of integers, and the bits of 32-bit numbers
-    std::string_view bytes;   // of strings and messages
+    uint64_t value = 0;      // of integers, and the bits of 32-bit numbers
+    std::string_view bytes;  // of strings and messages
   };
 
   Message(std::string_view data, const std::string& source) : rest_(data), source_(&source) {}
@@ -40,7 +40,8 @@ class Message {
         return true;
       case 5: {
         const std::string_view bits = take(4);
-        for (size_t i = 4; i-- > 0;) field.value = field.value << 8 | static_cast<unsigned char>(bits[i]);
+        for (size_t i = 4; i-- > 0;)
+          field.value = field.value << 8 | static_cast<unsigned char>(bits[i]);
         return true;
       }
       default:
@@ -49,7 +50,9 @@ class Message {
   }
 
  private:
-  [[noreturn]] void damaged() const { fail("{} is not a sentencepiece model, or it is damaged", *source_); }
+  [[noreturn]] void damaged() const {
+    fail("{} is not a sentencepiece model, or it is damaged", *source_);
+  }
 
   std::string_view take(uint64_t count) {
     if (count > rest_.size()) damaged();
@@ -72,7 +75,14 @@ class Message {
   const std::string* source_;
 };
 
-enum PieceKind : uint64_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+enum PieceKind : uint64_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6
+};
 
 struct Spiece {
   std::vector<Unigram::Piece> pieces;
@@ -99,7 +109,8 @@ void read_piece(std::string_view data, const std::string& source, Spiece& spiece
     }
     if (field.number == 3) kind = field.value;
   }
-  if (kind < kNormal || kind > kByte) fail("{}: piece '{}' has the unknown kind {}", source, piece.text, kind);
+  if (kind < kNormal || kind > kByte)
+    fail("{}: piece '{}' has the unknown kind {}", source, piece.text, kind);
   piece.matches = kind == kNormal || kind == kUserDefined;
   spiece.pieces.push_back(std::move(piece));
   spiece.kinds.push_back(static_cast<PieceKind>(kind));
@@ -144,7 +155,8 @@ class SpieceTokenizer : public Tokenizer {
         unigram_(make_unigram(spiece, source)) {
     if (spiece.end >= 0) suffix_ = {spiece.end};
     if (spiece.end >= unigram_.size()) {
-      fail("{}: the end token is {}; the vocabulary has {} pieces", source, spiece.end, unigram_.size());
+      fail("{}: the end token is {}; the vocabulary has {} pieces", source, spiece.end,
+           unigram_.size());
     }
   }
 

@@ -25,7 +25,8 @@ class Unigram {
 
   // `unknown` is the token of characters that no piece covers. With byte_fallback they become the
   // tokens <0x00> to <0xFF> of their bytes, if the vocabulary has them. `source` is for messages.
-  Unigram(std::vector<Piece> pieces, int64_t unknown, bool byte_fallback, const std::string& source);
+  Unigram(std::vector<Piece> pieces, int64_t unknown, bool byte_fallback,
+          const std::string& source);
 
   Unigram(Unigram&&) = default;  // not copied: the index points into the pieces
   Unigram& operator=(Unigram&&) = default;
@@ -42,8 +43,8 @@ class Unigram {
 
   std::vector<Piece> pieces_;
   std::unordered_map<std::string_view, int64_t> index_;  // into pieces_, which is not changed
-  std::vector<int64_t> byte_tokens_;  // 256, or none
-  size_t longest_ = 0;                // bytes
+  std::vector<int64_t> byte_tokens_;                     // 256, or none
+  size_t longest_ = 0;                                   // bytes
   int64_t unknown_ = 0;
   double unknown_score_ = 0;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LOCI diffusion transformer: Wan2.2's blocks, half of them with a recurrent memory, all of them
-// with a camera branch. One forward serves training windows and streamed chunks.
+// The LOCI diffusion transformer: Wan2.2's blocks, half of them with a recurrent memory, all of
+// them with a camera branch. One forward serves training windows and streamed chunks.
 #pragma once
-
-#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/model/block.h"
 #include "loci/model/config.h"

@@ -77,8 +77,9 @@ std::string to_utf8(std::u32string_view text) {
 }
 
 bool is_combining(char32_t value) {
-  const auto after = std::upper_bound(std::begin(kCombining), std::end(kCombining), value,
-                                      [](char32_t v, const Range& range) { return v < range.first; });
+  const auto after =
+      std::upper_bound(std::begin(kCombining), std::end(kCombining), value,
+                       [](char32_t v, const Range& range) { return v < range.first; });
   return after != std::begin(kCombining) && value <= std::prev(after)->last;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/vae.h"
 
-#include <ATen/ATen.h>
-
 #include <map>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
@@ -31,9 +31,10 @@ VaeConfig find_config(const fs::path& path) {
     }
   }
   if (folder) {
-    fail("{} has no config.json of an AutoencoderKLWan; give the folder of the autoencoder, or its "
-         "weights file",
-         path.string());
+    fail(
+        "{} has no config.json of an AutoencoderKLWan; give the folder of the autoencoder, or its "
+        "weights file",
+        path.string());
   }
   return VaeConfig::wan22();
 }
@@ -115,14 +116,16 @@ void Vae::set_statistics(std::vector<double> mean, std::vector<double> deviation
 }
 
 Vae::Posterior Vae::encode(const at::Tensor& pixels, const VaePass& pass) const {
-  LOCI_CHECK(pixels.dim() == 5, "pixels have {} dimensions, expected [B, 3, T, H, W]", pixels.dim());
+  LOCI_CHECK(pixels.dim() == 5, "pixels have {} dimensions, expected [B, 3, T, H, W]",
+             pixels.dim());
   if (pixels.size(1) != 3) fail("pixels have {} channels; RGB has 3", pixels.size(1));
   config_.check_frame_size(pixels.size(3), pixels.size(4));
   const int64_t factor = config_.temporal_factor();
   const int64_t frames = pixels.size(2), whole = pass.first() ? frames - 1 : frames;
   if (frames == 0 || whole < 0 || whole % factor != 0) {
     fail("{} frames do not make latents: {} a multiple of {}", frames,
-         pass.first() ? "a clip starts with one frame, and the rest must be" : "there must be", factor);
+         pass.first() ? "a clip starts with one frame, and the rest must be" : "there must be",
+         factor);
   }
   const at::Tensor x = encoder_(patchify(pixels.to(dtype()), config_.patch_size), pass);
   const std::vector<at::Tensor> parts = quant_conv_(x).to(at::kFloat).chunk(2, -1);

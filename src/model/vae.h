@@ -6,12 +6,12 @@
 // latents.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/model/parameters.h"
 #include "loci/model/vae_config.h"
@@ -22,7 +22,7 @@ namespace loci::model {
 struct VaeOptions {
   at::ScalarType dtype = at::kFloat;  // of weights and arithmetic: kFloat or kBFloat16
   at::Device device = at::kCPU;
-  uint64_t seed = 0;                  // of random weights
+  uint64_t seed = 0;  // of random weights
 };
 
 class Vae {
@@ -31,9 +31,9 @@ class Vae {
   explicit Vae(const VaeConfig& config, const VaeOptions& options = {});
 
   // From a folder with config.json and weights, or a file of weights (.pth, .safetensors) in the
-  // naming of Diffusers or of the original. A file without an autoencoder's config.json beside it is
-  // taken for Wan2.2's published sizes. Weights that are missing, left over or of the wrong shape
-  // are bad input that lists them.
+  // naming of Diffusers or of the original. A file without an autoencoder's config.json beside it
+  // is taken for Wan2.2's published sizes. Weights that are missing, left over or of the wrong
+  // shape are bad input that lists them.
   static Vae load(const std::filesystem::path& path, const VaeOptions& options = {});
   static Vae load(const VaeConfig& config, const std::filesystem::path& weights,
                   const VaeOptions& options = {});
@@ -59,7 +59,7 @@ class Vae {
   // `latents` not normalised. FP32, not clamped.
   at::Tensor decode(const at::Tensor& latents, const VaePass& pass = {}) const;
 
-  at::Tensor normalise(const at::Tensor& mean) const;    // to model space
+  at::Tensor normalise(const at::Tensor& mean) const;  // to model space
   at::Tensor denormalise(const at::Tensor& latents) const;
 
  private:

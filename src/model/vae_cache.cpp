@@ -16,10 +16,12 @@ at::Tensor VaeCache::take(const std::string& name, bool expected, at::IntArrayRe
   const auto found = tensors_.find(name);
   if (found == tensors_.end() && !expected) return {};
   if (found == tensors_.end() || found->second.sizes() != shape) {
-    fail("the autoencoder's state has {} for '{}', which takes [{}]; it belongs to another model or "
-         "frame size",
-         found == tensors_.end() ? "nothing" : fmt::format("[{}]", fmt::join(found->second.sizes(), ", ")),
-         name, fmt::join(shape, ", "));
+    fail(
+        "the autoencoder's state has {} for '{}', which takes [{}]; it belongs to another model or "
+        "frame size",
+        found == tensors_.end() ? "nothing"
+                                : fmt::format("[{}]", fmt::join(found->second.sizes(), ", ")),
+        name, fmt::join(shape, ", "));
   }
   at::Tensor tensor = std::move(found->second);
   tensors_.erase(found);

@@ -2,11 +2,11 @@
 // What the layers of a streaming autoencoder remember between calls.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <map>
 #include <string>
+
+#include <ATen/core/Tensor.h>
 
 namespace loci::model {
 

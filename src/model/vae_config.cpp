@@ -16,11 +16,10 @@ const std::vector<double> kPublishedMean = {
     -0.2799, -0.1230, -0.0313, -0.1649, 0.0117,  0.0723,  -0.2839, -0.2083, -0.0520, 0.3748,
     0.0152,  0.1957,  0.1433,  -0.2944, 0.3573,  -0.0548, -0.1681, -0.0667};
 const std::vector<double> kPublishedStd = {
-    0.4765, 1.0364, 0.4514, 1.1677, 0.5313, 0.4990, 0.4818, 0.5013, 0.8158, 1.0344,
-    0.5894, 1.0901, 0.6885, 0.6165, 0.8454, 0.4978, 0.5759, 0.3523, 0.7135, 0.6804,
-    0.5833, 1.4146, 0.8986, 0.5659, 0.7069, 0.5338, 0.4889, 0.4917, 0.4069, 0.4999,
-    0.6866, 0.4093, 0.5709, 0.6065, 0.6415, 0.4944, 0.5726, 1.2042, 0.5458, 1.6887,
-    0.3971, 1.0600, 0.3943, 0.5537, 0.5444, 0.4089, 0.7468, 0.7744};
+    0.4765, 1.0364, 0.4514, 1.1677, 0.5313, 0.4990, 0.4818, 0.5013, 0.8158, 1.0344, 0.5894, 1.0901,
+    0.6885, 0.6165, 0.8454, 0.4978, 0.5759, 0.3523, 0.7135, 0.6804, 0.5833, 1.4146, 0.8986, 0.5659,
+    0.7069, 0.5338, 0.4889, 0.4917, 0.4069, 0.4999, 0.6866, 0.4093, 0.5709, 0.6065, 0.6415, 0.4944,
+    0.5726, 1.2042, 0.5458, 1.6887, 0.3971, 1.0600, 0.3943, 0.5537, 0.5444, 0.4089, 0.7468, 0.7744};
 
 // Between levels the shortcuts average or repeat whole groups of channels, in pixels of 2x2 (and of
 // two frames): from a channels to b in the encoder needs 4a (8a) to be a multiple of b.
@@ -32,13 +31,15 @@ void check_shortcuts(const VaeConfig& config, const std::string& where) {
     const int64_t before = i == 0 ? 1 : mult[i - 1];
     const int64_t factor = i == last ? 1 : config.temporal_downsample[i] ? 8 : 4;
     possible = possible && before * factor % mult[i] == 0;
-    // The decoder goes from level i + 2 (at first from the last) to i + 1 before it doubles the size.
+    // The decoder goes from level i + 2 (at first from the last) to i + 1 before it doubles the
+    // size.
     if (i < last) possible = possible && mult[i + 1] * factor % mult[std::min(i + 2, last)] == 0;
   }
   if (!possible) {
-    fail("{}: dim_mult [{}] has steps that the shortcuts between levels cannot make; use e.g. "
-         "[1, 2, 4, 4]",
-         where, fmt::join(mult, ", "));
+    fail(
+        "{}: dim_mult [{}] has steps that the shortcuts between levels cannot make; use e.g. "
+        "[1, 2, 4, 4]",
+        where, fmt::join(mult, ", "));
   }
 }
 
@@ -69,8 +70,7 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   reader.ignore({"_class_name", "_diffusers_version", "_name_or_path", "dropout", "clip_output"});
   VaeConfig config;
   config.base_dim = reader.get<int64_t>("base_dim", config.base_dim, 1, 8192);
-  config.decoder_base_dim =
-      reader.get<int64_t>("decoder_base_dim", config.base_dim, 1, 8192);
+  config.decoder_base_dim = reader.get<int64_t>("decoder_base_dim", config.base_dim, 1, 8192);
   config.z_dim = reader.get<int64_t>("z_dim", config.z_dim, 1, 1024);
   config.num_res_blocks = reader.get<int64_t>("num_res_blocks", config.num_res_blocks, 1, 16);
   config.patch_size = reader.get<int64_t>("patch_size", config.patch_size, 1, 16);
@@ -78,7 +78,8 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.temporal_downsample =
       reader.get<std::vector<bool>>("temperal_downsample", config.temporal_downsample);
   if (!reader.get<bool>("is_residual", true)) {
-    fail("{}: is_residual is false, which is the autoencoder of Wan2.1; this one is Wan2.2's", where);
+    fail("{}: is_residual is false, which is the autoencoder of Wan2.1; this one is Wan2.2's",
+         where);
   }
   if (!reader.get<std::vector<double>>("attn_scales", {}).empty()) {
     fail("{}: attn_scales must be empty; attention stands in the middle block only", where);
@@ -141,9 +142,7 @@ Json VaeConfig::to_json() const {
               {"latents_std", latents_std}};
 }
 
-int64_t VaeConfig::spatial_factor() const {
-  return patch_size << (dim_mult.size() - 1);
-}
+int64_t VaeConfig::spatial_factor() const { return patch_size << (dim_mult.size() - 1); }
 
 int64_t VaeConfig::temporal_factor() const {
   return int64_t{1} << std::count(temporal_downsample.begin(), temporal_downsample.end(), true);

@@ -18,7 +18,7 @@ struct VaeConfig {
   std::vector<int64_t> dim_mult = {1, 2, 4, 4};  // finest level first
   int64_t num_res_blocks = 2;                    // a level of the encoder; the decoder has one more
   std::vector<bool> temporal_downsample = {false, true, true};  // between levels, finest first
-  int64_t patch_size = 2;  // pixels become channels in patches of this side
+  int64_t patch_size = 2;                         // pixels become channels in patches of this side
   std::vector<double> latents_mean, latents_std;  // [z_dim], of the encoder's mean
 
   // The published sizes and statistics.

@@ -15,7 +15,8 @@ namespace {
 // Parameters keeps its handle to the same tensor.
 void set_memory_order(const at::Tensor& parameter, at::IntArrayRef order) {
   std::vector<int64_t> back(order.size());
-  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   parameter.set_data(parameter.permute(order).contiguous().permute(back));
 }
 
@@ -56,11 +57,13 @@ at::Tensor ChannelNorm::operator()(const at::Tensor& x) const {
   return (wide / length * (gamma.flatten().to(at::kFloat) * scale)).to(x.scalar_type());
 }
 
-at::Tensor ChannelNorm::silu(at::Tensor x) const { return norm_silu(std::move(x), gamma.flatten()); }
+at::Tensor ChannelNorm::silu(at::Tensor x) const {
+  return norm_silu(std::move(x), gamma.flatten());
+}
 
 PixelConv::PixelConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel)
-    : weight(scope.parameter("weight", {out, in, kernel, kernel},
-                             init::fan_in(in * kernel * kernel))),
+    : weight(
+          scope.parameter("weight", {out, in, kernel, kernel}, init::fan_in(in * kernel * kernel))),
       bias(scope.parameter("bias", {out}, init::zeros)) {
   set_memory_order(weight, {0, 2, 3, 1});
 }

@@ -5,11 +5,11 @@
 // channels last, which is what norms and convolutions on a CPU want.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/model/parameters.h"
 #include "loci/model/vae_cache.h"
@@ -56,15 +56,17 @@ struct PointConv {
   at::Tensor bias;    // [out]
 
   PointConv() = default;
-  PointConv(const Scope& scope, int64_t in, int64_t out, const Initialiser& bias_start = init::zeros);
+  PointConv(const Scope& scope, int64_t in, int64_t out,
+            const Initialiser& bias_start = init::zeros);
   at::Tensor operator()(const at::Tensor& x) const;
 };
 
 // A convolution over space, 1x1 or 3x3, and over the present and two past frames.
 struct CausalConv {
-  at::Tensor weight;  // [out, in, 3, k, k], in memory [3, out, k, k, in]: taps in time, oldest first
-  at::Tensor bias;    // [out]
-  std::string name;   // in the cache
+  at::Tensor
+      weight;        // [out, in, 3, k, k], in memory [3, out, k, k, in]: taps in time, oldest first
+  at::Tensor bias;   // [out]
+  std::string name;  // in the cache
 
   CausalConv() = default;
   CausalConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel);

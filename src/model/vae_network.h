@@ -3,10 +3,10 @@
 // parameters as in Diffusers' AutoencoderKLWan.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <optional>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/model/vae_config.h"
 #include "loci/model/vae_layers.h"

@@ -44,7 +44,8 @@ void forward_into(const at::Tensor& x, const at::Tensor& gamma, at::Tensor& y) {
     const auto* from = reinterpret_cast<const uint16_t*>(x.const_data_ptr<at::BFloat16>());
     auto* to = reinterpret_cast<uint16_t*>(y.mutable_data_ptr<at::BFloat16>());
     for_rows(rows, [&](int64_t, int64_t begin, int64_t end) {
-      kernels().forward_bf16(from + begin * channels, g, to + begin * channels, end - begin, channels);
+      kernels().forward_bf16(from + begin * channels, g, to + begin * channels, end - begin,
+                             channels);
     });
     return;
   }
@@ -89,7 +90,8 @@ class NormSilu : public torch::autograd::Function<NormSilu> {
 // Other types and devices: FP64 in tests, accelerators.
 at::Tensor by_libtorch(const at::Tensor& x, const at::Tensor& gamma) {
   const at::Tensor length = at::norm(x, 2, {-1}, /*keepdim=*/true).clamp_min(1e-12);
-  return at::silu(x / length * (gamma.to(x.scalar_type()) * std::sqrt(static_cast<double>(x.size(-1)))));
+  return at::silu(x / length *
+                  (gamma.to(x.scalar_type()) * std::sqrt(static_cast<double>(x.size(-1)))));
 }
 
 }  // namespace

@@ -62,12 +62,14 @@ inline float sum(Floats value) {
   return total;
 }
 
-// e^x to about 2 units in the last place. Below -87 the result would be denormal: it stays at e^-87.
+// e^x to about 2 units in the last place. Below -87 the result would be denormal: it stays at
+// e^-87.
 inline Floats exponential(Floats x) {
   x = x < -87.0f ? Floats{} - 87.0f : x;
   x = x > 88.0f ? Floats{} + 88.0f : x;
   const Floats scaled = x * 1.44269504f;
-  const Ints power = __builtin_convertvector(scaled + (scaled < 0.0f ? Floats{} - 0.5f : Floats{} + 0.5f), Ints);
+  const Ints power =
+      __builtin_convertvector(scaled + (scaled < 0.0f ? Floats{} - 0.5f : Floats{} + 0.5f), Ints);
   const Floats whole = __builtin_convertvector(power, Floats);
   const Floats r = x - whole * 0.693359375f + whole * 2.12194440e-4f;  // ln 2 in two parts
   Floats p = Floats{} + 1.9875691500e-4f;
@@ -110,7 +112,8 @@ void forward_rows(const T* x, const float* gamma, T* y, int64_t pixels, int64_t 
       store(y + c, u * sigmoid(u));
     }
     if (c < channels) {
-      const Floats u = load_some(x + c, channels - c) * (load_some(gamma + c, channels - c) * scale);
+      const Floats u =
+          load_some(x + c, channels - c) * (load_some(gamma + c, channels - c) * scale);
       store_some(y + c, u * sigmoid(u), channels - c);
     }
   }
@@ -140,8 +143,10 @@ void backward_rows(const float* x, const float* gamma, const float* grad_y, floa
     }
     if (const int64_t rest = channels - c; rest > 0) {
       Floats dg = load_some(grad_gamma + c, rest);
-      store_some(grad_x + c, pull(load_some(x + c, rest), load_some(gamma + c, rest),
-                                  load_some(grad_y + c, rest), dg), rest);
+      store_some(
+          grad_x + c,
+          pull(load_some(x + c, rest), load_some(gamma + c, rest), load_some(grad_y + c, rest), dg),
+          rest);
       store_some(grad_gamma + c, dg, rest);
     }
     const float share = sum(dot) / (length * length);

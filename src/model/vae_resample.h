@@ -3,16 +3,16 @@
 // Activations as in vae_layers.h.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <optional>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/model/vae_layers.h"
 
 namespace loci::model {
 
-// Halves the frame, by a convolution of stride 2 that sees one row and column beyond the lower right
-// border; in time, pairs of frames after the first of the clip become one.
+// Halves the frame, by a convolution of stride 2 that sees one row and column beyond the lower
+// right border; in time, pairs of frames after the first of the clip become one.
 struct Downsample {
   PixelConv resample;
   at::Tensor time_weight, time_bias;  // [C, C, 3, 1, 1], [C]; undefined when the rate stays
@@ -25,8 +25,8 @@ struct Downsample {
   at::Tensor halve_rate(const at::Tensor& x, const VaePass& pass) const;
 };
 
-// Doubles the frame by repeating pixels and a convolution; in time, every frame but the clip's first
-// becomes two.
+// Doubles the frame by repeating pixels and a convolution; in time, every frame but the clip's
+// first becomes two.
 struct Upsample {
   PixelConv resample;
   std::optional<CausalConv> time_conv;  // C to 2C
@@ -38,8 +38,8 @@ struct Upsample {
   at::Tensor double_rate(const at::Tensor& x, const VaePass& pass) const;
 };
 
-// The encoder's shortcut: pixels of 2x2 (space) and pairs of frames (time) become channels, of which
-// groups of equal size are averaged to `out` channels.
+// The encoder's shortcut: pixels of 2x2 (space) and pairs of frames (time) become channels, of
+// which groups of equal size are averaged to `out` channels.
 at::Tensor shrink_shortcut(const at::Tensor& x, int64_t out, bool space, bool time, bool first);
 
 // The decoder's shortcut: channels are repeated, then become pixels of 2x2 and pairs of frames.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/vae_stream.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <vector>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
@@ -14,7 +14,8 @@ namespace loci::model {
 VaeEncoder::VaeEncoder(const Vae& vae, bool half_cache) : vae_(&vae), cache_(half_cache) {}
 
 at::Tensor VaeEncoder::encode(const at::Tensor& pixels) {
-  LOCI_CHECK(pixels.dim() == 5, "pixels have {} dimensions, expected [B, 3, T, H, W]", pixels.dim());
+  LOCI_CHECK(pixels.dim() == 5, "pixels have {} dimensions, expected [B, 3, T, H, W]",
+             pixels.dim());
   const VaePass pass{&cache_};
   const int64_t frames = pixels.size(2), factor = vae_->config().temporal_factor();
   std::vector<at::Tensor> latents;

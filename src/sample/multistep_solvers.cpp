@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two second-order solvers that work on predictions of the clean latent, in the variable
 // lambda = ln((1 - level) / level).
-#include <ATen/ATen.h>
-
 #include <cmath>
 #include <deque>
 #include <limits>
+
+#include <ATen/ATen.h>
 
 #include "loci/sample/solver.h"
 
@@ -46,7 +46,8 @@ class DpmppSolver : public MultistepSolver {
     const double to = level(i + 1);
     // At level 1 lambda is minus infinity: the step is exact in the clean prediction alone.
     const double h = lambda_of(to) - now.lambda;
-    const double decay = to / from * (1 - from) / (1 - to);  // exp(-h), finite everywhere but from = 1
+    const double decay =
+        to / from * (1 - from) / (1 - to);  // exp(-h), finite everywhere but from = 1
     const double gain = from < 1 && to > 0 ? (1 - to) * (1 - decay) : 1 - to / from;
     at::Tensor out = x * (to / from) + now.clean * gain;
     const bool last = i + 1 == steps();
@@ -64,7 +65,7 @@ class DpmppSolver : public MultistepSolver {
 
 // phi-functions of one UniPC step (bh2, clean prediction) over h in lambda.
 struct UnipcStep {
-  double e;   // expm1(-h): also B(h)
+  double e;  // expm1(-h): also B(h)
   double b1, b2;
 
   explicit UnipcStep(double h) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Solvers of the flow's differential equation: from noise (level 1) to a clean latent (level 0) in a
-// given number of steps.
+// Solvers of the flow's differential equation: from noise (level 1) to a clean latent (level 0) in
+// a given number of steps.
 #pragma once
-
-#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 namespace loci::sample {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/communicator.h"
 
+#include <cstdlib>
+
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-
-#include <cstdlib>
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
@@ -87,7 +87,8 @@ std::optional<std::string> environment(const char* name) {
 
 int environment_number(const char* name, int64_t low, int64_t high) {
   const std::optional<std::string> text = environment(name);
-  if (!text) fail("WORLD_SIZE is set but {} is not; start the ranks with torchrun or --ranks", name);
+  if (!text)
+    fail("WORLD_SIZE is set but {} is not; start the ranks with torchrun or --ranks", name);
   const std::optional<int64_t> number = parse_int(*text);
   if (!number || *number < low || *number > high) {
     fail("{} is '{}'; expected a number from {} to {}", name, *text, low, high);

@@ -2,10 +2,10 @@
 // The ranks of a training job. One process alone is a job of one rank, without any network.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <memory>
 #include <string>
+
+#include <ATen/core/Tensor.h>
 
 namespace loci::train {
 

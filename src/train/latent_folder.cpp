@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/latent_folder.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/random.h"
@@ -32,9 +32,9 @@ void write_latent_clip(const fs::path& file, const LatentClip& clip) {
     l[f][0] = clip.lenses[f].fov_x;
     l[f][1] = clip.lenses[f].xi;
   }
-  io::write_safetensors(file,
-                        {{"latents", clip.latents}, {"images", clip.images}, {"c2w", c2w}, {"lens", lens}},
-                        {{"caption", clip.caption}});
+  io::write_safetensors(
+      file, {{"latents", clip.latents}, {"images", clip.images}, {"c2w", c2w}, {"lens", lens}},
+      {{"caption", clip.caption}});
 }
 
 LatentClip read_latent_clip(const fs::path& file) {
@@ -47,8 +47,10 @@ LatentClip read_latent_clip(const fs::path& file) {
   if (clip.latents.dim() != 4 || clip.images.sizes() != clip.latents.sizes() || c2w.dim() != 3 ||
       c2w.size(0) != clip.latents.size(1) || c2w.size(1) != 3 || c2w.size(2) != 4 ||
       lens.dim() != 2 || lens.size(0) != c2w.size(0) || lens.size(1) != 2) {
-    fail("{}: not a latent clip: latents and images must be [C, F, h, w], c2w [F, 3, 4], lens [F, 2]",
-         file.string());
+    fail(
+        "{}: not a latent clip: latents and images must be [C, F, h, w], c2w [F, 3, 4], lens [F, "
+        "2]",
+        file.string());
   }
   const auto m = c2w.accessor<double, 3>();
   const auto l = lens.accessor<double, 2>();
@@ -100,13 +102,16 @@ Window LatentFolder::window(uint64_t index, int64_t frames) const {
   const LatentClip& clip = clips_[which];
   const auto length = static_cast<int64_t>(clip.poses.size());
   if (length < frames) {
-    fail("{} has {} latents, fewer than the window of {}; record longer clips or use a shorter window",
-         files_[which].string(), length, frames);
+    fail(
+        "{} has {} latents, fewer than the window of {}; record longer clips or use a shorter "
+        "window",
+        files_[which].string(), length, frames);
   }
   const auto start = static_cast<int64_t>(random.below(static_cast<uint64_t>(length - frames + 1)));
   Window window;
-  window.latents = clip.latents.narrow(1, start, frames).to(at::kFloat, /*non_blocking=*/false,
-                                                            /*copy=*/true);
+  window.latents = clip.latents.narrow(1, start, frames)
+                       .to(at::kFloat, /*non_blocking=*/false,
+                           /*copy=*/true);
   window.latents.select(1, 0).copy_(clip.images.select(1, start));
   window.poses.assign(clip.poses.begin() + start, clip.poses.begin() + start + frames);
   window.lenses.assign(clip.lenses.begin() + start, clip.lenses.begin() + start + frames);

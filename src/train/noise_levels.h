@@ -11,11 +11,11 @@
 namespace loci::train {
 
 struct NoiseConfig {
-  std::string kind = "uniform";  // or "logit_normal"
-  double shift = 5;              // sigma = shift*s / (1 + (shift-1)*s)
+  std::string kind = "uniform";    // or "logit_normal"
+  double shift = 5;                // sigma = shift*s / (1 + (shift-1)*s)
   double mean = 0, deviation = 1;  // of the logit
-  // In this share of windows the chunks before a random one are cleaner by this factor: a memory can
-  // only be learnt from a past clean enough to copy from.
+  // In this share of windows the chunks before a random one are cleaner by this factor: a memory
+  // can only be learnt from a past clean enough to copy from.
   double clean_share = 0;
   double clean_factor = 0.2;
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/optimizer.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 
@@ -16,18 +16,29 @@ namespace {
 
 constexpr std::array kGroups = {Group::kBackbone, Group::kCamera, Group::kRecurrent, Group::kText};
 
-// Muon is for matrices that map features to features: those of the blocks. Embeddings, norms,
-// tables, gates and per-head maps stay with AdamW.
+// A convolution's kernel [out, in, ...] as the matrix from its window to its output.
+at::Tensor as_matrix(const at::Tensor& tensor) { return tensor.flatten(1); }
+
+int64_t short_side(const at::Tensor& tensor) {
+  return std::min(tensor.size(0), tensor.numel() / tensor.size(0));
+}
+
+// Muon is for matrices that map features to features: those of the transformer's blocks and the
+// autoencoder's convolutions. Embeddings, norms, tables, gates and per-head maps stay with AdamW.
 bool is_muon_matrix(const model::Parameter& parameter) {
-  return parameter.name.starts_with("blocks.") && parameter.tensor.dim() == 2 &&
-         std::min(parameter.tensor.size(0), parameter.tensor.size(1)) >= 32;
+  const std::string& name = parameter.name;
+  if (name.starts_with("blocks.")) {
+    return parameter.tensor.dim() == 2 && short_side(parameter.tensor) >= 32;
+  }
+  const bool autoencoder = name.starts_with("encoder.") || name.starts_with("decoder.");
+  return autoencoder && parameter.tensor.dim() >= 4 && short_side(parameter.tensor) >= 8;
 }
 
 // Work of a rank for one parameter, in arbitrary units: Newton-Schulz costs the short side.
 double update_cost(const model::Parameter& parameter, bool muon) {
   const auto elements = static_cast<double>(parameter.tensor.numel());
   if (!muon) return elements;
-  return elements * static_cast<double>(std::min(parameter.tensor.size(0), parameter.tensor.size(1)));
+  return elements * static_cast<double>(short_side(parameter.tensor));
 }
 
 Group parse_group(const std::string& name, const std::string& where) {
@@ -65,8 +76,10 @@ OptimizerConfig OptimizerConfig::from(const ConfigReader& reader) {
   OptimizerConfig c;
   c.kind = reader.choose("kind", c.kind, {"adamw", "muon"});
   const ConfigReader rates = reader.section("rates");
-  const std::map<Group, double> paper = {{Group::kBackbone, 1e-5}, {Group::kCamera, 5e-5},
-                                         {Group::kRecurrent, 1e-4}, {Group::kText, 1e-5}};
+  const std::map<Group, double> paper = {{Group::kBackbone, 1e-5},
+                                         {Group::kCamera, 5e-5},
+                                         {Group::kRecurrent, 1e-4},
+                                         {Group::kText, 1e-5}};
   for (const Group group : kGroups) {
     c.rates[group] = rates.get<double>(std::string(group_name(group)), paper.at(group), 0.0, 10.0);
   }
@@ -88,8 +101,9 @@ OptimizerConfig OptimizerConfig::from(const ConfigReader& reader) {
 
 double OptimizerConfig::rate_factor(int64_t update) const {
   if (update < warmup) return static_cast<double>(update + 1) / static_cast<double>(warmup + 1);
-  const double progress = std::min(1.0, static_cast<double>(update - warmup) /
-                                            std::max<double>(1, static_cast<double>(decay_updates - warmup)));
+  const double progress =
+      std::min(1.0, static_cast<double>(update - warmup) /
+                        std::max<double>(1, static_cast<double>(decay_updates - warmup)));
   return final_share + (1 - final_share) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
 }
 
@@ -130,7 +144,8 @@ Optimizer::Optimizer(OptimizerConfig config, const std::vector<model::Parameter>
   std::vector<size_t> order(trained_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto cost = [&](size_t i) { return update_cost(trained_[i], slots_[i].muon); };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return cost(a) > cost(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return cost(a) > cost(b); });
   std::vector<double> work(communicator_.size(), 0.0);
   for (const size_t i : order) {
     const auto least = std::min_element(work.begin(), work.end());
@@ -240,7 +255,7 @@ void Optimizer::update_muon(double factor) {
   std::map<std::vector<int64_t>, std::vector<size_t>> by_shape;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].muon && slots_[i].owner == communicator_.rank()) {
-      by_shape[trained_[i].tensor.sizes().vec()].push_back(i);
+      by_shape[as_matrix(trained_[i].tensor).sizes().vec()].push_back(i);
     }
   }
   for (const auto& [shape, members] : by_shape) {
@@ -248,7 +263,7 @@ void Optimizer::update_muon(double factor) {
     for (const size_t i : members) {
       const at::Tensor gradient = trained_[i].tensor.grad();
       slots_[i].first.mul_(config_.muon_momentum).add_(gradient);
-      directions.push_back(at::add(gradient, slots_[i].first, config_.muon_momentum));
+      directions.push_back(as_matrix(at::add(gradient, slots_[i].first, config_.muon_momentum)));
     }
     const at::Tensor updates = orthogonalise(at::stack(directions));
     const double aspect =
@@ -257,14 +272,17 @@ void Optimizer::update_muon(double factor) {
       const size_t i = members[n];
       const double step = slots_[i].rate * factor;
       if (config_.weight_decay > 0) trained_[i].tensor.mul_(1 - step * config_.weight_decay);
-      trained_[i].tensor.add_(updates.select(0, static_cast<int64_t>(n)), -step * aspect);
+      trained_[i].tensor.add_(
+          updates.select(0, static_cast<int64_t>(n)).reshape(trained_[i].tensor.sizes()),
+          -step * aspect);
     }
   }
 }
 
 io::NamedTensors Optimizer::state() {
   io::NamedTensors state;
-  const auto collect = [&](const std::string& name, const at::Tensor& like, at::Tensor& held, int owner) {
+  const auto collect = [&](const std::string& name, const at::Tensor& like, at::Tensor& held,
+                           int owner) {
     at::Tensor whole = held.defined() ? held : at::empty_like(like);
     communicator_.broadcast(whole, owner);
     if (communicator_.leader()) state.emplace_back(name, whole.clone());
@@ -283,9 +301,10 @@ void Optimizer::load_state(const std::map<std::string, at::Tensor>& state) {
   const auto restore = [&](const std::string& name, at::Tensor& held) {
     const auto found = state.find(name);
     if (found == state.end() || found->second.sizes() != held.sizes()) {
-      fail("the checkpoint's optimizer state has no fitting '{}'; was it written with another "
-           "optimizer or model?",
-           name);
+      fail(
+          "the checkpoint's optimizer state has no fitting '{}'; was it written with another "
+          "optimizer or model?",
+          name);
     }
     held.copy_(found->second);
   };

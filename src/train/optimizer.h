@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameter updates: AdamW, and Muon for the blocks' matrices. Every parameter belongs to one rank,
-// which keeps its optimizer state and sends the new value to the others (ZeRO stage 1).
+// Parameter updates: AdamW, and Muon for the matrices of blocks and convolutions. Every parameter
+// belongs to one rank, which keeps its optimizer state and sends the new value to the others (ZeRO
+// stage 1).
 #pragma once
-
-#include <ATen/core/Tensor.h>
 
 #include <map>
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
 #include "loci/io/safetensors.h"
@@ -40,7 +41,8 @@ struct OptimizerConfig {
 
 class Optimizer {
  public:
-  // `parameters` are FP32 leaves that require gradients; frozen groups are left out and lose theirs.
+  // `parameters` are FP32 leaves that require gradients; frozen groups are left out and lose
+  // theirs.
   Optimizer(OptimizerConfig config, const std::vector<model::Parameter>& parameters,
             Communicator& communicator);
 

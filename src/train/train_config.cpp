@@ -31,13 +31,16 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
     }
     phase.history = HistoryAccessConfig::from(part.section("history"));
     for (const ConfigReader& data : part.sections("data")) {
-      phase.data.push_back({data.get<std::string>("folder"), data.get<double>("weight", 1, 0, 1e9)});
+      phase.data.push_back(
+          {data.get<std::string>("folder"), data.get<double>("weight", 1, 0, 1e9)});
     }
-    if (phase.data.empty()) fail("{}: no data; name at least one folder of latent clips", part.where());
+    if (phase.data.empty())
+      fail("{}: no data; name at least one folder of latent clips", part.where());
     c.phases.push_back(phase);
   }
   if (c.phases.empty()) fail("{}: no phases; give one with its data", where);
-  std::sort(c.phases.begin(), c.phases.end(), [](const Phase& a, const Phase& b) { return a.from < b.from; });
+  std::sort(c.phases.begin(), c.phases.end(),
+            [](const Phase& a, const Phase& b) { return a.from < b.from; });
   if (c.phases.front().from != 0) fail("{}: no phase begins at update 0", where);
   reader.finish();
   return c;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/trainer.h"
 
-#include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <chrono>
 #include <cmath>
 #include <csignal>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
@@ -109,8 +109,8 @@ double Trainer::sample_loss(uint64_t index, double weight) {
   const int64_t chunk = config_.model.chunk_size;
 
   Random random{config_.seed, index, kStreamChoices};
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(
-      hash_keys({config_.seed, index, kStreamNoise}));
+  at::Generator generator =
+      at::make_generator<at::CPUGeneratorImpl>(hash_keys({config_.seed, index, kStreamNoise}));
   const at::Tensor noise = at::randn(window.latents.unsqueeze(0).sizes(), generator, at::kFloat);
   const NoisedBatch batch = noise_windows(
       one, {draw_noise_levels(config_.noise, (phase.window - 1) / chunk, random)}, noise, chunk);
@@ -122,11 +122,11 @@ double Trainer::sample_loss(uint64_t index, double weight) {
   model::ForwardContext context;
   context.maps = &maps;
   context.text = &text_keys;
-  const double aspect = static_cast<double>(window.latents.size(3)) /
-                        static_cast<double>(window.latents.size(2));
-  context.chunks = draw_history_access(phase.history, chunk, maps.grid.tokens(),
-                                       camera::relative_to_first(window.poses), window.lenses,
-                                       aspect, random);
+  const double aspect =
+      static_cast<double>(window.latents.size(3)) / static_cast<double>(window.latents.size(2));
+  context.chunks =
+      draw_history_access(phase.history, chunk, maps.grid.tokens(),
+                          camera::relative_to_first(window.poses), window.lenses, aspect, random);
   context.write_states = false;
   context.checkpoint_blocks = config_.checkpoint_blocks;
   const at::Tensor velocity = transformer_->forward(batch.latents, batch.timesteps, context);
@@ -140,28 +140,31 @@ Trainer::UpdateResult Trainer::update(bool checkpoint_due) {
   // Samples of an update are dealt to the ranks in turn; gradients are averaged over ranks, so each
   // rank weighs its own by the share that makes the mean over the whole batch.
   const auto first = static_cast<uint64_t>(done_) * static_cast<uint64_t>(config_.batch);
-  const double weight = static_cast<double>(communicator_.size()) / static_cast<double>(config_.batch);
+  const double weight =
+      static_cast<double>(communicator_.size()) / static_cast<double>(config_.batch);
   double loss = 0;
   for (int64_t i = communicator_.rank(); i < config_.batch; i += communicator_.size()) {
     loss += weight * sample_loss(first + static_cast<uint64_t>(i), weight);
   }
-  at::Tensor shared = at::tensor({loss, interrupted() ? 1.0 : 0.0,
-                                  checkpoint_due && communicator_.leader() ? 1.0 : 0.0},
-                                 at::kDouble);
+  at::Tensor shared = at::tensor(
+      {loss, interrupted() ? 1.0 : 0.0, checkpoint_due && communicator_.leader() ? 1.0 : 0.0},
+      at::kDouble);
   communicator_.all_reduce_mean(shared);
   UpdateResult result;
   result.loss = shared[0].item<double>();
   result.stop = shared[1].item<double>() > 0;
   result.checkpoint = shared[2].item<double>() > 0;
   if (!std::isfinite(result.loss)) {
-    fail_check("the loss at update {} is {}; the last checkpoint in {} is from before it: lower the "
-               "learning rate and resume",
-               done_ + 1, result.loss, folder_.path().string());
+    fail_check(
+        "the loss at update {} is {}; the last checkpoint in {} is from before it: lower the "
+        "learning rate and resume",
+        done_ + 1, result.loss, folder_.path().string());
   }
   result.gradient_norm = optimizer_->step(done_);
   if (!std::isfinite(result.gradient_norm)) {
-    fail_check("the gradient at update {} is not finite; the last checkpoint in {} is from before it",
-               done_ + 1, folder_.path().string());
+    fail_check(
+        "the gradient at update {} is not finite; the last checkpoint in {} is from before it",
+        done_ + 1, folder_.path().string());
   }
   ++done_;
   if (communicator_.leader()) update_ema();
@@ -171,7 +174,8 @@ Trainer::UpdateResult Trainer::update(bool checkpoint_due) {
 void Trainer::update_ema() {
   const at::NoGradGuard no_grad;
   // Early on the average follows quickly, so that it does not remember the start for long.
-  const double decay = std::min(config_.ema, static_cast<double>(done_ + 1) / static_cast<double>(done_ + 10));
+  const double decay =
+      std::min(config_.ema, static_cast<double>(done_ + 1) / static_cast<double>(done_ + 10));
   std::vector<at::Tensor> current;
   for (const model::Parameter& parameter : transformer_->parameters().all()) {
     current.push_back(parameter.tensor.detach());

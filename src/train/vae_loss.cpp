@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/vae_loss.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
+
+#include <ATen/ATen.h>
 
 namespace loci::train {
 
@@ -16,13 +16,15 @@ at::Tensor window_mean(const at::Tensor& x) { return at::avg_pool2d(x, {8, 8}, {
 
 // Mean SSIM of images [N, 3, H, W] in [-1, 1].
 at::Tensor mean_ssim(const at::Tensor& a, const at::Tensor& b) {
-  constexpr double kRange = 2, kC1 = 0.01 * kRange * 0.01 * kRange, kC2 = 0.03 * kRange * 0.03 * kRange;
+  constexpr double kRange = 2, kC1 = 0.01 * kRange * 0.01 * kRange,
+                   kC2 = 0.03 * kRange * 0.03 * kRange;
   const at::Tensor mean_a = window_mean(a), mean_b = window_mean(b);
   const at::Tensor product = mean_a * mean_b;
   const at::Tensor squares = mean_a.square() + mean_b.square();
   const at::Tensor covariance = window_mean(a * b) - product;
   const at::Tensor variances = window_mean(a.square() + b.square()) - squares;
-  return ((2 * product + kC1) / (squares + kC1) * (2 * covariance + kC2) / (variances + kC2)).mean();
+  return ((2 * product + kC1) / (squares + kC1) * (2 * covariance + kC2) / (variances + kC2))
+      .mean();
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ struct VaeLoss {
 VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
                  const model::Vae::Posterior& posterior, const VaeLossWeights& weights);
 
-// 1 - structural similarity (SSIM), the mean over three scales: full, half and quarter size. Windows
-// are squares of 8 pixels, every 4 pixels, which is what training needs of it at 1/16 of the cost.
+// 1 - structural similarity (SSIM), the mean over three scales: full, half and quarter size.
+// Windows are squares of 8 pixels, every 4 pixels, which is what training needs of it at 1/16 of
+// the cost.
 at::Tensor structure_loss(const at::Tensor& a, const at::Tensor& b);
 
 // A sample of the posterior, with noise of the posterior's shape.

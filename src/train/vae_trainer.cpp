@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/vae_trainer.h"
 
-#include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
-
 #include <chrono>
 #include <cmath>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
@@ -29,7 +29,8 @@ std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
 io::NamedTensors named(const std::vector<model::Parameter>& parameters,
                        const std::vector<at::Tensor>& values) {
   io::NamedTensors tensors;
-  for (size_t i = 0; i < parameters.size(); ++i) tensors.emplace_back(parameters[i].name, values[i]);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    tensors.emplace_back(parameters[i].name, values[i]);
   return tensors;
 }
 
@@ -70,7 +71,8 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   VaeTrainConfig config;
   config.source = json;
   reader.ignore({"model"});
-  config.model = model::VaeConfig::from_json(json.value("model", Json::object()), where + ": model");
+  config.model =
+      model::VaeConfig::from_json(json.value("model", Json::object()), where + ": model");
   config.data = VideoClipsConfig::from(reader.section("data"));
   config.loss = VaeLossWeights::from(reader.section("loss"));
   for (const ConfigReader& phase : reader.sections("phases")) {
@@ -79,13 +81,17 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   if (config.phases.empty()) fail("{}: phases is empty; list at least one", where);
   config.ema = reader.get<double>("ema", config.ema, 0.0, 1.0);
   config.seed = reader.get<uint64_t>("seed", config.seed);
-  config.checkpoint_every = reader.get<int64_t>("checkpoint_every", config.checkpoint_every, 1, 1 << 30);
+  config.checkpoint_every =
+      reader.get<int64_t>("checkpoint_every", config.checkpoint_every, 1, 1 << 30);
   config.keep = reader.get<int64_t>("keep", config.keep, 1, 1000);
   config.validate_every = reader.get<int64_t>("validate_every", config.validate_every, 1, 1 << 30);
-  config.validation_clips = reader.get<int64_t>("validation_clips", config.validation_clips, 1, 10'000);
+  config.validation_clips =
+      reader.get<int64_t>("validation_clips", config.validation_clips, 1, 10'000);
 
   const ConfigReader optimizer = reader.section("optimizer");
+  config.optimizer.kind = optimizer.choose("kind", config.optimizer.kind, {"adamw", "muon"});
   config.rate = optimizer.get<double>("rate", config.rate, 0.0, 10.0);
+  config.optimizer.muon_rate = optimizer.get<double>("muon_rate", 0.02, 0.0, 10.0);
   config.optimizer.beta2 = optimizer.get<double>("beta2", 0.99, 0.0, 1.0);
   config.optimizer.weight_decay = optimizer.get<double>("weight_decay", 0.0, 0.0, 1.0);
   config.optimizer.clip = optimizer.get<double>("clip", 1.0, 1e-6, 1e6);
@@ -94,7 +100,8 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   config.optimizer.decay_updates = config.updates();
   config.optimizer.rates = {{Group::kBackbone, config.rate}};
   config.model.check_frame_size(config.data.height, config.data.width);
-  config.validation_frames = reader.get<int64_t>("validation_frames", config.validation_frames, 1, 1000);
+  config.validation_frames =
+      reader.get<int64_t>("validation_frames", config.validation_frames, 1, 1000);
   check_clip_length(where + ": validation_frames", config.validation_frames, config.model);
   reader.finish();
   return config;
@@ -162,19 +169,21 @@ VaeLoss VaeTrainer::update() {
     clips.push_back(model::pixels_from_frames(clip));
   }
   const at::Tensor pixels = at::cat(clips);
-  at::Generator generator =
-      at::make_generator<at::CPUGeneratorImpl>(hash_keys({config_.seed, static_cast<uint64_t>(done_)}));
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(
+      hash_keys({config_.seed, static_cast<uint64_t>(done_)}));
 
   optimizer_->zero_gradients();
   const model::Vae::Posterior posterior = vae_->encode(pixels);
   const at::Tensor noise = at::randn(posterior.mean.sizes(), generator, at::kFloat);
-  VaeLoss loss = vae_loss(vae_->decode(sample_posterior(posterior, noise)), pixels, posterior, config_.loss);
+  VaeLoss loss =
+      vae_loss(vae_->decode(sample_posterior(posterior, noise)), pixels, posterior, config_.loss);
   loss.total.backward();
   gradient_norm_ = optimizer_->step(done_);
   ++done_;
   const at::NoGradGuard no_grad;
   // Early on, the average follows closely instead of dragging the start along.
-  const double keep = std::min(config_.ema, (1.0 + static_cast<double>(done_)) / (10.0 + static_cast<double>(done_)));
+  const double keep = std::min(
+      config_.ema, (1.0 + static_cast<double>(done_)) / (10.0 + static_cast<double>(done_)));
   const std::vector<model::Parameter>& parameters = vae_->parameters().all();
   for (size_t i = 0; i < ema_.size(); ++i) ema_[i].lerp_(parameters[i].tensor, 1 - keep);
   loss.total = loss.total.detach();
@@ -193,7 +202,8 @@ VaeScore VaeTrainer::validate() {
   std::vector<at::Tensor> means, deviations;
   for (int64_t i = 0; i < config_.validation_clips; ++i) {
     check_interrupt();
-    const at::Tensor frames = validation_->clip(static_cast<uint64_t>(i), config_.validation_frames);
+    const at::Tensor frames =
+        validation_->clip(static_cast<uint64_t>(i), config_.validation_frames);
     const at::Tensor pixels = model::pixels_from_frames(frames);
     const model::Vae::Posterior posterior = vae.encode(pixels);
     const at::Tensor decoded = vae.decode(posterior.mean).clamp(-1, 1);
@@ -255,9 +265,10 @@ void VaeTrainer::run() {
     const VaeLoss loss = update();
     const auto total = loss.total.item<double>();
     if (!std::isfinite(total) || !std::isfinite(gradient_norm_)) {
-      fail_check("the loss of update {} is {}, its gradient {}; the last checkpoint in {} is good, "
-                 "lower optimizer.rate and resume",
-                 done_, total, gradient_norm_, folder_.path().string());
+      fail_check(
+          "the loss of update {} is {}, its gradient {}; the last checkpoint in {} is good, "
+          "lower optimizer.rate and resume",
+          done_, total, gradient_norm_, folder_.path().string());
     }
     const Clock::time_point now = Clock::now();
     folder_.log({{"update", done_},

@@ -16,8 +16,9 @@
 
 namespace loci::train {
 
-// Updates with clips of one size. Starting with small cuts of single frames pays: many cheap updates
-// on pictures that differ more than frames of a clip, and the network for clips grows out of that.
+// Updates with clips of one size. Starting with small cuts of single frames pays: many cheap
+// updates on pictures that differ more than frames of a clip, and the network for clips grows out
+// of that.
 struct VaePhase {
   int64_t updates = 1000;
   int64_t frames = 9;
@@ -35,7 +36,7 @@ struct VaeTrainConfig {
   double rate = 1e-3;  // AdamW's learning rate at its highest
   OptimizerConfig optimizer;
   std::vector<VaePhase> phases;  // in order
-  double ema = 0.999;  // share of the old average kept at each update
+  double ema = 0.999;            // share of the old average kept at each update
   uint64_t seed = 0;
   int64_t checkpoint_every = 250, keep = 2;
   int64_t validate_every = 250, validation_clips = 8, validation_frames = 17;
@@ -47,10 +48,10 @@ struct VaeTrainConfig {
 
 // How well clips that were not trained on come back.
 struct VaeScore {
-  double psnr = 0;        // mean over clips, dB
-  double first_psnr = 0;  // of the first frames, which have a latent each
-  double structure = 0;   // structure_loss()
-  double posterior_deviation = 0;  // mean standard deviation of the posterior, in model space
+  double psnr = 0;                      // mean over clips, dB
+  double first_psnr = 0;                // of the first frames, which have a latent each
+  double structure = 0;                 // structure_loss()
+  double posterior_deviation = 0;       // mean standard deviation of the posterior, in model space
   std::vector<double> mean, deviation;  // of the latents, per channel
 };
 

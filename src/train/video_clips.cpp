@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/video_clips.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <vector>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/log.h"
@@ -59,7 +59,8 @@ std::vector<fs::path> find_videos(const fs::path& folder) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file() && is_video(entry.path())) found.push_back(entry.path());
-    if (entry.is_directory() && fs::exists(entry.path() / "00000.png")) found.push_back(entry.path());
+    if (entry.is_directory() && fs::exists(entry.path() / "00000.png"))
+      found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -72,7 +73,8 @@ class FolderClips : public VideoClips {
     const std::vector<fs::path> all = find_videos(config.folder);
     for (size_t i = 0; i < all.size(); ++i) {
       const bool validation = i % 16 == 0;
-      if (all.size() == 1 || validation == (split == ClipSplit::kValidation)) videos_.push_back(all[i]);
+      if (all.size() == 1 || validation == (split == ClipSplit::kValidation))
+        videos_.push_back(all[i]);
     }
     if (videos_.empty()) {
       fail("{} holds no video (.mp4, .mkv, .mov, .webm, .avi) and no folder of numbered images",
@@ -98,7 +100,8 @@ class FolderClips : public VideoClips {
     std::vector<at::Tensor> frames;
     while (static_cast<int64_t>(frames.size()) < count) {
       const std::optional<at::Tensor> frame = source.next();
-      if (!frame) fail("{} ends before the {} frames it announced", path.string(), source.frame_count());
+      if (!frame)
+        fail("{} ends before the {} frames it announced", path.string(), source.frame_count());
       const io::FittedImage fitted = io::resize_and_crop(*frame, config_.width, config_.height);
       if (!fitted.note.empty() && !said_) {
         log_info("{}: {}; other videos alike", path.filename().string(), fitted.note);

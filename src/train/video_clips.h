@@ -2,12 +2,12 @@
 // Short clips to train an autoencoder on: from procedural worlds, or from a folder of videos.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
 

@@ -2,18 +2,18 @@
 // A training sample: a window of latents with its cameras and its caption.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <string>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/camera/pose.h"
 
 namespace loci::train {
 
 struct Window {
-  at::Tensor latents;  // [C, F, h, w], model space; frame 0 is an image's latent
-  std::vector<camera::Pose> poses;           // per latent frame, any world
+  at::Tensor latents;               // [C, F, h, w], model space; frame 0 is an image's latent
+  std::vector<camera::Pose> poses;  // per latent frame, any world
   std::vector<camera::Intrinsics> lenses;
   std::string caption;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/window_loss.h"
 
-#include <ATen/ATen.h>
-
 #include <numeric>
+
+#include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 

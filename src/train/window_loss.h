@@ -3,10 +3,10 @@
 // the window from zero state, flow-matching velocity as the target.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <span>
 #include <vector>
+
+#include <ATen/core/Tensor.h>
 
 #include "loci/model/transformer.h"
 #include "loci/train/window.h"
@@ -27,7 +27,8 @@ NoisedBatch noise_windows(std::span<const Window> windows,
                           int64_t chunk_size);
 
 // Geometry of every window, in one set of maps.
-model::TokenMaps window_maps(std::span<const Window> windows, const model::TransformerConfig& config);
+model::TokenMaps window_maps(std::span<const Window> windows,
+                             const model::TransformerConfig& config);
 
 // Squared error of the velocity per sample and chunk, [B, chunks]; frame 0 does not count.
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size);

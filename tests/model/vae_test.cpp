@@ -5,12 +5,13 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "../base/expect_error.h"
 #include "loci/base/file.h"
 #include "loci/io/safetensors.h"
 #include "loci/model/pixels.h"
 #include "loci/model/vae_names.h"
 #include "loci/model/vae_stream.h"
+
+#include "../base/expect_error.h"
 
 namespace loci::model {
 namespace {
@@ -46,8 +47,9 @@ TEST(Vae, EqualsTheOriginal) {
             1e-4);
   // Layer by layer over the whole clip, as training does it.
   EXPECT_LT(relative_error(golden.vae.encode(golden.video).mean, golden.latent), 1e-4);
-  EXPECT_LT(relative_error(golden.vae.decode(golden.latent).clamp(-1, 1),
-                           golden.decoded.clamp(-1, 1)), 1e-4);
+  EXPECT_LT(
+      relative_error(golden.vae.decode(golden.latent).clamp(-1, 1), golden.decoded.clamp(-1, 1)),
+      1e-4);
 }
 
 }  // namespace

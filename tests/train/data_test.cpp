@@ -7,6 +7,7 @@
 #include "loci/train/latent_folder.h"
 #include "loci/train/noise_levels.h"
 #include "loci/train/window_loss.h"
+
 #include "toy_clips.h"
 
 namespace loci::train {
@@ -91,7 +92,8 @@ TEST(NoiseWindows, MixesCleanAndNoise) {
   const NoisedBatch batch = noise_windows(std::span(&window, 1), {{0.25, 1.0}}, noise, 2);
   const at::Tensor expected = at::tensor({2.0, 1.25, 1.25, -1.0, -1.0}, at::kFloat);
   EXPECT_TRUE(at::allclose(batch.latents.flatten(), expected));
-  EXPECT_TRUE(at::allclose(batch.timesteps.flatten(), at::tensor({0.0, 250.0, 250.0, 1000.0, 1000.0}, at::kFloat)));
+  EXPECT_TRUE(at::allclose(batch.timesteps.flatten(),
+                           at::tensor({0.0, 250.0, 250.0, 1000.0, 1000.0}, at::kFloat)));
   EXPECT_TRUE(at::allclose(batch.target, at::full({1, 1, 5, 1, 1}, -3.0)));
   // Frame 0 does not count in the loss.
   at::Tensor velocity = batch.target.clone();
@@ -116,7 +118,8 @@ TEST(HistoryAccess, BoundsWhatAChunkSees) {
   // A whole past needs no turning.
   HistoryAccessConfig whole;
   Random random(1);
-  for (const model::ChunkSpan& chunk : draw_history_access(whole, 5, 3, poses, lenses, 1.5, random)) {
+  for (const model::ChunkSpan& chunk :
+       draw_history_access(whole, 5, 3, poses, lenses, 1.5, random)) {
     EXPECT_TRUE(chunk.sees_prefix());
     EXPECT_FALSE(chunk.turned);
   }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toy_clips.h"
 
-#include <ATen/ATen.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 #include "loci/base/random.h"
 #include "loci/train/latent_folder.h"
@@ -24,12 +25,14 @@ std::filesystem::path write_toy_clips(const std::filesystem::path& folder, int c
     auto x = clip.latents.accessor<float, 4>();
     for (int64_t f = 0; f < frames; ++f) {
       const double yaw = speed * static_cast<double>(f);
-      clip.poses.push_back({camera::rotation_from_angles(yaw, 0), {0, 0, 0.05 * static_cast<double>(f)}});
+      clip.poses.push_back(
+          {camera::rotation_from_angles(yaw, 0), {0, 0, 0.05 * static_cast<double>(f)}});
       clip.lenses.push_back({.fov_x = 1.2, .xi = 0, .normalised = {}});
       for (int c = 0; c < 4; ++c) {
         for (int i = 0; i < 4; ++i) {
           for (int j = 0; j < 4; ++j) {
-            x[c][f][i][j] = static_cast<float>(1.4 * std::sin(phase + 3 * yaw + 0.5 * j + 0.3 * i + c));
+            x[c][f][i][j] =
+                static_cast<float>(1.4 * std::sin(phase + 3 * yaw + 0.5 * j + 0.3 * i + c));
           }
         }
       }
@@ -67,8 +70,8 @@ Json toy_recipe(const std::filesystem::path& clips) {
 }
 
 std::filesystem::path fresh_folder(const std::string& name) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) /
-                                       fmt::format("loci-{}-{}", name, ::getpid());
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("loci-{}-{}", name, ::getpid());
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   return folder;

@@ -11,7 +11,8 @@
 namespace loci::train {
 
 // Writes `clips` clips of `frames` latents [4, frames, 4, 4] into a new folder and returns it.
-std::filesystem::path write_toy_clips(const std::filesystem::path& folder, int clips, int64_t frames);
+std::filesystem::path write_toy_clips(const std::filesystem::path& folder, int clips,
+                                      int64_t frames);
 
 // A recipe for a model of two small blocks (one hybrid) on that folder.
 Json toy_recipe(const std::filesystem::path& clips);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/trainer.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <fstream>
 
+#include <gtest/gtest.h>
+
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+
 #include "toy_clips.h"
 
 namespace loci::train {
@@ -55,7 +56,8 @@ TEST_F(TrainerTest, LowersTheLoss) {
 }
 
 TEST_F(TrainerTest, AResumedRunIsTheSameRun) {
-  recipe_["phases"][0]["history"] = {{"bounded_share", 0.5}, {"bank_frames", {0, 2}}, {"recent_frames", {1}}};
+  recipe_["phases"][0]["history"] = {
+      {"bounded_share", 0.5}, {"bank_frames", {0, 2}}, {"recent_frames", {1}}};
   recipe_["optimizer"]["kind"] = "muon";
   train("whole", 8, false);
   train("parts", 3, false);
@@ -73,8 +75,9 @@ TEST_F(TrainerTest, TwoRanksEqualOneWithTheWholeBatch) {
   recipe_["optimizer"]["kind"] = "muon";
   train("one", 4, false);
   write_file(folder_ / "toy.json", recipe_.dump());
-  const std::string command = fmt::format("'{}' train '{}' --out '{}' --ranks 2 --quiet", LOCI_BINARY,
-                                          (folder_ / "toy.json").string(), (folder_ / "two").string());
+  const std::string command =
+      fmt::format("'{}' train '{}' --out '{}' --ranks 2 --quiet", LOCI_BINARY,
+                  (folder_ / "toy.json").string(), (folder_ / "two").string());
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::vector<double> one = logged_losses(folder_ / "one");
   const std::vector<double> two = logged_losses(folder_ / "two");
