@@ -21,6 +21,15 @@ class DenseHistory : public HistoryPolicy {
   std::unique_ptr<HistoryPolicy> clone() const override {
     return std::make_unique<DenseHistory>(*this);
   }
+  std::vector<HeldFrame> save() const override {
+    std::vector<HeldFrame> held;
+    if (frames_ > 0) held.emplace_back().view.frame = frames_ - 1;
+    return held;
+  }
+  void restore(std::vector<HeldFrame> frames) override {
+    check_held(frames, 1, name());
+    frames_ = frames.empty() ? 0 : frames.front().view.frame + 1;
+  }
 
  private:
   int64_t frames_ = 0;

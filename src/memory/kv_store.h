@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "loci/memory/kv_slots.h"
 
 namespace loci::memory {
 
@@ -20,10 +23,21 @@ struct KvLayout {
   int64_t heads = 0;
   int64_t camera_heads = 0;
   int64_t channels = 0;
-  std::vector<bool> main_layers;  // per layer: whether its main branch keeps history
-  at::ScalarType dtype = at::kFloat;
+  std::vector<bool> main_layers;      // per layer: whether its main branch keeps history
+  at::ScalarType dtype = at::kFloat;  // of what gather() gives
+  KvFormat format = KvFormat::kPlain;
+  at::Device device = at::kCPU;  // of what gather() gives
+  // Keeps the main branch's slots in host memory. A chunk then brings at most `staging_bytes` of
+  // them to the device at its start and the rest layer by layer whenever they are used. The same
+  // limit bounds the copies that a chunk makes of its history when host and device are one.
+  bool offload_main = false;
+  int64_t staging_bytes = 0;  // 0 = no limit
 
   int64_t layers() const { return static_cast<int64_t>(main_layers.size()); }
+  bool keeps(int64_t layer, Branch branch) const {
+    return branch == Branch::kMain ? main_layers[layer] : camera_heads > 0;
+  }
+  int64_t heads_of(Branch branch) const { return branch == Branch::kMain ? heads : camera_heads; }
   // Bytes of one latent frame over all layers and branches.
   int64_t frame_bytes() const;
 };
@@ -34,6 +48,9 @@ class KvStore {
  public:
   // `capacity` in frames; 0 = grows.
   KvStore(KvLayout layout, int64_t capacity);
+  KvStore(KvStore&&) = default;
+  // An independent copy with the same frames.
+  KvStore clone() const;
 
   const KvLayout& layout() const { return layout_; }
 
@@ -48,20 +65,30 @@ class KvStore {
   void retain(std::span<const int64_t> frames);
 
   struct Entry {
-    at::Tensor key, value;  // [B, frames*T, H, D]
+    at::Tensor key, value;  // [B, tokens + room*T, H, D]
+    int64_t tokens = 0;     // of the frames; what follows them is free for the caller to write
+    int64_t copied = 0;     // bytes that are not the store's own
   };
-  // Frames (ascending, all present) side by side.
-  Entry gather(int64_t layer, Branch branch, std::span<const int64_t> frames) const;
+  // Frames (ascending, all present) side by side, with room for more frames behind them. Where the
+  // slots already stand like that nothing is copied, and the room is that of the next new frames.
+  Entry gather(int64_t layer, Branch branch, std::span<const int64_t> frames,
+               int64_t room = 0) const;
 
   std::vector<int64_t> frames() const;
   bool has(int64_t frame) const { return slot_of_.contains(frame); }
   // Bytes allocated for slots.
   int64_t bytes() const;
 
+  // Everything stored as named tensors, for a file; back into a new store of the same layout and
+  // capacity. Tensors that do not fit are bad input.
+  std::map<std::string, at::Tensor> save() const;
+  void restore(const std::map<std::string, at::Tensor>& tensors);
+
  private:
   struct Slots {
-    at::Tensor key, value;  // [slots, B, T, H, D]
+    KvSlots key, value;
   };
+  KvStore(const KvStore&) = default;  // shares tensors: for clone() alone
   void grow(int64_t slots);
   Slots& slots(int64_t layer, Branch branch);
   const Slots& slots(int64_t layer, Branch branch) const;
@@ -71,7 +98,7 @@ class KvStore {
   int64_t allocated_ = 0;
   std::vector<Slots> main_, camera_;  // per layer; undefined where nothing is kept
   std::map<int64_t, int64_t> slot_of_;
-  std::vector<int64_t> free_;
+  std::vector<int64_t> free_;  // the last is given next
 };
 
 }  // namespace loci::memory

@@ -17,7 +17,10 @@ constexpr int64_t kAnchors = kLastAnchor / kAnchorEvery + 1;
 struct BankFrame {
   int64_t frame = 0;
   camera::View view;
+  FrameView source;
 };
+
+enum Role : int64_t { kFirst, kBank, kRecent };
 
 class PanoramaBank : public HistoryPolicy {
  public:
@@ -41,8 +44,7 @@ class PanoramaBank : public HistoryPolicy {
   }
 
   void commit(const FrameView& view) override {
-    BankFrame frame{view.frame,
-                    {camera::view_mask(view.pose, view.lens, options_.aspect), view.pose.position}};
+    BankFrame frame = seen(view);
     if (view.frame == 0) {
       first_.assign(1, std::move(frame));
       return;
@@ -68,7 +70,44 @@ class PanoramaBank : public HistoryPolicy {
     return std::make_unique<PanoramaBank>(*this);
   }
 
+  std::vector<HeldFrame> save() const override {
+    std::vector<HeldFrame> held;
+    for (const BankFrame& frame : first_) held.push_back({frame.source, kFirst});
+    for (const BankFrame& frame : bank_) held.push_back({frame.source, kBank});
+    for (const BankFrame& frame : recent_) held.push_back({frame.source, kRecent});
+    return held;
+  }
+
+  void restore(std::vector<HeldFrame> frames) override {
+    check_held(frames, frame_budget(), name());
+    first_.clear();
+    bank_.clear();
+    recent_.clear();
+    for (const HeldFrame& held : frames) {
+      if (held.role == kFirst) {
+        first_.push_back(seen(held.view));
+      } else if (held.role == kBank) {
+        bank_.push_back(seen(held.view));
+      } else if (held.role == kRecent) {
+        recent_.push_back(seen(held.view));
+      } else {
+        fail("the saved bank holds frame {} as {}, expected 0 to 2", held.view.frame, held.role);
+      }
+    }
+    if (first_.size() > 1 || static_cast<int64_t>(bank_.size()) > options_.bank_frames ||
+        static_cast<int64_t>(recent_.size()) > options_.recent_frames) {
+      fail("the saved bank holds {} + {} + {} frames, more than 1 + {} + {}", first_.size(),
+           bank_.size(), recent_.size(), options_.bank_frames, options_.recent_frames);
+    }
+  }
+
  private:
+  BankFrame seen(const FrameView& view) const {
+    return {view.frame,
+            {camera::view_mask(view.pose, view.lens, options_.aspect), view.pose.position},
+            view};
+  }
+
   bool pinned(int64_t frame) const {
     return options_.pin_anchors && frame <= kLastAnchor && frame % kAnchorEvery == 1;
   }

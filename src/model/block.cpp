@@ -66,9 +66,16 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
   const at::Tensor value = self_.values(h);
   const at::Tensor turned_query = kernels::head_map(query, context.maps->rotary);
   const at::Tensor turned_key = kernels::head_map(key, context.maps->rotary);
+  if (context.probe != nullptr && context.probe->layer == layer_) {
+    const auto summary = [&](const at::Tensor& x) {
+      return x.to(at::kFloat).unflatten(1, {context.maps->frames, -1}).mean(2);
+    };
+    context.probe->key = summary(key);
+    context.probe->query = summary(query);
+  }
   at::Tensor seen;
   if (recurrent_) {
-    const at::Tensor local = history_attention(turned_query, turned_key, value, context, nullptr,
+    const at::Tensor local = history_attention(turned_query, turned_key, value, context, {},
                                                /*turn_keys=*/true, /*local=*/true);
     seen =
         (local + (*recurrent_)(h, query, key, value, layer_, context, state)).to(h.scalar_type());
@@ -77,7 +84,7 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
       context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);
     }
     seen = history_attention(turned_query, turned_key, value, context,
-                             context.past == nullptr ? nullptr : &context.past->main[layer_],
+                             context.past_entry(layer_, memory::Branch::kMain),
                              /*turn_keys=*/true, /*local=*/false);
   }
   return self_.out(seen.flatten(-2));

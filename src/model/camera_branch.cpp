@@ -26,9 +26,9 @@ at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer,
   if (context.store != nullptr) {
     context.store->put(layer, memory::Branch::kCamera, context.store_first, key, value);
   }
-  const at::Tensor seen = history_attention(
-      query, key, value, context, context.past == nullptr ? nullptr : &context.past->camera[layer],
-      /*turn_keys=*/false, /*local=*/false);
+  const at::Tensor seen = history_attention(query, key, value, context,
+                                            context.past_entry(layer, memory::Branch::kCamera),
+                                            /*turn_keys=*/false, /*local=*/false);
   return out_(kernels::head_map(seen, maps.camera_output).flatten(-2));
 }
 

@@ -40,33 +40,51 @@ memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64
   return layout;
 }
 
-PastKeys gather_past(const memory::KvStore& store, std::span<const int64_t> frames,
-                     std::span<const double> key_times) {
-  LOCI_CHECK(frames.size() == key_times.size(), "{} key times for {} frames", key_times.size(),
-             frames.size());
-  const memory::KvLayout& layout = store.layout();
-  PastKeys past;
-  past.main.resize(layout.layers());
-  past.camera.resize(layout.layers());
-  if (frames.empty()) return past;
+PastKeys::PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
+                   std::span<const double> key_times, int64_t room)
+    : store_(&store), frames_(std::move(frames)), room_(room) {
+  LOCI_CHECK(frames_.size() == key_times.size(), "{} key times for {} frames", key_times.size(),
+             frames_.size());
+  if (frames_.empty()) return;
   std::vector<double> shifts;
-  bool moved = false;
-  for (size_t i = 0; i < frames.size(); ++i) {
-    shifts.push_back(key_times[i] - static_cast<double>(frames[i]));
-    moved = moved || shifts.back() != 0;
+  for (size_t i = 0; i < frames_.size(); ++i) {
+    shifts.push_back(key_times[i] - static_cast<double>(frames_[i]));
+    turned_ = turned_ || shifts.back() != 0;
   }
-  const kernels::HeadMap turn = time_shift(shifts, layout.tokens);
+  const memory::KvLayout& layout = store.layout();
+  turn_ = time_shift(shifts, layout.tokens);
+  staged_.resize(layout.layers());
   for (int64_t layer = 0; layer < layout.layers(); ++layer) {
-    if (layout.main_layers[layer]) {
-      auto [key, value] = store.gather(layer, memory::Branch::kMain, frames);
-      past.main[layer] = {moved ? kernels::head_map(key, turn) : key, value};
-    }
-    if (layout.camera_heads > 0) {
-      auto [key, value] = store.gather(layer, memory::Branch::kCamera, frames);
-      past.camera[layer] = {key, value};
+    for (const memory::Branch branch : {memory::Branch::kMain, memory::Branch::kCamera}) {
+      if (!layout.keeps(layer, branch)) continue;
+      const Entry entry = load(layer, branch);
+      if (layout.staging_bytes > 0 && staged_bytes_ + entry.copied > layout.staging_bytes) continue;
+      staged_bytes_ += entry.copied;
+      (branch == memory::Branch::kMain ? staged_[layer].main : staged_[layer].camera) = entry;
     }
   }
-  return past;
+}
+
+PastKeys::Entry PastKeys::load(int64_t layer, memory::Branch branch) const {
+  Entry entry = store_->gather(layer, branch, frames_, room_);
+  if (branch == memory::Branch::kMain && turned_) {
+    at::Tensor key = at::empty_like(entry.key);
+    // A gathered key is replaced; a view of the slots is joined by a copy.
+    if (entry.copied < static_cast<int64_t>(entry.key.nbytes() + entry.value.nbytes())) {
+      entry.copied += static_cast<int64_t>(key.nbytes());
+    }
+    key.narrow(1, 0, entry.tokens)
+        .copy_(kernels::head_map(entry.key.narrow(1, 0, entry.tokens), turn_));
+    entry.key = key;
+  }
+  return entry;
+}
+
+PastKeys::Entry PastKeys::entry(int64_t layer, memory::Branch branch) const {
+  if (frames_.empty() || !store_->layout().keeps(layer, branch)) return {};
+  const Entry& staged =
+      branch == memory::Branch::kMain ? staged_[layer].main : staged_[layer].camera;
+  return staged.key.defined() ? staged : load(layer, branch);
 }
 
 std::vector<double> compact_times(int64_t start, int64_t count) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -37,19 +38,39 @@ std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size);
 memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64_t tokens,
                            at::ScalarType dtype);
 
-// History from a store, gathered and turned once for all steps of a chunk. Undefined tensors where
-// a layer keeps none, or where the history is empty.
-struct PastKeys {
-  struct Entry {
-    at::Tensor key, value;  // [B, M, H, 128], M = retained frames x tokens
-  };
-  std::vector<Entry> main, camera;  // per layer
-};
+// History from a store: gathered and turned once for all steps of a chunk, as far as the store's
+// staging limit allows; layers beyond it are gathered and turned whenever they are used.
+class PastKeys {
+ public:
+  using Entry = memory::KvStore::Entry;
 
-// `frames` (ascending) from the store; their keys, written at their own frame number as time, are
-// turned to key_times.
-PastKeys gather_past(const memory::KvStore& store, std::span<const int64_t> frames,
-                     std::span<const double> key_times);
+  PastKeys() = default;
+  // `frames` (ascending) from the store, with room for `room` frames behind them; their keys,
+  // written at their own frame number as time, are turned to key_times. The store must outlive
+  // this, and keep those frames.
+  PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
+           std::span<const double> key_times, int64_t room);
+
+  // Undefined tensors where the layer keeps none, or where the history is empty.
+  Entry entry(int64_t layer, memory::Branch branch) const;
+
+  // Bytes held for the chunk beside the store itself.
+  int64_t staged_bytes() const { return staged_bytes_; }
+
+ private:
+  struct Staged {
+    Entry main, camera;
+  };
+  Entry load(int64_t layer, memory::Branch branch) const;
+
+  const memory::KvStore* store_ = nullptr;
+  std::vector<int64_t> frames_;
+  int64_t room_ = 0;
+  kernels::HeadMap turn_;
+  bool turned_ = false;
+  std::vector<Staged> staged_;  // per layer; undefined where not staged
+  int64_t staged_bytes_ = 0;
+};
 
 // Key times of `count` retained frames before a chunk that starts at `start`: start-count, ….
 std::vector<double> compact_times(int64_t start, int64_t count);
@@ -69,6 +90,13 @@ enum class Readout {
   kRandom,  // random directions of the same length, token by token
 };
 
+// What the frames of a chunk show, as one layer sees it: the mean over each frame's tokens of keys
+// and queries before their rotary encoding.
+struct ContentProbe {
+  int64_t layer = 0;
+  at::Tensor key, query;  // [B, F, H, 128] FP32, filled by the forward pass
+};
+
 struct ForwardContext {
   const TokenMaps* maps = nullptr;
   const TextKeys* text = nullptr;
@@ -81,10 +109,18 @@ struct ForwardContext {
   // Where keys and values of the input's frames are stored, from frame `store_first` on.
   memory::KvStore* store = nullptr;
   int64_t store_first = 0;
+  ContentProbe* probe = nullptr;
   Readout readout = Readout::kOn;
   uint64_t readout_seed = 0;  // of Readout::kRandom
+  // For looking on: what every block gives, and every log retention that a hybrid layer uses.
+  std::vector<at::Tensor>* block_outputs = nullptr;
+  std::function<void(int64_t layer, const at::Tensor& log_retention)> on_retention;
   // Recompute each block in the backward pass instead of keeping its activations.
   bool checkpoint_blocks = false;
+
+  PastKeys::Entry past_entry(int64_t layer, memory::Branch branch) const {
+    return past == nullptr ? PastKeys::Entry() : past->entry(layer, branch);
+  }
 };
 
 }  // namespace loci::model

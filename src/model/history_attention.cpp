@@ -15,6 +15,13 @@ at::Tensor take_frames(const at::Tensor& x, const std::vector<int64_t>& frames, 
   return x.unflatten(1, {-1, tokens}).index_select(1, index).flatten(1, 2);
 }
 
+// The first `tokens` of `past` and then x. `past` has room for x, or is followed by it in a copy.
+at::Tensor behind(const at::Tensor& past, int64_t tokens, const at::Tensor& x) {
+  if (past.size(1) < tokens + x.size(1)) return at::cat({past.narrow(1, 0, tokens), x}, 1);
+  past.narrow(1, tokens, x.size(1)).copy_(x);
+  return past.narrow(1, 0, tokens + x.size(1));
+}
+
 }  // namespace
 
 at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
@@ -25,9 +32,9 @@ at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::T
 
 at::Tensor history_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, const ForwardContext& context,
-                             const PastKeys::Entry* past, bool turn_keys, bool local) {
+                             const PastKeys::Entry& past, bool turn_keys, bool local) {
   const int64_t tokens = context.maps->grid.tokens();
-  LOCI_CHECK(past == nullptr || context.chunks.size() == 1,
+  LOCI_CHECK(!past.key.defined() || context.chunks.size() == 1,
              "a stored past belongs to a single chunk, the input has {}", context.chunks.size());
   std::vector<at::Tensor> outputs;
   for (const ChunkSpan& chunk : context.chunks) {
@@ -46,9 +53,9 @@ at::Tensor history_attention(const at::Tensor& query, const at::Tensor& key,
         v = at::cat({take_frames(value, chunk.earlier, tokens), v}, 1);
       }
     }
-    if (!local && past != nullptr && past->key.defined()) {
-      k = at::cat({past->key, k}, 1);
-      v = at::cat({past->value, v}, 1);
+    if (!local && past.key.defined()) {
+      k = behind(past.key, past.tokens, k);
+      v = behind(past.value, past.tokens, v);
     }
     outputs.push_back(attention(query.narrow(1, begin, size), k, v));
   }

@@ -15,27 +15,63 @@ namespace {
 
 // A bounded store holds what the policy retains and the chunk that is being committed.
 int64_t store_capacity(const memory::HistoryPolicy& policy, int64_t chunk_size) {
-  return policy.bounded() ? policy.frame_budget() + chunk_size : 0;
+  return policy.stored_frames() > 0 ? policy.stored_frames() + chunk_size : 0;
+}
+
+memory::KvLayout store_layout(const model::Transformer& model, int64_t batch,
+                              const camera::TokenGrid& grid, const KvOptions& kv) {
+  memory::KvLayout layout = model.kv_layout(batch, grid);
+  layout.format = kv.format;
+  layout.offload_main = kv.offload_main;
+  layout.staging_bytes = kv.staging_bytes;
+  return layout;
+}
+
+// The layer whose queries and keys say what a frame shows: the middle one of those that attend to
+// their history, else the middle one.
+int64_t content_layer(const model::TransformerConfig& config) {
+  std::vector<int64_t> layers;
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    if (!config.is_hybrid(layer)) layers.push_back(layer);
+  }
+  return layers.empty() ? config.layers / 2 : layers[layers.size() / 2];
 }
 
 }  // namespace
 
 ModelStream::ModelStream(const model::Transformer& model, camera::TokenGrid grid,
-                         model::TextKeys text, std::unique_ptr<memory::HistoryPolicy> policy)
+                         model::TextKeys text, std::unique_ptr<memory::HistoryPolicy> policy,
+                         const KvOptions& kv)
     : model_(model),
       grid_(grid),
       text_(std::move(text)),
       policy_(std::move(policy)),
-      store_(model.kv_layout(text_.layers.front().key.size(0), grid),
+      store_(store_layout(model, text_.layers.front().key.size(0), grid, kv),
              store_capacity(*policy_, model.config().chunk_size)),
       states_(model.config().layers) {}
+
+ModelStream::ModelStream(const ModelStream& other)
+    : model_(other.model_),
+      grid_(other.grid_),
+      text_(other.text_),
+      policy_(other.policy_->clone()),
+      store_(other.store_.clone()),
+      states_(other.states_),  // replaced by commits, never written to
+      readout_(other.readout_),
+      readout_seed_(other.readout_seed_),
+      world_to_first_(other.world_to_first_),
+      next_frame_(other.next_frame_) {}
+
+std::unique_ptr<ModelStream> ModelStream::fork() const {
+  return std::unique_ptr<ModelStream>(new ModelStream(*this));
+}
 
 void ModelStream::open_chunk(std::span<const camera::Pose> poses,
                              std::span<const camera::Intrinsics> lenses) {
   const auto frames = static_cast<int64_t>(poses.size());
-  const int64_t expected = next_frame_ == 0 ? 1 : model_.config().chunk_size;
-  LOCI_CHECK(frames == expected, "the chunk at frame {} has {} poses, expected {}", next_frame_,
-             frames, expected);
+  const int64_t most = next_frame_ == 0 ? 1 : model_.config().chunk_size;
+  LOCI_CHECK(frames >= 1 && frames <= most, "the chunk at frame {} has {} poses, expected {}",
+             next_frame_, frames, most);
   if (!world_to_first_) world_to_first_ = poses.front().inverse();
   OpenChunk chunk;
   std::vector<camera::Pose> relative;
@@ -55,7 +91,7 @@ void ModelStream::open_chunk(std::span<const camera::Pose> poses,
           ? model::compact_times(next_frame_, static_cast<int64_t>(chunk.visible.size()))
           : std::vector<double>(chunk.visible.begin(), chunk.visible.end());
   const at::NoGradGuard no_grad;
-  chunk.past = model::gather_past(store_, chunk.visible, key_times);
+  chunk.past = model::PastKeys(store_, chunk.visible, key_times, frames);
   chunk_ = std::move(chunk);
 }
 
@@ -88,6 +124,8 @@ void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps)
   store_.add_frames(next_frame_, frames);
   forward.store = &store_;
   forward.store_first = next_frame_;
+  model::ContentProbe probe{.layer = content_layer(model_.config())};
+  if (policy_->wants_content()) forward.probe = &probe;
   try {
     model_.forward(latents, timesteps, forward);
   } catch (...) {
@@ -95,13 +133,26 @@ void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps)
     throw;
   }
   states_ = std::move(forward.states);
-  for (const memory::FrameView& view : chunk_->views) policy_->commit(view);
+  for (int64_t i = 0; i < frames; ++i) {
+    memory::FrameView view = chunk_->views[i];
+    if (forward.probe != nullptr) {
+      // The batch's samples share one past.
+      view.key = probe.key.select(1, i).mean(0);
+      view.query = probe.query.select(1, i).mean(0);
+    }
+    policy_->commit(view);
+  }
   store_.retain(policy_->retained());
   next_frame_ += frames;
   chunk_.reset();
 }
 
 void ModelStream::reset_states() { states_.assign(states_.size(), at::Tensor()); }
+
+std::optional<camera::Pose> ModelStream::first_pose() const {
+  if (!world_to_first_) return std::nullopt;
+  return world_to_first_->inverse();
+}
 
 const std::vector<int64_t>& ModelStream::visible() const {
   LOCI_CHECK(chunk_.has_value(), "no chunk is open");

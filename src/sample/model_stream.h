@@ -3,9 +3,11 @@
 // and commits finished chunks to its recurrent states and its key-value store.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -16,15 +18,25 @@
 
 namespace loci::sample {
 
+// How the key-value store of a stream keeps its numbers; see memory::KvLayout.
+struct KvOptions {
+  memory::KvFormat format = memory::KvFormat::kPlain;
+  bool offload_main = false;
+  int64_t staging_bytes = 0;  // 0 = no limit
+};
+
 class ModelStream {
  public:
   // The model must outlive the stream. `text` comes from model.text_keys() and may be replaced
   // between chunks.
   ModelStream(const model::Transformer& model, camera::TokenGrid grid, model::TextKeys text,
-              std::unique_ptr<memory::HistoryPolicy> policy);
+              std::unique_ptr<memory::HistoryPolicy> policy, const KvOptions& kv = {});
+  // An independent stream with the same past; the open chunk, if any, is not copied.
+  std::unique_ptr<ModelStream> fork() const;
 
   // Prepares the next chunk: its geometry and the history it sees, shared by every step and the
-  // commit. The first chunk is one frame. Poses are of the world; the stream makes them relative to
+  // commit. The first chunk is one frame; later ones have the model's chunk size, or less where a
+  // recorded past does not fill them. Poses are of the world; the stream makes them relative to
   // its first frame.
   void open_chunk(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses);
 
@@ -44,13 +56,23 @@ class ModelStream {
   // Forgets what the recurrent states hold; the key-value store stays.
   void reset_states();
 
+  // Everything that decides the future but text, readout and the model itself, as named tensors for
+  // a file; back into a new stream of the same model, grid and policy. What does not fit is bad
+  // input. The open chunk, if any, is dropped.
+  std::map<std::string, at::Tensor> save() const;
+  void restore(const std::map<std::string, at::Tensor>& tensors);
+
   int64_t next_frame() const { return next_frame_; }
+  // Pose of the stream's first frame in the world; none before it was opened.
+  std::optional<camera::Pose> first_pose() const;
   // Frames the open chunk sees beside its own.
   const std::vector<int64_t>& visible() const;
   const memory::HistoryPolicy& policy() const { return *policy_; }
   const memory::KvStore& store() const { return store_; }
   // By layer; undefined for softmax blocks and before the first commit.
   const std::vector<at::Tensor>& states() const { return states_; }
+  // Bytes that the open chunk holds of its history beside the store.
+  int64_t staged_bytes() const { return chunk_ ? chunk_->past.staged_bytes() : 0; }
 
  private:
   struct OpenChunk {
@@ -59,6 +81,8 @@ class ModelStream {
     model::TokenMaps maps;
     model::PastKeys past;
   };
+  // Shares nothing that either stream writes to.
+  ModelStream(const ModelStream& other);
   model::ForwardContext context() const;
 
   const model::Transformer& model_;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies by name, with one budget divided as each of them divides it.
+#include <algorithm>
+
+#include "loci/base/error.h"
+#include "loci/memory/history_policy.h"
+
+namespace loci::memory {
+
+namespace {
+
+constexpr int64_t kLandmarks = 256;
+
+PanoramaBankOptions bank(const HistoryOptions& o, bool pinned) {
+  PanoramaBankOptions options;
+  options.bank_frames = o.budget - 1 - o.recent;
+  options.recent_frames = o.recent;
+  options.pin_anchors = pinned;
+  options.aspect = o.aspect;
+  return options;
+}
+
+RetrievalOptions retrieval(const HistoryOptions& o) {
+  RetrievalOptions options;
+  options.retrieved_frames = o.budget - 1 - o.recent;
+  options.recent_frames = o.recent;
+  options.archive_frames = o.archive;
+  options.aspect = o.aspect;
+  return options;
+}
+
+}  // namespace
+
+const std::vector<std::string>& history_names() {
+  static const std::vector<std::string> names = {"dense",   "sparse",    "pinned", "window",
+                                                 "overlap", "landmarks", "content"};
+  return names;
+}
+
+std::unique_ptr<HistoryPolicy> make_history(const HistoryOptions& o) {
+  constexpr int64_t kMost = 1'000'000;
+  if (o.budget < 2 || o.budget > kMost || o.recent < 1 || o.recent > o.budget - 1) {
+    fail("a history of {} frames, {} of them recent; choose 2 or more, at least one of them recent",
+         o.budget, o.recent);
+  }
+  if (o.archive < 0 || o.archive > kMost) {
+    fail("an archive of {} frames; choose 0 (no limit) to {}", o.archive, kMost);
+  }
+  if (o.kind == "dense") return make_dense_history();
+  if (o.kind == "sparse") return make_panorama_bank(bank(o, /*pinned=*/false));
+  if (o.kind == "pinned") return make_panorama_bank(bank(o, /*pinned=*/true));
+  if (o.kind == "window") {
+    const int64_t sink = std::min<int64_t>(SinkWindowOptions().sink_frames, o.budget - 1);
+    return make_sink_window({sink, o.budget - sink});
+  }
+  if (o.kind == "overlap") return make_overlap_retrieval(retrieval(o));
+  if (o.kind == "landmarks") {
+    RetrievalOptions options = retrieval(o);
+    if (options.archive_frames == 0) options.archive_frames = kLandmarks;
+    return make_landmarks(options);
+  }
+  if (o.kind == "content") return make_content_retrieval(retrieval(o));
+  fail("unknown history '{}'; choose one of: {}", o.kind, fmt::join(history_names(), ", "));
+}
+
+void check_held(const std::vector<HeldFrame>& frames, int64_t most, std::string_view policy) {
+  if (most > 0 && static_cast<int64_t>(frames.size()) > most) {
+    fail("the saved history holds {} frames; {} keeps at most {}", frames.size(), policy, most);
+  }
+  int64_t last = -1;
+  for (const HeldFrame& held : frames) {
+    if (held.view.frame <= last) {
+      fail("the saved history names frame {} after frame {}", held.view.frame, last);
+    }
+    last = held.view.frame;
+  }
+}
+
+}  // namespace loci::memory
