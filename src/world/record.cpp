@@ -12,6 +12,7 @@
 #include "loci/io/frames.h"
 #include "loci/io/npy.h"
 #include "loci/world/loader.h"
+#include "loci/world/manifest.h"
 #include "loci/world/tar.h"
 
 namespace loci::world {
@@ -25,53 +26,21 @@ constexpr std::string_view kVideoNames[] = {"mp4", "lossless", "png"};
 constexpr std::string_view kDepthNames[] = {"none", "half", "float"};
 
 Json manifest(const RecordOptions& o) {
-  Json designed = Json::array();
-  for (const DesignedPath path : o.clip.designed) designed.push_back(name_of(path));
-  const WorldOptions& world = o.clip.world;
-  return {
+  Json json = describe(o.clip);
+  json.update({
       {"format", "loci-clips"},
       {"version", kFormatVersion},
       {"seed", o.seed},
       {"clips", o.count},
-      {"split", name_of(o.clip.split)},
-      {"frames", o.clip.frames},
-      {"width", o.clip.width},
-      {"height", o.clip.height},
-      {"fps", o.clip.fps},
-      {"fov", o.clip.fov},
-      {"xi", o.clip.xi},
-      {"samples", o.clip.samples},
-      {"revisit_share", o.clip.revisit_share},
-      {"clips_per_world", o.clip.clips_per_world},
-      {"style", world.style ? Json(name_of(*world.style)) : Json(nullptr)},
-      {"time", world.time ? Json(name_of(*world.time)) : Json(nullptr)},
-      {"weather", world.weather ? Json(name_of(*world.weather)) : Json(nullptr)},
-      {"designed", designed},
       {"video", kVideoNames[static_cast<size_t>(o.video)]},
       {"depth", kDepthNames[static_cast<size_t>(o.depth)]},
       {"container", o.tar ? "tar" : "folders"},
       {"clips_per_tar", o.tar ? o.clips_per_tar : 0},
       {"convention",
        "camera to world, OpenCV axes (x right, y down, z forward), metres; depth in metres along "
-       "the ray "
-       "through a pixel's centre, inf for sky"},
-  };
-}
-
-void write_manifest(const fs::path& folder, const RecordOptions& options) {
-  const fs::path path = folder / "manifest.json";
-  const Json wanted = manifest(options);
-  if (fs::exists(path)) {
-    const Json found = load_json(path);
-    for (const auto& [key, value] : wanted.items()) {
-      if (!found.contains(key) || found[key] != value) {
-        fail("{}: {} is {} there and {} here; record another dataset into another folder",
-             path.string(), key, found.contains(key) ? found[key].dump() : "absent", value.dump());
-      }
-    }
-    return;
-  }
-  write_file(path, wanted.dump(2) + "\n");
+       "the ray through a pixel's centre, inf for sky"},
+  });
+  return json;
 }
 
 void write_pictures(const fs::path& folder, const Clip& clip, const RecordOptions& options) {
@@ -279,7 +248,7 @@ void record(const fs::path& folder, const RecordOptions& wanted) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
-  write_manifest(folder, options);
+  keep_manifest(folder, manifest(options));
   options.tar ? record_tars(folder, options) : record_folders(folder, options);
 }
 

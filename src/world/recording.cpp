@@ -137,6 +137,21 @@ camera::Intrinsics cropped(const camera::Intrinsics& lens, double keep_x, double
   return result;
 }
 
+// Those with frames enough for a clip.
+std::vector<Recording> open_recordings(const fs::path& folder, const RecordingOptions& options) {
+  std::vector<Recording> recordings;
+  for (RecordingFiles& files : find_recordings(folder)) {
+    check_interrupt();
+    Recording recording(std::move(files), options);
+    if (recording.frame_count() >= options.frames) recordings.push_back(std::move(recording));
+  }
+  if (recordings.empty()) {
+    fail("{}: no recording has the {} frames at {:.3g} a second that a clip takes", folder.string(),
+         options.frames, options.fps);
+  }
+  return recordings;
+}
+
 }  // namespace
 
 std::vector<RecordingFiles> find_recordings(const fs::path& folder) {
@@ -228,17 +243,9 @@ Clip Recording::read(int64_t first, int64_t frames) const {
 }
 
 RecordedClips::RecordedClips(const fs::path& folder, uint64_t seed, const RecordingOptions& options)
-    : seed_(seed), options_(options) {
-  for (RecordingFiles& files : find_recordings(folder)) {
-    Recording recording(std::move(files), options);
-    const int64_t windows = recording.frame_count() - options.frames + 1;
-    if (windows < 1) continue;
-    windows_ += windows;
-    recordings_.push_back(std::move(recording));
-  }
-  if (recordings_.empty()) {
-    fail("{}: no recording has the {} frames at {:.3g} a second that a clip takes", folder.string(),
-         options.frames, options.fps);
+    : seed_(seed), options_(options), recordings_(open_recordings(folder, options)) {
+  for (const Recording& recording : recordings_) {
+    windows_ += recording.frame_count() - options.frames + 1;
   }
 }
 
@@ -253,6 +260,21 @@ Clip RecordedClips::make(int64_t index) {
   }
   Clip clip = recordings_[which].read(window, options_.frames);
   clip.seed = seed_;
+  clip.index = index;
+  return clip;
+}
+
+RecordingPieces::RecordingPieces(const fs::path& folder, const RecordingOptions& options)
+    : options_(options), recordings_(open_recordings(folder, options)) {
+  for (size_t i = 0; i < recordings_.size(); ++i) {
+    const int64_t end = recordings_[i].frame_count() - options.frames;
+    for (int64_t first = 0; first <= end; first += options.frames) pieces_.push_back({i, first});
+  }
+}
+
+Clip RecordingPieces::read(int64_t index) const {
+  const Piece& piece = pieces_.at(static_cast<size_t>(index));
+  Clip clip = recordings_[piece.recording].read(piece.first, options_.frames);
   clip.index = index;
   return clip;
 }

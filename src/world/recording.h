@@ -31,7 +31,8 @@ struct RecordingOptions {
   double fov = 90;  // degrees, where the camera file has no lens
 };
 
-// A recording opened: poses matched to frames. Not thread-safe.
+// A recording opened: poses matched to frames. Reading opens the video anew, so several threads
+// may.
 class Recording {
  public:
   Recording(RecordingFiles files, const RecordingOptions& options);
@@ -66,6 +67,24 @@ class RecordedClips : public ClipSource {
   RecordingOptions options_;
   std::vector<Recording> recordings_;
   int64_t windows_ = 0;  // in all
+};
+
+// Every recording cut into pieces of options.frames one after the other, by name; what is left at
+// the end is dropped. Safe in several threads.
+class RecordingPieces {
+ public:
+  RecordingPieces(const std::filesystem::path& folder, const RecordingOptions& options);
+  int64_t count() const { return static_cast<int64_t>(pieces_.size()); }
+  Clip read(int64_t index) const;
+
+ private:
+  struct Piece {
+    size_t recording;
+    int64_t first;  // frame
+  };
+  RecordingOptions options_;
+  std::vector<Recording> recordings_;
+  std::vector<Piece> pieces_;
 };
 
 }  // namespace loci::world
