@@ -125,6 +125,111 @@ TEST(KvStore, KeepsInItsOwnType) {
             at::kBFloat16);
 }
 
+TEST(KvStore, StandsInPlaceWhereItCan) {
+  KvLayout single = layout();
+  single.batch = 1;
+  const auto put = [](KvStore& store, int64_t first, int64_t count) {
+    store.add_frames(first, count);
+    for (const Branch branch : {Branch::kMain, Branch::kCamera}) {
+      const at::Tensor x = marked(first, count, 0, branch, false).narrow(0, 0, 1);
+      store.put(0, branch, first, x, x + 0.5);
+    }
+  };
+  KvStore store(single, 0);
+  put(store, 0, 4);
+  const std::vector<int64_t> frames = {0, 1, 2, 3};
+  const KvStore::Entry entry = store.gather(0, Branch::kMain, frames, /*room=*/2);
+  EXPECT_EQ(entry.copied, 0);
+  EXPECT_EQ(entry.tokens, 4 * 3);
+  EXPECT_EQ(entry.key.size(1), 6 * 3);
+  EXPECT_TRUE(
+      at::equal(entry.key.narrow(1, 0, 12), marked(0, 4, 0, Branch::kMain, false).narrow(0, 0, 1)));
+  // Writing behind the frames leaves them as they are.
+  entry.key.narrow(1, 12, 6).fill_(-1);
+  EXPECT_TRUE(at::equal(store.gather(0, Branch::kMain, frames).key.narrow(1, 0, 12),
+                        marked(0, 4, 0, Branch::kMain, false).narrow(0, 0, 1)));
+  // Frames that do not stand like that are copied: not in order, or somebody stands behind them.
+  EXPECT_GT(store.gather(0, Branch::kMain, std::vector<int64_t>{0, 2}, 1).copied, 0);
+  EXPECT_GT(store.gather(0, Branch::kMain, std::vector<int64_t>{0, 1}, 1).copied, 0);
+  EXPECT_GT(KvStore::Entry(store.gather(0, Branch::kMain, frames, 1000)).copied, 0);
+}
+
+TEST(KvStore, NarrowFormatsStayClose) {
+  at::manual_seed(3);
+  // Rows of very different sizes, as camera keys far from the origin have.
+  const at::Tensor size = at::logspace(-2, 2, 3).view({1, 3, 1, 1});
+  const at::Tensor key = at::randn({2, 3, 2, 4}) * size;
+  const at::Tensor value = at::randn({2, 3, 2, 4}) * size;
+  const struct {
+    KvFormat format;
+    double error;  // of the largest number in a row
+    int64_t bytes;
+  } cases[] = {
+      {KvFormat::kPlain, 0, 16}, {KvFormat::kBf16, 1.0 / 256, 8}, {KvFormat::kInt8, 0.5 / 127, 8}};
+  for (const auto& c : cases) {
+    KvLayout narrow = layout();
+    narrow.format = c.format;
+    EXPECT_EQ(narrow.frame_bytes(), 2 * 2 * 3 * 4 * c.bytes);
+    KvStore store(narrow, 2);
+    store.add_frames(0, 1);
+    store.put(0, Branch::kMain, 0, key, value);
+    const KvStore::Entry entry = store.gather(0, Branch::kMain, std::vector<int64_t>{0});
+    EXPECT_EQ(entry.key.scalar_type(), at::kFloat);
+    for (const auto& [got, wanted] : {std::pair(entry.key, key), std::pair(entry.value, value)}) {
+      const at::Tensor largest = wanted.abs().amax(-1, /*keepdim=*/true);
+      const double error = ((got - wanted).abs() / largest).max().item<double>();
+      EXPECT_LE(error, c.error * 1.0001);
+      if (c.format != KvFormat::kPlain) {
+        EXPECT_GT(error, 0);
+      }
+    }
+  }
+  EXPECT_EQ(parse_kv_format("int8"), KvFormat::kInt8);
+  EXPECT_BAD_INPUT(parse_kv_format("int4"), HasSubstr("plain, bf16, int8"));
+}
+
+TEST(KvStore, SavedAndClonedStoresHoldTheSame) {
+  for (const KvFormat format : {KvFormat::kPlain, KvFormat::kBf16, KvFormat::kInt8}) {
+    KvLayout chosen = layout();
+    chosen.format = format;
+    KvStore store(chosen, 6);
+    put_all(store, 0, 5);
+    store.retain(std::vector<int64_t>{0, 2, 4});
+    put_all(store, 5, 2);
+    const std::vector<int64_t> frames = {0, 2, 4, 5, 6};
+    KvStore loaded(chosen, 6);
+    put_all(loaded, 9, 2);
+    loaded.restore(store.save());
+    KvStore copy = store.clone();
+    EXPECT_EQ(loaded.frames(), frames);
+    const at::Tensor before = store.gather(0, Branch::kMain, frames).key.clone();
+    EXPECT_TRUE(at::equal(loaded.gather(0, Branch::kMain, frames).key, before));
+    EXPECT_TRUE(at::equal(loaded.gather(1, Branch::kCamera, frames).value,
+                          store.gather(1, Branch::kCamera, frames).value));
+    // Writing to the copy leaves the original alone.
+    copy.put(0, Branch::kMain, 5, at::zeros({2, 3, 2, 4}), at::zeros({2, 3, 2, 4}));
+    EXPECT_TRUE(at::equal(store.gather(0, Branch::kMain, frames).key, before));
+  }
+}
+
+TEST(KvStore, RefusesWhatWasSavedElsewhere) {
+  KvStore store(layout(), 6);
+  put_all(store, 0, 3);
+  const auto saved = store.save();
+  KvLayout other = layout();
+  other.format = KvFormat::kInt8;
+  EXPECT_BAD_INPUT(KvStore(other, 6).restore(saved), HasSubstr("another shape or type"));
+  EXPECT_BAD_INPUT(KvStore(layout(), 2).restore(saved), HasSubstr("holds 3 frames"));
+  auto damaged = saved;
+  damaged["main.0.key"] = damaged["main.0.key"].narrow(0, 0, 2);
+  EXPECT_BAD_INPUT(KvStore(layout(), 6).restore(damaged), HasSubstr("lists 3"));
+  damaged = saved;
+  damaged["frames"] = at::tensor({0, 0, 1}, at::kLong);
+  EXPECT_BAD_INPUT(KvStore(layout(), 6).restore(damaged), HasSubstr("wrongly"));
+  damaged.erase("frames");
+  EXPECT_BAD_INPUT(KvStore(layout(), 6).restore(damaged), HasSubstr("does not list"));
+}
+
 TEST(KvStore, LayersWithoutHistoryTakeNone) {
   KvStore store(layout(), 1);
   store.add_frames(0, 1);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/model_folder.h"
+
+#include <array>
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+#include "loci/model/text_prompts.h"
+#include "loci/model/weights.h"
+
+namespace loci::sample {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path vae_path(const fs::path& folder) {
+  if (fs::exists(folder / "vae")) return folder / "vae";
+  if (fs::exists(folder / "Wan2.2_VAE.pth")) return folder / "Wan2.2_VAE.pth";
+  fail("{} holds no autoencoder: expected vae/ or Wan2.2_VAE.pth", folder.string());
+}
+
+bool has_text_encoder(const fs::path& folder) {
+  return fs::exists(folder / "text_encoder") ||
+         fs::exists(folder / "models_t5_umt5-xxl-enc-bf16.pth");
+}
+
+model::Transformer load_transformer(const fs::path& folder, at::ScalarType dtype) {
+  if (!fs::is_directory(folder)) {
+    fail("{} is no model folder: expected one with config.json, weights and vae/", folder.string());
+  }
+  model::LoadOptions options;
+  options.dtype = dtype;
+  return model::load_model(folder, options).transformer;
+}
+
+}  // namespace
+
+GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
+  GenerationDefaults d;
+  const fs::path file = folder / "generation.json";
+  if (!fs::exists(file)) return d;
+  const ConfigReader reader(load_json(file), file.string());
+  d.width = reader.get<int64_t>("width", d.width, 16, 16384);
+  d.height = reader.get<int64_t>("height", d.height, 16, 16384);
+  d.fps = reader.get<double>("fps", d.fps, 1, 1000);
+  d.fov = reader.get<double>("fov", d.fov, 1, 179);
+  d.guidance = reader.get<double>("guidance", d.guidance, 0, 100);
+  d.solver.kind = reader.choose("solver", d.solver.kind, solver_names());
+  d.solver.steps = reader.get<int64_t>("steps", d.solver.steps, 1, 1000);
+  d.solver.shift = reader.get<double>("shift", d.solver.shift, 1e-3, 1000);
+  d.history = reader.choose("history", d.history, memory::history_names());
+  reader.finish();
+  return d;
+}
+
+ModelFolder::ModelFolder(fs::path folder, at::ScalarType dtype)
+    : path_(std::move(folder)),
+      defaults_(GenerationDefaults::load(path_)),
+      transformer_(load_transformer(path_, dtype)),
+      vae_(model::Vae::load(vae_path(path_))) {}
+
+Prompt ModelFolder::prompt(const std::string& text, const std::string& negative) const {
+  Prompt prompt{text, {}, negative, {}};
+  if (!has_text_encoder(path_)) {
+    if (!text.empty() || !negative.empty()) {
+      fail("{} holds no text encoder: leave the prompt empty", path_.string());
+    }
+    return prompt;
+  }
+  model::PromptOptions options = model::find_prompt_files(path_);
+  options.text_len = transformer_.config().text_len;
+  const std::array<std::string, 2> texts = {text, negative};
+  const std::vector<at::Tensor> embeddings = model::encode_prompts(texts, options);
+  prompt.embedding = embeddings[0];
+  prompt.negative_embedding = embeddings[1];
+  return prompt;
+}
+
+std::pair<int64_t, int64_t> ModelFolder::latent_size(int64_t height, int64_t width) const {
+  const int64_t side = vae_.config().spatial_factor() * transformer_.config().patch;
+  if (height < side || width < side || height % side != 0 || width % side != 0) {
+    const auto near = [side](int64_t x) { return std::max(side, (x + side / 2) / side * side); };
+    fail("{}x{} pixels do not divide into tokens of {}; choose {}x{}", width, height, side,
+         near(width), near(height));
+  }
+  const int64_t factor = vae_.config().spatial_factor();
+  return {height / factor, width / factor};
+}
+
+}  // namespace loci::sample

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder with all that generation needs: transformer, autoencoder, text encoder, and the settings
+// it was trained for.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "loci/model/transformer.h"
+#include "loci/model/vae.h"
+#include "loci/sample/solver.h"
+#include "loci/sample/stream.h"
+
+namespace loci::sample {
+
+// From generation.json in the folder, every key of it optional.
+struct GenerationDefaults {
+  int64_t width = 768, height = 512;  // pixels
+  double fps = 16;
+  double fov = 90;  // degrees, horizontal
+  double guidance = 1;
+  SolverOptions solver;
+  std::string history = "sparse";
+
+  static GenerationDefaults load(const std::filesystem::path& folder);
+};
+
+class ModelFolder {
+ public:
+  // config.json and weights in the folder or in transformer/; vae/ or Wan2.2_VAE.pth; a text
+  // encoder where find_prompt_files() looks for it, or none. `dtype` is that of weights and
+  // products of the transformer; the autoencoder runs in FP32.
+  explicit ModelFolder(std::filesystem::path folder, at::ScalarType dtype = at::kFloat);
+
+  const std::filesystem::path& path() const { return path_; }
+  const model::Transformer& transformer() const { return transformer_; }
+  const model::Vae& vae() const { return vae_; }
+  const GenerationDefaults& defaults() const { return defaults_; }
+
+  // Embeds both texts. A folder without a text encoder takes empty ones only, which are zeros.
+  Prompt prompt(const std::string& text, const std::string& negative) const;
+
+  // Latents per side of a picture; a size that does not divide is bad input naming one that does.
+  std::pair<int64_t, int64_t> latent_size(int64_t height, int64_t width) const;
+
+ private:
+  std::filesystem::path path_;
+  GenerationDefaults defaults_;
+  model::Transformer transformer_;
+  model::Vae vae_;
+};
+
+}  // namespace loci::sample

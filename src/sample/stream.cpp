@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/stream.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/random.h"
+#include "loci/model/pixels.h"
+
+namespace loci::sample {
+
+Stream::Stream(const model::Transformer& model, const model::Vae* vae, const StreamOptions& options,
+               const Prompt& prompt)
+    : model_(&model), vae_(vae), options_(options), prompt_(prompt) {
+  options_.check();
+  options_.history.aspect =
+      static_cast<double>(options.latent_width) / static_cast<double>(options.latent_height);
+  if (vae != nullptr && vae->config().z_dim != model.config().channels) {
+    fail("the autoencoder has {} latent channels, the transformer {}; use those made together",
+         vae->config().z_dim, model.config().channels);
+  }
+  main_ = make_stream(prompt_.embedding);
+  if (options_.guidance != 1) negative_ = make_stream(prompt_.negative_embedding);
+  if (vae != nullptr) decoder_.emplace(*vae);
+}
+
+model::TextKeys Stream::text_keys(const at::Tensor& embedding) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor text =
+      embedding.defined() ? embedding : at::zeros({1, model_->config().text_dim}, at::kFloat);
+  if (text.dim() != 2 || text.size(1) != model_->config().text_dim) {
+    fail("the text encoder gives embeddings of {} numbers, the transformer takes {}", text.size(-1),
+         model_->config().text_dim);
+  }
+  return model_->text_keys(text.unsqueeze(0));
+}
+
+std::unique_ptr<ModelStream> Stream::make_stream(const at::Tensor& embedding) const {
+  return std::make_unique<ModelStream>(
+      *model_, model_->config().grid(options_.latent_height, options_.latent_width),
+      text_keys(embedding), memory::make_history(options_.history), options_.kv);
+}
+
+std::vector<ModelStream*> Stream::streams() const {
+  if (negative_ == nullptr) return {main_.get()};
+  return {main_.get(), negative_.get()};
+}
+
+void Stream::open(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses) {
+  if (poses.size() != lenses.size()) {
+    fail("a chunk has {} poses and {} lenses", poses.size(), lenses.size());
+  }
+  for (ModelStream* stream : streams()) stream->open_chunk(poses, lenses);
+}
+
+at::Tensor Stream::noise(Purpose purpose, int64_t frames) const {
+  // Named by its place, so that no generator has to be carried along.
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(hash_keys(
+      {options_.seed, static_cast<uint64_t>(purpose), static_cast<uint64_t>(main_->next_frame())}));
+  return at::randn(
+      {1, model_->config().channels, frames, options_.latent_height, options_.latent_width},
+      generator, at::TensorOptions(at::kFloat));
+}
+
+at::Tensor Stream::velocity(const at::Tensor& x, double timestep) const {
+  const at::Tensor times = at::full({1, x.size(2)}, timestep, at::kFloat);
+  const at::Tensor wanted = main_->velocity(x, times);
+  if (negative_ == nullptr) return wanted;
+  const at::Tensor unwanted = negative_->velocity(x, times);
+  return unwanted + options_.guidance * (wanted - unwanted);
+}
+
+at::Tensor Stream::decode(const at::Tensor& latents) {
+  if (!decoder_) return {};
+  // The decoder takes its caches apart while it works: a copy, so that an interrupt harms nothing.
+  model::VaeDecoder next = *decoder_;
+  at::Tensor frames = model::frames_from_pixels(next.decode(latents));
+  decoder_ = std::move(next);
+  return frames;
+}
+
+Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
+                     std::span<const camera::Intrinsics> lenses) {
+  Chunk chunk;
+  chunk.first = main_->next_frame();
+  chunk.visible = main_->visible();
+  chunk.latents = latents;
+  chunk.frames = decode(latents);
+  pending_ = {std::move(latents), {poses.begin(), poses.end()}, {lenses.begin(), lenses.end()}};
+  frames_ = chunk.first + static_cast<int64_t>(poses.size());
+  last_pose_ = poses.back();
+  last_lens_ = lenses.back();
+  return chunk;
+}
+
+Chunk Stream::accept(const at::Tensor& latents, std::span<const camera::Pose> poses,
+                     std::span<const camera::Intrinsics> lenses) {
+  const at::NoGradGuard no_grad;
+  const std::vector<int64_t> shape = {1, model_->config().channels,
+                                      static_cast<int64_t>(poses.size()), options_.latent_height,
+                                      options_.latent_width};
+  if (latents.sizes() != at::IntArrayRef(shape)) {
+    fail("latents are [{}]; expected [{}]", fmt::join(latents.sizes(), ", "),
+         fmt::join(shape, ", "));
+  }
+  settle();
+  open(poses, lenses);
+  return finish(latents.to(at::kFloat), poses, lenses);
+}
+
+void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
+                              std::span<const camera::Intrinsics> lenses) {
+  const auto total = static_cast<int64_t>(poses.size());
+  if (latents.dim() != 5 || latents.size(2) != total || lenses.size() != poses.size()) {
+    fail("a recording of {} latents has {} poses and {} lenses",
+         latents.dim() == 5 ? latents.size(2) : 0, total, lenses.size());
+  }
+  for (int64_t begin = 0; begin < total;) {
+    check_interrupt();
+    const int64_t size = std::min(frames_ == 0 ? 1 : chunk_size(), total - begin);
+    accept(latents.narrow(2, begin, size), poses.subspan(begin, size), lenses.subspan(begin, size));
+    begin += size;
+  }
+}
+
+Chunk Stream::push(std::span<const camera::Pose> poses,
+                   std::span<const camera::Intrinsics> lenses) {
+  const at::NoGradGuard no_grad;
+  if (frames_ == 0) fail("a stream starts from a first frame; accept one before generating");
+  if (static_cast<int64_t>(poses.size()) != chunk_size()) {
+    fail("a chunk of {} poses; this model takes {}", poses.size(), chunk_size());
+  }
+  settle();
+  open(poses, lenses);
+  const std::unique_ptr<Solver> solver = make_solver(options_.solver);
+  at::Tensor x = next_noise();
+  for (int64_t i = 0; i < solver->steps(); ++i) {
+    check_interrupt();
+    x = solver->step(i, x, velocity(x, solver->timestep(i)));
+  }
+  return finish(x.to(at::kFloat), poses, lenses);
+}
+
+void Stream::settle() {
+  if (!pending_) return;
+  const at::NoGradGuard no_grad;
+  const bool noised = main_->policy().bounded() && main_->next_frame() > 0;
+  const double level = noised ? options_.commit_level : 0;
+  const int64_t frames = pending_->latents.size(2);
+  at::Tensor latents = pending_->latents;
+  if (noised) latents = latents * (1 - level) + noise(Purpose::kCommit, frames) * level;
+  const at::Tensor times = at::full({1, frames}, 1000 * level, at::kFloat);
+  for (ModelStream* stream : streams()) stream->commit(latents, times);
+  pending_.reset();
+}
+
+void Stream::set_prompt(const Prompt& prompt) {
+  settle();
+  prompt_ = prompt;
+  main_->set_text(text_keys(prompt_.embedding));
+  if (negative_ != nullptr) negative_->set_text(text_keys(prompt_.negative_embedding));
+}
+
+void Stream::set_solver(const SolverOptions& solver) {
+  make_solver(solver);
+  options_.solver = solver;
+}
+
+void Stream::set_readout(model::Readout readout, uint64_t seed) {
+  settle();
+  readout_ = readout;
+  readout_seed_ = seed;
+  for (ModelStream* stream : streams()) stream->set_readout(readout, seed);
+}
+
+void Stream::reset_states() {
+  settle();
+  for (ModelStream* stream : streams()) stream->reset_states();
+}
+
+Stream Stream::fork() const {
+  Stream copy(*model_, vae_, options_, prompt_);
+  copy.main_ = main_->fork();
+  if (negative_ != nullptr) copy.negative_ = negative_->fork();
+  copy.readout_ = readout_;
+  copy.readout_seed_ = readout_seed_;
+  copy.decoder_ = decoder_;
+  copy.frames_ = frames_;
+  copy.last_pose_ = last_pose_;
+  copy.last_lens_ = last_lens_;
+  if (pending_) {
+    copy.pending_ = pending_;
+    copy.open(pending_->poses, pending_->lenses);
+  }
+  return copy;
+}
+
+int64_t Stream::history_bytes() const {
+  int64_t bytes = 0;
+  for (const ModelStream* stream : streams()) {
+    bytes += stream->store().bytes();
+    for (const at::Tensor& state : stream->states()) {
+      if (state.defined()) bytes += static_cast<int64_t>(state.nbytes());
+    }
+  }
+  return bytes;
+}
+
+}  // namespace loci::sample
