@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "loci/app/command.h"
+#include "loci/app/train_export.h"
 #include "loci/app/train_vae.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
@@ -73,9 +74,11 @@ void add_train(CLI::App& app) {
              "the same under torchrun"}});
   CLI::App* vae = app.add_subcommand("vae");
   add_train_vae(*vae);
-  // Not marked as required above: `loci train vae` has its own.
-  app.callback([options, &app, vae] {
-    if (app.got_subcommand(vae)) return;
+  CLI::App* make_model = app.add_subcommand("export");
+  add_train_export(*make_model);
+  // Not marked as required above: the subcommands have their own.
+  app.callback([options, &app] {
+    if (!app.get_subcommands().empty()) return;
     if (options->config.empty()) throw CLI::RequiredError("config");
     if (options->out.empty()) throw CLI::RequiredError("--out");
     run_train(*options);

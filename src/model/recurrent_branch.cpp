@@ -121,11 +121,12 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
     const int64_t size = (context.chunks[i].end - context.chunks[i].begin) * tokens;
     if (reads) parts.push_back(memory_->read(state, q.narrow(1, begin, size), maps.grid));
     if (i + 1 < context.chunks.size() || context.write_states) {
-      state = memory_->write(
-          state,
-          {k.narrow(1, begin, size), v.narrow(1, begin, size), beta.narrow(1, begin, size),
-           log_retention(h.narrow(1, begin, size), tokens)},
-          maps.grid);
+      const at::Tensor retention = log_retention(h.narrow(1, begin, size), tokens);
+      if (context.on_retention) context.on_retention(layer, retention);
+      state = memory_->write(state,
+                             {k.narrow(1, begin, size), v.narrow(1, begin, size),
+                              beta.narrow(1, begin, size), retention},
+                             maps.grid);
     }
   }
   if (!reads) return at::zeros({}, h.options().dtype(type));

@@ -108,6 +108,7 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
             ? checkpointed_block(block, x, modulation, compute_, context, text,
                                  context.states[layer])
             : block(x, modulation, compute_, context, text, context.states[layer]);
+    if (context.block_outputs != nullptr) context.block_outputs->push_back(x);
   }
   const std::vector<at::Tensor> m =
       (head_table_.to(type).unsqueeze(0) + time.unsqueeze(2)).split(1, 2);

@@ -75,6 +75,7 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.num_res_blocks = reader.get<int64_t>("num_res_blocks", config.num_res_blocks, 1, 16);
   config.patch_size = reader.get<int64_t>("patch_size", config.patch_size, 1, 16);
   config.dim_mult = reader.get<std::vector<int64_t>>("dim_mult", config.dim_mult);
+  config.shuffle = reader.choose("upsample", "repeat", {"repeat", "shuffle"}) == "shuffle";
   config.temporal_downsample =
       reader.get<std::vector<bool>>("temperal_downsample", config.temporal_downsample);
   if (!reader.get<bool>("is_residual", true)) {
@@ -136,6 +137,7 @@ Json VaeConfig::to_json() const {
               {"in_channels", patch_channels()},
               {"out_channels", patch_channels()},
               {"patch_size", patch_size},
+              {"upsample", shuffle ? "shuffle" : "repeat"},
               {"scale_factor_temporal", temporal_factor()},
               {"scale_factor_spatial", spatial_factor()},
               {"latents_mean", latents_mean},

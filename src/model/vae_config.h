@@ -18,7 +18,11 @@ struct VaeConfig {
   std::vector<int64_t> dim_mult = {1, 2, 4, 4};  // finest level first
   int64_t num_res_blocks = 2;                    // a level of the encoder; the decoder has one more
   std::vector<bool> temporal_downsample = {false, true, true};  // between levels, finest first
-  int64_t patch_size = 2;                         // pixels become channels in patches of this side
+  int64_t patch_size = 2;  // pixels become channels in patches of this side
+  // Whether the decoder doubles its frames by turning channels into pixels instead of repeating
+  // pixels as Wan2.2 does: a narrow network that has to draw the inside of a 16x16 block learns
+  // that several times faster.
+  bool shuffle = false;
   std::vector<double> latents_mean, latents_std;  // [z_dim], of the encoder's mean
 
   // The published sizes and statistics.

@@ -2,6 +2,7 @@
 #include "loci/model/vae_resample.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
 
@@ -29,9 +30,11 @@ at::Tensor Downsample::halve_rate(const at::Tensor& x, const VaePass& pass) cons
     before = x.narrow(0, 0, 1);
     pairs = x.narrow(0, 1, x.size(0) - 1);
   } else {
-    before = pass.cache->take(name + ".last", true, shape).unsqueeze(0).to(x.scalar_type());
+    before =
+        pass.cache->take(pass.tile + name + ".last", true, shape).unsqueeze(0).to(x.scalar_type());
   }
-  if (pass.cache != nullptr) pass.cache->put(name + ".last", x.select(0, x.size(0) - 1).clone());
+  if (pass.cache != nullptr)
+    pass.cache->put(pass.tile + name + ".last", x.select(0, x.size(0) - 1).clone());
   if (pairs.size(0) == 0) return x;
   LOCI_CHECK(pairs.size(0) % 2 == 0, "{} frames after the first do not make pairs", pairs.size(0));
 
@@ -44,14 +47,22 @@ at::Tensor Downsample::halve_rate(const at::Tensor& x, const VaePass& pass) cons
   return pass.first() ? at::cat({before, out}) : out;
 }
 
-Upsample::Upsample(const Scope& scope, int64_t channels, bool temporal)
-    : resample(scope["resample"][1], channels, channels, 3) {
+Upsample::Upsample(const Scope& scope, int64_t channels, bool temporal, bool shuffle)
+    : shuffle(shuffle),
+      resample(scope["resample"][1], channels, shuffle ? 4 * channels : channels, 3) {
   if (temporal) time_conv.emplace(scope["time_conv"], channels, 2 * channels, 1);
 }
 
 at::Tensor Upsample::operator()(at::Tensor x, const VaePass& pass) const {
   if (time_conv) x = double_rate(x, pass);
   const int64_t frames = x.size(0), batch = x.size(1), height = x.size(2), width = x.size(3);
+  if (shuffle) {
+    // Channel order: (row, column, channel).
+    return resample(x)
+        .view({frames, batch, height, width, 2, 2, x.size(4)})
+        .permute({0, 1, 2, 4, 3, 5, 6})
+        .reshape({frames, batch, 2 * height, 2 * width, x.size(4)});
+  }
   const at::Tensor repeated = x.view({frames, batch, height, 1, width, 1, x.size(4)})
                                   .expand({-1, -1, -1, 2, -1, 2, -1})
                                   .reshape({frames, batch, 2 * height, 2 * width, x.size(4)});
@@ -83,14 +94,30 @@ at::Tensor shrink_shortcut(const at::Tensor& x, int64_t out, bool space, bool ti
       .mean(-1);
 }
 
-at::Tensor grow_shortcut(const at::Tensor& x, int64_t out, bool time, bool first) {
-  const int64_t t = time ? 2 : 1, repeats = out * t * 4 / x.size(4);
-  const int64_t frames = x.size(0), batch = x.size(1), height = x.size(2), width = x.size(3);
-  const at::Tensor grown = x.repeat_interleave(repeats, -1)
-                               .reshape({frames, batch, height, width, out, t, 2, 2})
-                               .permute({0, 5, 1, 2, 6, 3, 7, 4})
-                               .reshape({frames * t, batch, 2 * height, 2 * width, out});
-  return time && first ? grown.narrow(0, 1, frames * t - 1) : grown;
+at::Tensor add_grown(at::Tensor x, const at::Tensor& in, bool time, bool first) {
+  const int64_t t = time ? 2 : 1, out = x.size(4), repeats = out * t * 4 / in.size(4);
+  const int64_t frames = in.size(0), batch = in.size(1), height = in.size(2), width = in.size(3);
+  if (at::GradMode::is_enabled()) {
+    const at::Tensor grown = in.repeat_interleave(repeats, -1)
+                                 .reshape({frames, batch, height, width, out, t, 2, 2})
+                                 .permute({0, 5, 1, 2, 6, 3, 7, 4})
+                                 .reshape({frames * t, batch, 2 * height, 2 * width, out});
+    return x + (time && first ? grown.narrow(0, 1, frames * t - 1) : grown);
+  }
+  // The same sum, one of 2x2 pixels and of the pair at a time: a quarter of the memory or less.
+  const at::Tensor channels = at::arange(out, at::TensorOptions(at::kLong).device(x.device()));
+  for (int64_t frame = 0; frame < frames * t; ++frame) {
+    const int64_t place = time && first ? frame - 1 : frame;
+    if (place < 0) continue;
+    for (int64_t corner = 0; corner < 4; ++corner) {
+      const at::Tensor from = (channels * t + frame % t).mul(4).add(corner).div(repeats, "floor");
+      x.select(0, place)
+          .slice(1, corner / 2, {}, 2)
+          .slice(2, corner % 2, {}, 2)
+          .add_(in.select(0, frame / t).index_select(-1, from));
+    }
+  }
+  return x;
 }
 
 at::Tensor patchify(const at::Tensor& pixels, int64_t patch) {

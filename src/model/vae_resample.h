@@ -25,13 +25,14 @@ struct Downsample {
   at::Tensor halve_rate(const at::Tensor& x, const VaePass& pass) const;
 };
 
-// Doubles the frame by repeating pixels and a convolution; in time, every frame but the clip's
-// first becomes two.
+// Doubles the frame by a convolution, either after repeating pixels or to four times the channels,
+// which become pixels of 2x2; in time, every frame but the clip's first becomes two.
 struct Upsample {
+  bool shuffle;  // channels become pixels
   PixelConv resample;
   std::optional<CausalConv> time_conv;  // C to 2C
 
-  Upsample(const Scope& scope, int64_t channels, bool temporal);
+  Upsample(const Scope& scope, int64_t channels, bool temporal, bool shuffle);
   at::Tensor operator()(at::Tensor x, const VaePass& pass) const;
 
  private:
@@ -42,8 +43,9 @@ struct Upsample {
 // which groups of equal size are averaged to `out` channels.
 at::Tensor shrink_shortcut(const at::Tensor& x, int64_t out, bool space, bool time, bool first);
 
-// The decoder's shortcut: channels are repeated, then become pixels of 2x2 and pairs of frames.
-at::Tensor grow_shortcut(const at::Tensor& x, int64_t out, bool time, bool first);
+// Adds the decoder's shortcut to x [T', B, 2H, 2W, out]: channels of `in` [T, B, H, W, C] are
+// repeated, then become pixels of 2x2 and pairs of frames. In x's memory when no gradient needs it.
+at::Tensor add_grown(at::Tensor x, const at::Tensor& in, bool time, bool first);
 
 // Pixels [B, 3, T, H, W] to activations [T, B, H/p, W/p, 3*p*p] and back; channels in the order
 // (colour, column, row).

@@ -2,6 +2,7 @@
 #include "loci/train/latent_folder.h"
 
 #include <algorithm>
+#include <set>
 
 #include <ATen/ATen.h>
 
@@ -94,6 +95,12 @@ LatentFolder::LatentFolder(const fs::path& folder, uint64_t seed) : folder_(fold
 std::vector<int64_t> LatentFolder::latent_shape() const {
   const at::Tensor& first = clips_.front().latents;
   return {first.size(0), first.size(2), first.size(3)};
+}
+
+std::vector<std::string> LatentFolder::captions() const {
+  std::set<std::string> all;
+  for (const LatentClip& clip : clips_) all.insert(clip.caption);
+  return {all.begin(), all.end()};
 }
 
 Window LatentFolder::window(uint64_t index, int64_t frames) const {

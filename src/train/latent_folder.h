@@ -33,6 +33,7 @@ class LatentFolder : public WindowSource {
   Window window(uint64_t index, int64_t frames) const override;
 
   size_t clips() const { return clips_.size(); }
+  std::vector<std::string> captions() const override;
   // Of the first clip, [C, h, w].
   std::vector<int64_t> latent_shape() const;
 

@@ -5,11 +5,23 @@
 
 namespace loci::train {
 
+DistillConfig DistillConfig::from(const ConfigReader& reader) {
+  DistillConfig c;
+  c.teacher = reader.get<std::string>("teacher", "");
+  c.velocity = reader.get<double>("velocity", c.velocity, 0.0, 1e6);
+  c.layers = reader.get<double>("layers", c.layers, 0.0, 1e6);
+  c.data = reader.get<double>("data", c.data, 0.0, 1e6);
+  c.rollout_steps = reader.get<int64_t>("rollout_steps", c.rollout_steps, 0, 1000);
+  return c;
+}
+
 TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   const ConfigReader reader(json, where);
   TrainConfig c;
   c.source = json;
   c.model = model::TransformerConfig::from(reader.section("model"));
+  c.text = CaptionConfig::from(reader.section("text"));
+  c.start = reader.get<std::string>("start", "");
   c.updates = reader.get<int64_t>("updates", c.updates, 1, int64_t{1} << 40);
   c.batch = reader.get<int64_t>("batch", c.batch, 1, 1 << 20);
   c.seed = reader.get<uint64_t>("seed", c.seed);
@@ -18,6 +30,8 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   c.ema = reader.get<double>("ema", c.ema, 0.0, 1.0);
   c.noise = NoiseConfig::from(reader.section("noise"));
   c.optimizer = OptimizerConfig::from(reader.section("optimizer"));
+  c.distill = DistillConfig::from(reader.section("distill"));
+  c.validation = ValidationConfig::from(reader.section("validation"));
   c.checkpoint_minutes = reader.get<double>("checkpoint_minutes", c.checkpoint_minutes, 0.0, 1e6);
   c.keep_checkpoints = reader.get<int64_t>("keep_checkpoints", c.keep_checkpoints, 1, 1 << 20);
   c.log_every = reader.get<int64_t>("log_every", c.log_every, 1, 1 << 20);

@@ -8,9 +8,11 @@
 
 #include "loci/base/config.h"
 #include "loci/model/config.h"
+#include "loci/train/captions.h"
 #include "loci/train/history_access.h"
 #include "loci/train/noise_levels.h"
 #include "loci/train/optimizer.h"
+#include "loci/train/validation.h"
 
 namespace loci::train {
 
@@ -18,6 +20,20 @@ namespace loci::train {
 struct DataPart {
   std::filesystem::path folder;  // of latent clips
   double weight = 1;
+};
+
+// A finished model as the teacher of this one: the conversion of a full-softmax model into another
+// layout.
+struct DistillConfig {
+  std::filesystem::path teacher;  // model folder; empty: none
+  double velocity = 1;            // weights of the errors against the teacher's velocity,
+  double layers = 1;              // the outputs of its blocks (relative to their size),
+  double data = 0;                // and against the data's velocity
+  // Steps in which the teacher generates windows of its own, along the paths of the data; 0: the
+  // data itself.
+  int64_t rollout_steps = 0;
+
+  static DistillConfig from(const ConfigReader& reader);
 };
 
 // A stretch of training with its own data and window length.
@@ -30,6 +46,9 @@ struct Phase {
 
 struct TrainConfig {
   model::TransformerConfig model;
+  CaptionConfig text;
+  // A model folder whose weights the run starts from; what it lacks is initialised.
+  std::filesystem::path start;
   int64_t updates = 5000;
   int64_t batch = 64;  // windows an update, over all ranks
   uint64_t seed = 0;
@@ -39,6 +58,8 @@ struct TrainConfig {
   NoiseConfig noise;
   OptimizerConfig optimizer;
   std::vector<Phase> phases;
+  DistillConfig distill;
+  ValidationConfig validation;
   double checkpoint_minutes = 5;
   int64_t keep_checkpoints = 2;
   int64_t log_every = 1;

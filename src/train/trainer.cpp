@@ -4,17 +4,21 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <set>
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
+#include "loci/io/image.h"
 #include "loci/kernels/cpu_features.h"
+#include "loci/model/weights.h"
 #include "loci/train/latent_folder.h"
+#include "loci/train/rollout.h"
+#include "loci/train/sample_sheet.h"
 #include "loci/train/window_loss.h"
 
 namespace loci::train {
@@ -22,9 +26,6 @@ namespace loci::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Streams of random numbers of one sample.
-enum : uint64_t { kStreamChoices = 1, kStreamNoise = 2 };
 
 at::ScalarType compute_type(const std::string& name) {
   if (name == "float32") return at::kFloat;
@@ -41,7 +42,19 @@ std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
 
 Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool resume,
                  Communicator& communicator)
-    : config_(std::move(config)), folder_(folder), communicator_(communicator) {
+    : config_(std::move(config)),
+      folder_(folder),
+      communicator_(communicator),
+      events_(folder_.path()) {
+  for (const Phase& phase : config_.phases) {
+    for (const DataPart& part : phase.data) {
+      auto& source = sources_[part.folder.string()];
+      if (!source) source = std::make_unique<LatentFolder>(part.folder, config_.seed);
+    }
+  }
+  if (!config_.validation.folder.empty()) {
+    held_out_ = std::make_unique<LatentFolder>(config_.validation.folder, config_.seed);
+  }
   const std::optional<TrainingState> saved = folder_.load_newest();
   if (saved && !resume) {
     fail("{} already holds a run at update {}; add --resume to go on, or choose another folder",
@@ -61,6 +74,7 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
       model::Parameters::Options{.dtype = at::kFloat, .device = at::kCPU, .seed = config_.seed},
       from_checkpoint);
   transformer_ = std::make_unique<model::Transformer>(config_.model, parameters);
+  captions_ = make_caption_encoder(config_.text, config_.model, *parameters, captions());
   if (saved) {
     std::vector<std::string> names;
     for (const auto& [name, tensor] : stored) names.push_back(name);
@@ -70,6 +84,8 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
            report.text());
     }
     done_ = saved->update;
+  } else if (!config_.start.empty()) {
+    start_from(config_.start);
   }
   transformer_->set_compute_type(compute_type(config_.compute));
   optimizer_ = std::make_unique<Optimizer>(config_.optimizer, parameters->all(), communicator_);
@@ -83,12 +99,54 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     }
     folder_.truncate_log(done_);
   }
-  for (const Phase& phase : config_.phases) {
-    for (const DataPart& part : phase.data) {
-      auto& source = sources_[part.folder.string()];
-      if (!source) source = std::make_unique<LatentFolder>(part.folder, config_.seed);
+  if (!config_.distill.teacher.empty()) {
+    teacher_ = std::make_unique<model::Transformer>(
+        model::load_model(config_.distill.teacher, {.dtype = at::kFloat}).transformer);
+    teacher_->set_compute_type(compute_type(config_.compute));
+    if (config_.distill.layers > 0 && (teacher_->config().layers != config_.model.layers ||
+                                       teacher_->config().heads != config_.model.heads)) {
+      fail("{}: the teacher has {} blocks of {} heads, the model {} of {}; set distill.layers to 0",
+           config_.distill.teacher.string(), teacher_->config().layers, teacher_->config().heads,
+           config_.model.layers, config_.model.heads);
     }
   }
+}
+
+void Trainer::start_from(const std::filesystem::path& folder) {
+  const at::NoGradGuard no_grad;
+  const model::ModelFiles files = model::open_model(folder);
+  if (!files.weights) fail("{} holds no weights to start from", folder.string());
+  const model::LoadedModel loaded = model::load_model(
+      config_.model, *files.weights,
+      {.dtype = at::kFloat, .seed = config_.seed, .allow_missing = true, .allow_unexpected = true});
+  std::map<std::string, at::Tensor> values;
+  for (const auto& [name, tensor] : loaded.transformer.parameters().all()) values[name] = tensor;
+  const std::filesystem::path text = folder / "text_encoder";
+  if (config_.text.trained && std::filesystem::exists(text / "config.json")) {
+    const model::TextEncoder encoder = model::TextEncoder::load(text, {});
+    for (const auto& [name, tensor] : encoder.parameters().all()) {
+      values[std::string(kTextEncoderPrefix) + name] = tensor;
+    }
+  }
+  for (const auto& [name, tensor] : transformer_->parameters().all()) {
+    const auto found = values.find(name);
+    if (found == values.end()) continue;
+    if (found->second.sizes() != tensor.sizes()) {
+      fail("{}: {} is [{}]; the configured model has [{}]", folder.string(), name,
+           fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", "));
+    }
+    tensor.copy_(found->second);
+  }
+}
+
+std::vector<std::string> Trainer::captions() const {
+  std::set<std::string> all;
+  const auto add = [&all](const WindowSource& source) {
+    for (std::string& caption : source.captions()) all.insert(std::move(caption));
+  };
+  for (const auto& [folder, source] : sources_) add(*source);
+  if (held_out_) add(*held_out_);
+  return {all.begin(), all.end()};
 }
 
 const WindowSource& Trainer::source(const Phase& phase, uint64_t index) const {
@@ -104,35 +162,52 @@ const WindowSource& Trainer::source(const Phase& phase, uint64_t index) const {
 
 double Trainer::sample_loss(uint64_t index, double weight) {
   const Phase& phase = config_.phase(done_);
-  const Window window = source(phase, index).window(index, phase.window);
-  const std::span<const Window> one(&window, 1);
-  const int64_t chunk = config_.model.chunk_size;
-
-  Random random{config_.seed, index, kStreamChoices};
-  at::Generator generator =
-      at::make_generator<at::CPUGeneratorImpl>(hash_keys({config_.seed, index, kStreamNoise}));
-  const at::Tensor noise = at::randn(window.latents.unsqueeze(0).sizes(), generator, at::kFloat);
-  const NoisedBatch batch = noise_windows(
-      one, {draw_noise_levels(config_.noise, (phase.window - 1) / chunk, random)}, noise, chunk);
-  const model::TokenMaps maps = window_maps(one, config_.model);
-
-  // Without a text encoder every window has the empty text: all zeros.
-  const at::Tensor text = at::zeros({1, 1, config_.model.text_dim}, at::kFloat);
-  const model::TextKeys text_keys = transformer_->text_keys(text);
-  model::ForwardContext context;
-  context.maps = &maps;
-  context.text = &text_keys;
-  const double aspect =
-      static_cast<double>(window.latents.size(3)) / static_cast<double>(window.latents.size(2));
-  context.chunks =
-      draw_history_access(phase.history, chunk, maps.grid.tokens(),
-                          camera::relative_to_first(window.poses), window.lenses, aspect, random);
-  context.write_states = false;
-  context.checkpoint_blocks = config_.checkpoint_blocks;
-  const at::Tensor velocity = transformer_->forward(batch.latents, batch.timesteps, context);
-  const at::Tensor loss = chunk_losses(velocity, batch.target, chunk).mean();
+  Window window = source(phase, index).window(index, phase.window);
+  if (teacher_ && config_.distill.rollout_steps > 0) {
+    window.latents =
+        continue_window(*teacher_, window, 1, captions_->encode(window.caption).detach(),
+                        config_.distill.rollout_steps, hash_keys({config_.seed, index}));
+  }
+  const WindowPass pass = prepare_window(window, config_.model, config_.noise, phase.history,
+                                         config_.text.dropout, hash_keys({config_.seed, index}));
+  const at::Tensor text = captions_->encode(pass.drop_text ? std::string() : window.caption);
+  at::Tensor loss;
+  if (teacher_) {
+    loss = distillation_loss(pass, text);
+  } else {
+    const at::Tensor velocity =
+        run_window(*transformer_, pass, text, {.checkpoint_blocks = config_.checkpoint_blocks});
+    loss = chunk_losses(velocity, pass.batch.target, config_.model.chunk_size).mean();
+  }
   (loss * weight).backward();
   return loss.item<double>();
+}
+
+at::Tensor Trainer::distillation_loss(const WindowPass& pass, const at::Tensor& text) const {
+  const DistillConfig& weights = config_.distill;
+  const int64_t chunk = config_.model.chunk_size;
+  std::vector<at::Tensor> taught, learnt;
+  at::Tensor target;
+  {
+    const at::NoGradGuard no_grad;
+    // The teacher sees the whole past, whatever the student may see.
+    WindowPass whole = pass;
+    whole.chunks = model::window_chunks(pass.batch.latents.size(2), chunk);
+    target = run_window(*teacher_, whole, text.detach(), {.block_outputs = &taught});
+  }
+  PassOptions options;
+  options.checkpoint_blocks = config_.checkpoint_blocks;
+  if (weights.layers > 0) options.block_outputs = &learnt;
+  const at::Tensor velocity = run_window(*transformer_, pass, text, options);
+  at::Tensor loss = weights.velocity * chunk_losses(velocity, target, chunk).mean();
+  for (size_t i = 0; i < learnt.size(); ++i) {
+    const at::Tensor error = (learnt[i] - taught[i]).square().mean() / taught[i].square().mean();
+    loss = loss + weights.layers / static_cast<double>(learnt.size()) * error;
+  }
+  if (weights.data > 0) {
+    loss = loss + weights.data * chunk_losses(velocity, pass.batch.target, chunk).mean();
+  }
+  return loss;
 }
 
 Trainer::UpdateResult Trainer::update(bool checkpoint_due) {
@@ -183,6 +258,45 @@ void Trainer::update_ema() {
   at::_foreach_lerp_(ema_, current, 1 - decay);
 }
 
+void Trainer::log(const Json& metrics) {
+  folder_.log(metrics);
+  for (const auto& [name, value] : metrics.items()) {
+    if (name != "update" && value.is_number()) {
+      events_.scalar(name, done_, value.get<double>());
+    }
+  }
+}
+
+void Trainer::validate_averaged() {
+  // The leader's averaged weights take the trained ones' place on every rank meanwhile.
+  const at::NoGradGuard no_grad;
+  const std::vector<model::Parameter>& all = transformer_->parameters().all();
+  std::vector<at::Tensor> trained;
+  for (size_t i = 0; i < all.size(); ++i) {
+    trained.push_back(all[i].tensor.detach().clone());
+    if (communicator_.leader()) all[i].tensor.copy_(ema_[i]);
+    communicator_.broadcast(all[i].tensor.detach(), 0);
+  }
+  const Phase& phase = config_.phase(done_);
+  const ValidationScores scores =
+      validate(*transformer_, *captions_, *held_out_, config_.validation, config_.noise,
+               phase.history, phase.window, config_.seed, communicator_);
+  if (communicator_.leader()) {
+    Json metrics{{"update", done_}};
+    for (const auto& [name, value] : scores) metrics["validation/" + name] = value;
+    log(metrics);
+    log_info("update {}: validation loss {:.4f}, {:.4f} with the memory's readout off", done_,
+             scores.at("loss"), scores.at("loss_read_off"));
+    if (!config_.validation.vae.empty()) {
+      const at::Tensor sheet = sample_sheet(*transformer_, *captions_, *held_out_,
+                                            config_.validation, phase.window, config_.seed);
+      io::write_png(folder_.path() / fmt::format("samples-{:08}.png", done_), sheet);
+      events_.image("samples", done_, sheet);
+    }
+  }
+  for (size_t i = 0; i < all.size(); ++i) all[i].tensor.copy_(trained[i]);
+}
+
 void Trainer::save() {
   TrainingState state;
   state.update = done_;
@@ -211,16 +325,22 @@ void Trainer::run() {
     const UpdateResult result = update(minutes >= config_.checkpoint_minutes);
     const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
     if (communicator_.leader()) {
-      progress->set_note(fmt::format("loss {:.4f}", result.loss));
+      progress->set_note(fmt::format("loss {:.4f}, {:.2f} windows/s", result.loss,
+                                     static_cast<double>(config_.batch) / seconds));
       progress->advance();
       if (done_ % config_.log_every == 0) {
-        folder_.log({{"update", done_},
-                     {"loss", result.loss},
-                     {"gradient_norm", result.gradient_norm},
-                     {"rate_factor", config_.optimizer.rate_factor(done_ - 1)},
-                     {"seconds", seconds},
-                     {"windows", done_ * config_.batch}});
+        log({{"update", done_},
+             {"loss", result.loss},
+             {"gradient_norm", result.gradient_norm},
+             {"rate_factor", config_.optimizer.rate_factor(done_ - 1)},
+             {"seconds", seconds},
+             {"windows_per_second", static_cast<double>(config_.batch) / seconds},
+             {"windows", done_ * config_.batch}});
       }
+    }
+    const bool last = done_ == config_.updates;
+    if (held_out_ && !result.stop && (done_ % config_.validation.every == 0 || last)) {
+      validate_averaged();
     }
     if (result.checkpoint || result.stop) {
       save();

@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "loci/model/transformer.h"
+#include "loci/train/captions.h"
 #include "loci/train/communicator.h"
+#include "loci/train/event_log.h"
 #include "loci/train/optimizer.h"
 #include "loci/train/run_folder.h"
 #include "loci/train/train_config.h"
 #include "loci/train/window.h"
+#include "loci/train/window_pass.h"
 
 namespace loci::train {
 
@@ -41,19 +44,28 @@ class Trainer {
   const model::Transformer& transformer() const { return *transformer_; }
 
  private:
-  // Loss of one window of this update, with its gradient when training.
+  // Loss of one window of this update, after adding its gradient times `weight`.
   double sample_loss(uint64_t index, double weight);
+  at::Tensor distillation_loss(const WindowPass& pass, const at::Tensor& text) const;
   const WindowSource& source(const Phase& phase, uint64_t index) const;
+  std::vector<std::string> captions() const;
+  void start_from(const std::filesystem::path& folder);
   void update_ema();
+  void log(const Json& metrics);
+  void validate_averaged();
   void save();
 
   TrainConfig config_;
   RunFolder folder_;
   Communicator& communicator_;
+  EventLog events_;
   std::unique_ptr<model::Transformer> transformer_;
+  std::unique_ptr<CaptionEncoder> captions_;
+  std::unique_ptr<model::Transformer> teacher_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<at::Tensor> ema_;  // on the leader, in the order of the parameters
   std::map<std::string, std::unique_ptr<WindowSource>> sources_;  // by folder
+  std::unique_ptr<WindowSource> held_out_;
   int64_t done_ = 0;
 };
 

@@ -24,6 +24,8 @@ class WindowSource {
  public:
   virtual ~WindowSource() = default;
   virtual Window window(uint64_t index, int64_t frames) const = 0;
+  // Captions that windows may have, each once, sorted.
+  virtual std::vector<std::string> captions() const = 0;
 };
 
 }  // namespace loci::train

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/export_model.h"
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/model/vae.h"
+#include "loci/model/weights.h"
+#include "loci/train/run_folder.h"
+#include "loci/train/train_config.h"
+
+namespace loci::train {
+
+namespace fs = std::filesystem;
+
+void export_model(const fs::path& run, const fs::path& out, const ExportOptions& options) {
+  if (!fs::is_directory(run)) fail("{} is not the folder of a training run", run.string());
+  const std::optional<TrainingState> state = RunFolder(run).load_newest();
+  if (!state) fail("{} holds no checkpoint yet; train first", run.string());
+  const TrainConfig config = TrainConfig::from_json(state->config, run.string());
+  std::vector<model::Parameter> transformer;
+  io::NamedTensors text;
+  for (const auto& [name, tensor] : options.averaged ? state->ema : state->model) {
+    if (name.starts_with(kTextEncoderPrefix)) {
+      text.emplace_back(name.substr(kTextEncoderPrefix.size()), tensor.to(options.dtype));
+    } else {
+      transformer.push_back({name, tensor});
+    }
+  }
+  AtomicDirectory target(out, options.replace ? AtomicDirectory::Existing::kReplace
+                                              : AtomicDirectory::Existing::kRefuse);
+  model::save_model(config.model, transformer, target.temporary() / "transformer",
+                    {.dtype = options.dtype});
+  if (!text.empty()) {
+    const fs::path folder = target.temporary() / "text_encoder";
+    fs::create_directories(folder);
+    io::write_safetensors(folder / "model.safetensors", text);
+    write_file(folder / "config.json", config.text.trained->to_json().dump(2) + "\n");
+    write_file(folder / "tokenizer_config.json",
+               Json{{"tokenizer_class", "ByteTokenizer"}}.dump(2) + "\n");
+  }
+  if (!options.vae.empty()) {
+    const model::Vae vae = model::Vae::load(options.vae);
+    fs::create_directories(target.temporary() / "vae");
+    vae.save(target.temporary() / "vae", options.dtype);
+  }
+  target.commit();
+}
+
+}  // namespace loci::train

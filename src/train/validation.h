@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model can do with windows it was not trained on.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/model/transformer.h"
+#include "loci/train/captions.h"
+#include "loci/train/communicator.h"
+#include "loci/train/history_access.h"
+#include "loci/train/noise_levels.h"
+#include "loci/train/window.h"
+
+namespace loci::train {
+
+struct ValidationConfig {
+  std::filesystem::path folder;  // of latent clips; empty: no validation
+  int64_t every = 500;           // updates
+  int64_t windows = 16;
+  // Pictures: the autoencoder that decodes them, and steps to generate them in. Empty: none.
+  std::filesystem::path vae;
+  int64_t steps = 12;
+
+  static ValidationConfig from(const ConfigReader& reader);
+};
+
+// Means over validation windows, by name:
+//   loss, loss_read_off          velocity error; the same with the recurrent readout switched off
+//   loss_noise_0.2 …             of chunks whose noise level is in [0, 0.2), …
+//   loss_new, loss_gap_1-4s …    of chunks that show what was never seen before, or was first seen
+//                                that long before
+//   retention_<layer>            share of the layer's channels that keep over 0.9 of the state
+using ValidationScores = std::map<std::string, double>;
+
+// The windows are divided among the ranks, which must all call it and get the same scores.
+ValidationScores validate(const model::Transformer& transformer, const CaptionEncoder& captions,
+                          const WindowSource& source, const ValidationConfig& config,
+                          const NoiseConfig& noise, const HistoryAccessConfig& history,
+                          int64_t window, uint64_t seed, Communicator& communicator);
+
+// Per chunk of a window: seconds since its view was first seen, if it was seen and then left
+// before; of its frames, the longest.
+std::vector<std::optional<double>> memory_gaps(const Window& window, int64_t chunk);
+
+}  // namespace loci::train

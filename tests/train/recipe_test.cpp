@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a recipe beyond the plain loop: captions, starting points, teachers, validation, export.
+#include <cmath>
+#include <fstream>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/error.h"
+#include "loci/model/text_prompts.h"
+#include "loci/model/weights.h"
+#include "loci/train/export_model.h"
+#include "loci/train/trainer.h"
+#include "loci/train/validation.h"
+
+#include "toy_clips.h"
+
+namespace loci::train {
+namespace {
+
+class RecipeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fresh_folder("recipe");
+    write_toy_clips(folder_ / "clips", 6, 13);
+    recipe_ = toy_recipe(folder_ / "clips");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void use_trained_text() {
+    recipe_["text"] = {{"dropout", 0.25},
+                       {"encoder",
+                        {{"vocab_size", 259},
+                         {"d_model", 8},
+                         {"d_kv", 4},
+                         {"d_ff", 16},
+                         {"num_heads", 2},
+                         {"num_layers", 1}}}};
+    recipe_["model"]["text_len"] = 8;
+  }
+
+  std::vector<Json> train(const std::string& name, int64_t updates) {
+    recipe_["updates"] = updates;
+    auto single = make_single_communicator();
+    Trainer(TrainConfig::from_json(recipe_, "toy"), folder_ / name, false, *single).run();
+    std::vector<Json> lines;
+    std::ifstream file(folder_ / name / "metrics.jsonl");
+    for (std::string line; std::getline(file, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+
+  std::filesystem::path folder_;
+  Json recipe_;
+};
+
+TEST_F(RecipeTest, TrainsATextEncoderAlongAndExportsAllOfIt) {
+  use_trained_text();
+  train("run", 3);
+  export_model(folder_ / "run", folder_ / "model", {.dtype = at::kFloat});
+  const model::LoadedModel loaded = model::load_model(folder_ / "model");
+  EXPECT_EQ(loaded.transformer.config().layers, 2);
+
+  model::PromptOptions options = model::find_prompt_files(folder_ / "model");
+  options.text_len = 8;
+  const std::vector<std::string> prompts = {"a toy", "a boy"};
+  const std::vector<at::Tensor> embeddings = model::encode_prompts(prompts, options);
+  EXPECT_FALSE(at::equal(embeddings[0], embeddings[1]));
+
+  // The encoder has moved: its gradient arrives through the transformer.
+  recipe_["optimizer"]["frozen"] = {"text"};
+  train("frozen", 3);
+  export_model(folder_ / "frozen", folder_ / "still", {.dtype = at::kFloat});
+  options = model::find_prompt_files(folder_ / "still");
+  options.text_len = 8;
+  EXPECT_FALSE(at::equal(embeddings[0], model::encode_prompts(prompts, options)[0]));
+
+  EXPECT_THROW(export_model(folder_ / "run", folder_ / "model", {}), Error);  // exists
+  EXPECT_THROW(export_model(folder_ / "none", folder_ / "other", {}), Error);
+}
+
+TEST_F(RecipeTest, StartsFromAModelFolder) {
+  const double untrained = train("first", 60).front()["loss"];
+  export_model(folder_ / "first", folder_ / "model", {.dtype = at::kFloat, .averaged = false});
+  recipe_["start"] = (folder_ / "model").string();
+  const double first = train("second", 1).front()["loss"];
+  EXPECT_LT(first, 0.8 * untrained);
+  recipe_["model"]["ffn_dim"] = 64;
+  EXPECT_THROW(train("third", 1), Error);
+}
+
+TEST_F(RecipeTest, LearnsFromAFullSoftmaxTeacher) {
+  Json hybrid = recipe_;
+  recipe_["model"]["recurrent_memory"] = "none";
+  train("teacher", 40);
+  export_model(folder_ / "teacher", folder_ / "softmax", {.dtype = at::kFloat});
+  recipe_ = hybrid;
+  recipe_["start"] = (folder_ / "softmax").string();
+  recipe_["distill"] = {{"teacher", (folder_ / "softmax").string()}};
+  const std::vector<Json> lines = train("student", 30);
+  const auto mean = [&](size_t from) {
+    double sum = 0;
+    for (size_t i = from; i < from + 8; ++i) sum += lines[i]["loss"].get<double>() / 8;
+    return sum;
+  };
+  EXPECT_LT(mean(22), 0.8 * mean(0));
+  // On windows that the teacher makes up itself.
+  recipe_["distill"]["rollout_steps"] = 2;
+  EXPECT_TRUE(std::isfinite(train("dreaming", 2).back()["loss"].get<double>()));
+}
+
+TEST_F(RecipeTest, ValidatesOnHeldOutWindows) {
+  write_toy_clips(folder_ / "held-out", 2, 13);
+  recipe_["validation"] = {
+      {"folder", (folder_ / "held-out").string()}, {"every", 2}, {"windows", 4}};
+  const std::vector<Json> lines = train("run", 4);
+  std::vector<Json> found;
+  for (const Json& line : lines) {
+    if (line.contains("validation/loss")) found.push_back(line);
+  }
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_LT(found[1]["validation/loss"], found[0]["validation/loss"]);
+  EXPECT_NE(found[1]["validation/loss"], found[1]["validation/loss_read_off"]);
+  // Retention starts at 0.7 everywhere: nothing above 0.9.
+  EXPECT_EQ(found[0]["validation/retention_1"], 0.0);
+  // Looking on changes nothing: the same losses without it.
+  recipe_.erase("validation");
+  std::vector<Json> plain = train("plain", 4);
+  EXPECT_EQ(plain.back()["loss"], lines[lines.size() - 2]["loss"]);
+}
+
+TEST(MemoryGaps, AreOfViewsSeenAndLeft) {
+  Window window;
+  // Turns by 80 degrees and back, in 13 latents.
+  for (int i = 0; i < 13; ++i) {
+    const double degrees = i <= 6 ? i * 80.0 / 6 : (12 - i) * 80.0 / 6;
+    window.poses.push_back({camera::rotation_from_angles(degrees * M_PI / 180, 0), {0, 0, 0}});
+  }
+  const auto gaps = memory_gaps(window, 4);
+  ASSERT_EQ(gaps.size(), 3u);
+  EXPECT_FALSE(gaps[0]);
+  ASSERT_TRUE(gaps[2]);
+  EXPECT_NEAR(*gaps[2], 3.0, 1e-9);  // frame 12 shows what frame 0 showed
+}
+
+}  // namespace
+}  // namespace loci::train
