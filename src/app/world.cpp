@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loci world preview | record | encode
+// loci world preview | record | encode | stats
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -10,6 +10,7 @@
 #include "loci/app/command.h"
 #include "loci/app/world_encode.h"
 #include "loci/app/world_options.h"
+#include "loci/app/world_stats.h"
 #include "loci/base/error.h"
 #include "loci/base/machine.h"
 #include "loci/base/text.h"
@@ -122,6 +123,7 @@ void add_world(CLI::App& app) {
   add_preview(*app.add_subcommand("preview"));
   add_record(*app.add_subcommand("record"));
   add_world_encode(*app.add_subcommand("encode"));
+  add_world_stats(*app.add_subcommand("stats"));
   examples(app, {{"loci world preview", "look at 24 worlds"},
                  {"loci world record data --count 100 --seconds 20", "make a dataset"}});
 }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/app/world_encode.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cstring>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -20,6 +18,7 @@
 #include "loci/app/world_options.h"
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/base/jobs.h"
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
 #include "loci/model/vae.h"
@@ -129,37 +128,23 @@ Work find_work(const Source& source, const Shard& part,
   return work;
 }
 
-// Each worker takes a group at a time and computes it on one thread, so that a clip's bytes depend
-// neither on the number of workers nor on that of threads.
+// A clip is computed on one thread, so that its bytes depend neither on the number of workers nor
+// on that of threads.
 void encode_groups(const Work& work, int workers, const Source& source, const model::Vae& vae,
                    const std::function<fs::path(int64_t)>& place) {
   Progress progress("encoding", work.clips, "clips", work.done);
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr error;  // the first
-  const auto run = [&] {
-    at::set_num_threads(1);
-    try {
-      const MakeClip make = source.open();
-      for (size_t group = next++; group < work.groups.size(); group = next++) {
-        for (const int64_t index : work.groups[group]) {
-          check_interrupt();
-          train::write_latent_clip(place(index), train::encode_clip(vae, make(index)));
-          progress.advance();
-        }
-      }
-    } catch (...) {
-      next = work.groups.size();
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
-    }
-  };
   const int threads = at::get_num_threads();
-  std::vector<std::thread> pool;
-  for (int i = 0; i < workers; ++i) pool.emplace_back(run);
-  for (std::thread& thread : pool) thread.join();
+  run_jobs(work.groups.size(), workers, [&] {
+    at::set_num_threads(1);  // of this worker
+    return [&, make = source.open()](size_t group) {
+      for (const int64_t index : work.groups[group]) {
+        check_interrupt();
+        train::write_latent_clip(place(index), train::encode_clip(vae, make(index)));
+        progress.advance();
+      }
+    };
+  });
   at::set_num_threads(threads);
-  if (error) std::rethrow_exception(error);
 }
 
 void encode(const EncodeOptions& options) {

@@ -2,13 +2,17 @@
 #include "loci/world/bench_render.h"
 
 #include <chrono>
+#include <ctime>
 
 #include "loci/base/interrupt.h"
 #include "loci/world/renderer.h"
+#include "loci/world/walkable.h"
 
 namespace loci::world {
 
 namespace {
+
+constexpr uint64_t kSeed = 7;
 
 using Clock = std::chrono::steady_clock;
 
@@ -16,48 +20,67 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+World bench_world(Style style, const ClipOptions& options) {
+  WorldOptions world = options.world;
+  world.style = style;
+  return make_world(kSeed, world);
+}
+
+std::vector<camera::Pose> bench_path(const World& world) {
+  PathOptions path;
+  path.frames = 320;
+  return make_path(Walkable(world), world, kSeed, path);
+}
+
 }  // namespace
 
-std::vector<RenderSpeed> measure_rendering(const ClipOptions& options, double seconds) {
-  constexpr uint64_t kSeed = 7;
+BenchScene bench_scene(Style style, const ClipOptions& options) {
+  BenchScene scene{bench_world(style, options), {}};
+  scene.poses = bench_path(scene.world);
+  return scene;
+}
+
+Timing time_views(size_t count, double seconds, const std::function<void(size_t)>& view) {
+  Timing timing;
+  const std::clock_t cpu_start = std::clock();
+  const Clock::time_point start = Clock::now();
+  for (size_t at = 0; since(start) < seconds || timing.frames < 8; at = (at + 131) % count) {
+    check_interrupt();
+    view(at);
+    ++timing.frames;
+  }
+  timing.seconds = since(start);
+  // The clock of the processor has coarse ticks on some systems.
+  timing.cpu_seconds = std::max(
+      static_cast<double>(std::clock() - cpu_start) / static_cast<double>(CLOCKS_PER_SEC), 1e-6);
+  return timing;
+}
+
+std::vector<RenderSpeed> measure_rendering(const ClipOptions& options,
+                                           const std::vector<int>& threads, double seconds) {
   std::vector<RenderSpeed> results;
   make_world(kSeed);  // the shared patterns are not part of a world's time
+  const camera::Intrinsics lens = lens_of(options);
+  std::vector<uint8_t> rgb(static_cast<size_t>(options.width) *
+                           static_cast<size_t>(options.height) * 3);
   for (const Style style : kTrainingStyles) {
     RenderSpeed speed;
     speed.style = name_of(style);
     speed.tracer = best_tracer().name;
-    speed.threads = options.threads;
-    WorldOptions world_options = options.world;
-    world_options.style = style;
-    const Clock::time_point world_start = Clock::now();
-    const World world = make_world(kSeed, world_options);
-    speed.world_ms = since(world_start) * 1e3;
-
-    const Walkable walkable(world);
-    PathOptions path;
-    path.frames = 320;
-    const std::vector<camera::Pose> poses = make_path(walkable, world, kSeed, path);
-    camera::Intrinsics lens;
-    lens.fov_x = options.fov * (kPi / 180);
-    lens.xi = options.xi;
-    RenderOptions render_options;
-    render_options.width = options.width;
-    render_options.height = options.height;
-    render_options.samples = options.samples;
-    render_options.edge_samples = options.samples > 1 ? options.samples : 0;
-    render_options.threads = options.threads;
-    std::vector<uint8_t> rgb(static_cast<size_t>(options.width) *
-                             static_cast<size_t>(options.height) * 3);
-    int64_t frames = 0;
     const Clock::time_point start = Clock::now();
-    // A step that visits the whole path evenly however short the time.
-    for (size_t at = 0; since(start) < seconds || frames < 8; at = (at + 131) % poses.size()) {
-      check_interrupt();
-      render(world, poses[at], lens, render_options, rgb.data());
-      ++frames;
+    const World world = bench_world(style, options);
+    speed.world_ms = since(start) * 1e3;
+    const std::vector<camera::Pose> poses = bench_path(world);
+    for (const int count : threads) {
+      RenderOptions render_with = render_options(options);
+      render_with.threads = count;
+      const Timing timing = time_views(poses.size(), seconds, [&](size_t at) {
+        render(world, poses[at], lens, render_with, rgb.data());
+      });
+      const auto frames = static_cast<double>(timing.frames);
+      speed.rates.push_back({count, frames / timing.seconds, frames / timing.cpu_seconds});
     }
-    speed.frames_a_second = static_cast<double>(frames) / since(start);
-    results.push_back(speed);
+    results.push_back(std::move(speed));
   }
   return results;
 }

@@ -68,4 +68,9 @@ class SceneBuilder {
   Scene& scene_;
 };
 
+// A point of the quarter around +z, turned about the origin by that many quarters.
+inline Place quarter_turned(int quarters, float x, float z, float facing) {
+  return SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(quarters)}, x, 0, z, facing);
+}
+
 }  // namespace loci::world

@@ -7,7 +7,6 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
-#include "loci/world/renderer.h"
 #include "loci/world/walkable.h"
 
 namespace loci::world {
@@ -76,6 +75,23 @@ ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
   return plan;
 }
 
+camera::Intrinsics lens_of(const ClipOptions& options) {
+  camera::Intrinsics lens;
+  lens.fov_x = options.fov * (kPi / 180);
+  lens.xi = options.xi;
+  return lens;
+}
+
+RenderOptions render_options(const ClipOptions& options) {
+  RenderOptions render;
+  render.width = options.width;
+  render.height = options.height;
+  render.samples = options.samples;
+  render.edge_samples = options.samples > 1 ? options.samples : 0;
+  render.threads = options.threads;
+  return render;
+}
+
 struct ClipMaker::Site {
   World world;
   Walkable walkable;
@@ -92,17 +108,13 @@ ClipMaker::Site& ClipMaker::visit(const ClipPlan& plan) {
   return *site_;
 }
 
-Clip ClipMaker::make(uint64_t seed, int64_t index) {
-  const ClipPlan plan = plan_clip(seed, index, options_);
-  const Site& site = visit(plan);
+std::vector<camera::Pose> ClipMaker::poses_of(const ClipPlan& plan, const Site& site) const {
   PathOptions path;
   path.frames = options_.frames;
   path.fps = options_.fps;
   path.returns = plan.returns;
   if (plan.designed) {
-    return render(
-        seed, index, site, plan,
-        make_designed_path(site.walkable, site.world, *plan.designed, plan.path_seed, path));
+    return make_designed_path(site.walkable, site.world, *plan.designed, plan.path_seed, path);
   }
   const bool must_return =
       plan.returns && static_cast<double>(options_.frames) / options_.fps >= kShortestReturn;
@@ -112,7 +124,19 @@ Clip ClipMaker::make(uint64_t seed, int64_t index) {
                       hash_keys({plan.path_seed, static_cast<uint64_t>(attempt)}), path);
     if (!must_return || !camera::find_revisits(poses, options_.fps).empty()) break;
   }
-  return render(seed, index, site, plan, std::move(poses));
+  return poses;
+}
+
+ClipMaker::Walk ClipMaker::walk(uint64_t seed, int64_t index) {
+  const ClipPlan plan = plan_clip(seed, index, options_);
+  const Site& site = visit(plan);
+  return {poses_of(plan, site), site.world, site.walkable};
+}
+
+Clip ClipMaker::make(uint64_t seed, int64_t index) {
+  const ClipPlan plan = plan_clip(seed, index, options_);
+  const Site& site = visit(plan);
+  return render(seed, index, site, plan, poses_of(plan, site));
 }
 
 Clip ClipMaker::make(uint64_t seed, int64_t index, const std::vector<camera::Pose>& poses) {
@@ -135,19 +159,12 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
   clip.revisits = camera::find_revisits(poses, options_.fps);
   clip.frames = at::empty({frames, options_.height, options_.width, 3}, at::kByte);
   if (options_.depth) clip.depth = at::empty({frames, options_.height, options_.width}, at::kFloat);
-  camera::Intrinsics lens;
-  lens.fov_x = options_.fov * (kPi / 180);
-  lens.xi = options_.xi;
-  RenderOptions render_options;
-  render_options.width = options_.width;
-  render_options.height = options_.height;
-  render_options.samples = options_.samples;
-  render_options.edge_samples = options_.samples > 1 ? options_.samples : 0;
-  render_options.threads = options_.threads;
+  const camera::Intrinsics lens = lens_of(options_);
+  const RenderOptions how = render_options(options_);
   const int64_t pixels = static_cast<int64_t>(options_.width) * options_.height;
   for (int64_t i = 0; i < frames; ++i) {
     check_interrupt();
-    world::render(site.world, poses[static_cast<size_t>(i)], lens, render_options,
+    world::render(site.world, poses[static_cast<size_t>(i)], lens, how,
                   clip.frames.data_ptr<uint8_t>() + i * pixels * 3,
                   options_.depth ? clip.depth.data_ptr<float>() + i * pixels : nullptr);
   }

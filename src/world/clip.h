@@ -12,6 +12,7 @@
 #include "loci/camera/pose.h"
 #include "loci/camera/revisit.h"
 #include "loci/world/path.h"
+#include "loci/world/renderer.h"
 #include "loci/world/world.h"
 
 namespace loci::world {
@@ -42,6 +43,9 @@ struct ClipOptions {
   std::vector<DesignedPath> designed;  // in turn, instead of walks
   int threads = 1;
 };
+
+camera::Intrinsics lens_of(const ClipOptions& options);
+RenderOptions render_options(const ClipOptions& options);
 
 struct Clip {
   uint64_t seed = 0;
@@ -79,12 +83,20 @@ class ClipMaker {
   ~ClipMaker();
 
   Clip make(uint64_t seed, int64_t index);
-  // The same along given poses.
+  // Where the clip's camera goes, and in which world.
+  struct Walk {
+    std::vector<camera::Pose> poses;
+    const World& world;  // both until the next call
+    const Walkable& walkable;
+  };
+  Walk walk(uint64_t seed, int64_t index);
+  // The clip along given poses.
   Clip make(uint64_t seed, int64_t index, const std::vector<camera::Pose>& poses);
 
  private:
   struct Site;
   Site& visit(const ClipPlan& plan);
+  std::vector<camera::Pose> poses_of(const ClipPlan& plan, const Site& site) const;
   Clip render(uint64_t seed, int64_t index, const Site& site, const ClipPlan& plan,
               std::vector<camera::Pose> poses);
 

@@ -25,7 +25,7 @@ CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens,
                        int height);
 
 // rgb: uint8 [height, width, 3]. depth: float [height, width], metres along the ray through the
-// pixel's centre, +inf for sky; may be null. The world must not change meanwhile.
+// pixel's centre, +inf for sky. Either may be null. The world must not change meanwhile.
 void render(const World& world, const camera::Pose& pose, const camera::Intrinsics& lens,
             const RenderOptions& options, uint8_t* rgb, float* depth = nullptr);
 

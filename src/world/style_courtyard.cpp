@@ -32,17 +32,13 @@ class Courtyard {
     d.walk_radius = std::max(half_x_, half_z_) + 1;
     for (int side = 0; side < 4; ++side) {
       const float out = side % 2 == 0 ? half_z_ : half_x_;
-      d.viewpoints.push_back(spot(side, 0, out - 4.6f, 180));
-      d.viewpoints.push_back(spot(side, 3.5f, out - 1.4f, 200));
-      d.viewpoints.push_back(spot(side, -4.5f, out - 5.5f, 60));
+      d.viewpoints.push_back(quarter_turned(side, 0, out - 4.6f, 180));
+      d.viewpoints.push_back(quarter_turned(side, 3.5f, out - 1.4f, 200));
+      d.viewpoints.push_back(quarter_turned(side, -4.5f, out - 5.5f, 60));
     }
   }
 
  private:
-  static Place spot(int side, float x, float z, float facing) {
-    return SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(side)}, x, 0, z, facing);
-  }
-
   void paint() {
     const bool snow = d.mood.snow();
     d.ground.base = snow ? colour(0xeef3f8) : colour(0x7fa552);
@@ -84,26 +80,27 @@ class Courtyard {
     const int32_t roof = d.topped(d.matte(
         kRoofTiles, 3,
         colour(d.pick(std::to_array<uint32_t>({0xb04a32, 0x4a5d78, 0x5b6b4e, 0x9c5a2e}))), 0.35f));
-    d.build.box(spot(side, 0, out + 2.5f, 0), 2 * half + 8, height, 5, Faces{facade, inner});
-    d.build.gable(SceneBuilder::inside(spot(side, 0, out + 2.5f, 90), 0, height, 0), 5.4f, 2.4f,
-                  2 * half + 8, 0.3f, roof, inner);
+    d.build.box(quarter_turned(side, 0, out + 2.5f, 0), 2 * half + 8, height, 5,
+                Faces{facade, inner});
+    d.build.gable(SceneBuilder::inside(quarter_turned(side, 0, out + 2.5f, 90), 0, height, 0), 5.4f,
+                  2.4f, 2 * half + 8, 0.3f, roof, inner);
     // The arcade's roof on columns; a gap in the middle of two sides is a gate.
-    d.build.box(SceneBuilder::inside(spot(side, 0, out - 1.3f, 0), 0, 3.3f, 0), 2 * half, 0.35f,
-                2.9f, d.faces(stone));
+    d.build.box(SceneBuilder::inside(quarter_turned(side, 0, out - 1.3f, 0), 0, 3.3f, 0), 2 * half,
+                0.35f, 2.9f, d.faces(stone));
     const int count = static_cast<int>(half / 1.7f);
     const float step = 2 * (half - 2.6f) / static_cast<float>(count);
     for (int i = 0; i <= count; ++i) {
       const float x = -(half - 2.6f) + step * static_cast<float>(i);
-      add_column(d, spot(side, x, out - 2.6f, 0), 0.24f, 3.3f,
+      add_column(d, quarter_turned(side, x, out - 2.6f, 0), 0.24f, 3.3f,
                  side % 2 ? trim : mix(trim, wall, 0.5f));
     }
     for (const float x : {-0.5f * half, 0.5f * half}) {
-      add_lantern(d, SceneBuilder::inside(spot(side, x, out - 1.3f, 0), 0, 2.75f, 0), 0.9f,
-                  {1, 0.95f, 0.9f});
+      add_lantern(d, SceneBuilder::inside(quarter_turned(side, x, out - 1.3f, 0), 0, 2.75f, 0),
+                  0.9f, {1, 0.95f, 0.9f});
     }
     const NamedColour door = d.take_accent();
     const Float3 paint = colour(door.rgb);
-    d.build.box(spot(side, d.uniform(-3, 3), out - 0.02f, 0), 1.9f, 2.7f, 0.2f,
+    d.build.box(quarter_turned(side, d.uniform(-3, 3), out - 0.02f, 0), 1.9f, 2.7f, 0.2f,
                 d.material(kPanel, 2.7f, paint, paint * 1.3f, trim));
   }
 

@@ -76,19 +76,14 @@ class Town {
     furniture();
     d.walk_radius = 25;
     for (int turn = 0; turn < 4; ++turn) {
-      d.viewpoints.push_back(turned(turn, 0, 6.2f, 180));
-      d.viewpoints.push_back(turned(turn, 0, 12, 0));
-      d.viewpoints.push_back(turned(turn, kRing, 8, 180));
-      d.viewpoints.push_back(turned(turn, -kRing, 0, 90));
+      d.viewpoints.push_back(quarter_turned(turn, 0, 6.2f, 180));
+      d.viewpoints.push_back(quarter_turned(turn, 0, 12, 0));
+      d.viewpoints.push_back(quarter_turned(turn, kRing, 8, 180));
+      d.viewpoints.push_back(quarter_turned(turn, -kRing, 0, 90));
     }
   }
 
  private:
-  // A point of the sector whose street runs along +z, turned by quarter turns.
-  static Place turned(int turn, float x, float z, float facing) {
-    return SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(turn)}, x, 0, z, facing);
-  }
-
   void paint() {
     const bool snow = d.mood.snow();
     d.ground.base = snow ? colour(0xeef3f8) : colour(0x86a55a);
@@ -98,9 +93,10 @@ class Town {
              : colour(d.pick(std::to_array<uint32_t>({0xb9a58c, 0xa7a39c, 0xc09a7c})));
     const Float3 dark = stone * 0.72f;
     for (int turn = 0; turn < 4; ++turn) {
-      const Place a = turned(turn, 0, 0, 0), b = turned(turn, 0, 34, 0);
+      const Place a = quarter_turned(turn, 0, 0, 0), b = quarter_turned(turn, 0, 34, 0);
       d.ground.strokes.push_back({a.x, a.z, b.x, b.z, kStreet, stone});
-      const Place c = turned(turn, -kRing, kRing, 0), e = turned(turn, kRing, kRing, 0);
+      const Place c = quarter_turned(turn, -kRing, kRing, 0),
+                  e = quarter_turned(turn, kRing, kRing, 0);
       d.ground.strokes.push_back({c.x, c.z, e.x, e.z, kStreet, stone});
     }
     const Float3 ring =
@@ -144,7 +140,7 @@ class Town {
   void towers() {
     for (int turn = 0; turn < 4; ++turn) {
       const NamedColour accent = d.take_accent();
-      const Place at = turned(turn, 0, 35.5f, 180);
+      const Place at = quarter_turned(turn, 0, 35.5f, 180);
       const int roof = static_cast<int>(d.random.below(4));
       const Float3 wall = colour(accent.rgb), roofing = colour(d.pick(kRoofs));
       add_tower(d, at, 2.8f + d.uniform(0, 0.6), 11 + d.uniform(0, 5), wall, roofing, roof,
@@ -163,7 +159,7 @@ class Town {
     while (z < to - 4.5f) {
       const float width = std::min(d.uniform(4.6, 7.4), to - z), depth = d.uniform(4.6, 5.6);
       const float x = line + side * depth * 0.5f;
-      const Place at = turned(turn, x, z + width * 0.5f, side > 0 ? 90 : -90);
+      const Place at = quarter_turned(turn, x, z + width * 0.5f, side > 0 ? 90 : -90);
       const bool sideways = turn % 2 == 0;
       const float hx = 0.5f * (sideways ? depth : width), hz = 0.5f * (sideways ? width : depth);
       if (lots_.take({at.x - hx, at.z - hz, at.x + hx, at.z + hz})) {
@@ -192,7 +188,7 @@ class Town {
     for (int turn = 0; turn < 4; ++turn) {
       for (const float z : {7.4f, 14.0f, 21.5f, 29.0f}) {
         const float x = d.random.chance(0.5) ? kStreet - 0.4f : 0.4f - kStreet;
-        add_lamp_post(d, turned(turn, x, z, 0));
+        add_lamp_post(d, quarter_turned(turn, x, z, 0));
       }
       const float angle = 45;
       const Place diagonal =
@@ -215,7 +211,7 @@ class Town {
       }
       // Trees in the yards and behind the outer houses.
       for (int i = 0; i < 5; ++i) {
-        const Place at = turned(turn, d.uniform(-33, 33), d.uniform(28, 38), 0);
+        const Place at = quarter_turned(turn, d.uniform(-33, 33), d.uniform(28, 38), 0);
         const float h = d.uniform(4.5, 7.5);
         if (lots_.take({at.x - 1.2f, at.z - 1.2f, at.x + 1.2f, at.z + 1.2f}))
           add_round_tree(d, at, h, leaf);

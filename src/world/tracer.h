@@ -42,7 +42,7 @@ struct Target {
   int width = 0, height = 0;
   int samples = 2;         // a pixel, 1 to 8
   int edge_samples = 0;    // more of them where the first ones meet different surfaces
-  uint8_t* rgb = nullptr;  // [height, width, 3]
+  uint8_t* rgb = nullptr;  // [height, width, 3]; null: depth only
   float* depth = nullptr;  // [height, width] metres along the ray, +inf for sky; may be null
 };
 

@@ -42,28 +42,58 @@ inline Ints to_byte(Floats c) {
   return to_int(min(sqrt(max(toned, splat(0.0f))) * 255.0f + 0.5f, splat(255.0f)));
 }
 
+// A packet of pixels whose first one is (x, y). Blocks that stick out of the image repeat its last
+// column and row and store only what is inside.
+struct Block {
+  int x, y;
+  Floats px, py;
+
+  Block(int left, int top, const Target& target) : x(left), y(top) {
+    Floats lane_x, lane_y;
+    for (int i = 0; i < kLanes; ++i) {
+      lane_x[i] = static_cast<float>(i % kBlockWidth);
+      lane_y[i] = static_cast<float>(i / kBlockWidth);
+    }
+    px = min(lane_x + static_cast<float>(x), splat(static_cast<float>(target.width - 1)));
+    py = min(lane_y + static_cast<float>(y), splat(static_cast<float>(target.height - 1)));
+  }
+
+  // Calls store(lane, pixel) for the pixels inside the image and above row `last`.
+  template <typename Store>
+  void for_pixels(const Target& target, int last, const Store& store) const {
+    for (int i = 0; i < kLanes; ++i) {
+      const int column = x + i % kBlockWidth, row = y + i / kBlockWidth;
+      if (column >= target.width || row >= last) continue;
+      store(i, static_cast<int64_t>(row) * target.width + column);
+    }
+  }
+};
+
+// Depth is that of the pixels' centres; an average over an edge would lie on no surface.
+void store_depth(const SceneView& scene, const CameraView& camera, const Target& target,
+                 const Block& block, int last) {
+  const Floats depth =
+      trace(scene, camera_rays(camera, block.px + 0.5f, block.py + 0.5f), splat(-1)).t;
+  block.for_pixels(target, last, [&](int lane, int64_t pixel) {
+    target.depth[pixel] = depth[lane] < kFar ? depth[lane] : std::numeric_limits<float>::infinity();
+  });
+}
+
 void render(const SceneView& scene, const CameraView& camera, const Target& target, int first,
             int last) {
-  Floats lane_x, lane_y;
-  for (int i = 0; i < kLanes; ++i) {
-    lane_x[i] = static_cast<float>(i % kBlockWidth);
-    lane_y[i] = static_cast<float>(i / kBlockWidth);
-  }
   const int samples = target.samples;
   const float weight = 1.0f / static_cast<float>(samples);
   const float edge_weight = 1.0f / static_cast<float>(samples + target.edge_samples);
   for (int y = first; y < last; y += kBlockHeight) {
     for (int x = 0; x < target.width; x += kBlockWidth) {
-      // Blocks that stick out repeat the last column and row and store only what is inside.
-      const Floats px =
-          min(lane_x + static_cast<float>(x), splat(static_cast<float>(target.width - 1)));
-      const Floats py =
-          min(lane_y + static_cast<float>(y), splat(static_cast<float>(target.height - 1)));
+      const Block block(x, y, target);
+      if (target.depth != nullptr) store_depth(scene, camera, target, block, last);
+      if (target.rgb == nullptr) continue;
       const Ints active = splat(-1);
       const auto rays_of = [&](int sample) {
         const float sx = samples == 1 ? 0.5f : kSampleX[sample],
                     sy = samples == 1 ? 0.5f : kSampleY[sample];
-        return camera_rays(camera, px + sx, py + sy);
+        return camera_rays(camera, block.px + sx, block.py + sy);
       };
       Rays rays[kMaxSamples];
       Hits hits[kMaxSamples];
@@ -105,24 +135,13 @@ void render(const SceneView& scene, const CameraView& camera, const Target& targ
         }
         sum = select(edge, mixed, sum);
       }
-      Floats depth = splat(kFar);
-      if (target.depth != nullptr) {
-        // Depth is that of the pixel's centre; an average over an edge would lie on no surface.
-        depth = trace(scene, camera_rays(camera, px + 0.5f, py + 0.5f), active).t;
-      }
       const Ints red = to_byte(sum.r), green = to_byte(sum.g), blue = to_byte(sum.b);
-      for (int i = 0; i < kLanes; ++i) {
-        const int column = x + i % kBlockWidth, row = y + i / kBlockWidth;
-        if (column >= target.width || row >= last) continue;
-        const int64_t pixel = static_cast<int64_t>(row) * target.width + column;
+      block.for_pixels(target, last, [&](int lane, int64_t pixel) {
         uint8_t* out = target.rgb + 3 * pixel;
-        out[0] = static_cast<uint8_t>(red[i]);
-        out[1] = static_cast<uint8_t>(green[i]);
-        out[2] = static_cast<uint8_t>(blue[i]);
-        if (target.depth != nullptr) {
-          target.depth[pixel] = depth[i] < kFar ? depth[i] : std::numeric_limits<float>::infinity();
-        }
-      }
+        out[0] = static_cast<uint8_t>(red[lane]);
+        out[1] = static_cast<uint8_t>(green[lane]);
+        out[2] = static_cast<uint8_t>(blue[lane]);
+      });
     }
   }
 }

@@ -182,10 +182,14 @@ TEST(Sheet, PicturesStandSideBySide) {
 }
 
 TEST(BenchRender, MeasuresEveryStyle) {
-  const std::vector<RenderSpeed> speeds = measure_rendering(small(), 0.001);
+  const std::vector<RenderSpeed> speeds = measure_rendering(small(), {1, 2}, 0.001);
   ASSERT_EQ(speeds.size(), kTrainingStyles.size());
   for (const RenderSpeed& speed : speeds) {
-    EXPECT_GT(speed.frames_a_second, 0) << speed.style;
+    ASSERT_EQ(speed.rates.size(), 2u);
+    for (const RenderSpeed::Rate& rate : speed.rates) {
+      EXPECT_GT(rate.frames_a_second, 0) << speed.style;
+      EXPECT_GT(rate.frames_a_cpu_second, 0) << speed.style;
+    }
     EXPECT_GT(speed.world_ms, 0) << speed.style;
   }
 }

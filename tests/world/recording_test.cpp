@@ -124,7 +124,15 @@ TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
   const Clip a = clips.make(3), b = clips.make(3);
   EXPECT_TRUE(at::equal(a.frames, b.frames));
   EXPECT_EQ(a.frames.size(0), 20);
+  // In pieces: 32 and 33 frames hold two of 15 each.
+  options.frames = 15;
+  const RecordingPieces pieces(folder_, options);
+  ASSERT_EQ(pieces.count(), 4);
+  EXPECT_EQ(pieces.read(1).caption, "a street");
+  EXPECT_TRUE(at::equal(pieces.read(1).frames, street.read(15, 15).frames));
+  EXPECT_TRUE(at::equal(pieces.read(2).frames, yard.read(0, 15).frames));
   options.frames = 40;
+  EXPECT_BAD_INPUT(RecordingPieces(folder_, options), HasSubstr("no recording has the 40 frames"));
   EXPECT_BAD_INPUT(RecordedClips(folder_, 7, options), HasSubstr("no recording has the 40 frames"));
 }
 

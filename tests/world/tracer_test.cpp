@@ -184,6 +184,16 @@ TEST(Tracer, ImagesHaveKnownBits) {
   }
 }
 
+TEST(Tracer, DepthAloneIsThatOfThePicture) {
+  RenderOptions options;
+  options.width = 45;
+  options.height = 31;
+  const at::Tensor both = render(worlds()[0], view_of(worlds()[0], 4), lens(75), options).depth;
+  at::Tensor alone = at::zeros_like(both);
+  render(worlds()[0], view_of(worlds()[0], 4), lens(75), options, nullptr, alone.data_ptr<float>());
+  EXPECT_TRUE(at::equal(alone, both));
+}
+
 TEST(Tracer, SamplesOfAnEdgeAverage) {
   const World& world = worlds()[0];
   RenderOptions coarse;

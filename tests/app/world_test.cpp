@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/config.h"
+#include "loci/base/file.h"
+#include "loci/model/vae.h"
+#include "loci/train/encode_clip.h"
+
+#include "run_command.h"
+
+namespace loci::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// A small autoencoder with random weights, and folders to encode into.
+class WorldEncodeTest : public ::testing::Test {
+ protected:
+  WorldEncodeTest()
+      : folder_(fs::path(::testing::TempDir()) / fmt::format("loci_encode_{}", ::getpid())) {
+    fs::remove_all(folder_);
+    save_vae("vae", 1);
+  }
+  ~WorldEncodeTest() override { fs::remove_all(folder_); }
+
+  void save_vae(const std::string& name, uint64_t seed) const {
+    model::VaeConfig config = model::VaeConfig::wan22();
+    config.base_dim = config.decoder_base_dim = 4;
+    config.num_res_blocks = 1;
+    fs::create_directories(folder_ / name);
+    model::Vae(config, {.seed = seed}).save(folder_ / name);
+  }
+
+  Outcome encode(const std::string& out, std::vector<std::string> more,
+                 const std::string& vae = "vae") const {
+    std::vector<std::string> arguments = {"-q",
+                                          "world",
+                                          "encode",
+                                          "--vae",
+                                          (folder_ / vae).string(),
+                                          "--out",
+                                          (folder_ / out).string(),
+                                          "--size",
+                                          "32x32"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command(std::move(arguments));
+  }
+
+  std::map<std::string, std::string> files(const std::string& name) const {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_ / name))
+      found[entry.path().filename().string()] = read_file(entry.path());
+    return found;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(WorldEncodeTest, BytesDoNotDependOnTheDivision) {
+  const std::vector<std::string> dataset = {"--count",           "5", "--frames", "9",
+                                            "--clips-per-world", "2", "--seed",   "3"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), dataset.begin(), dataset.end());
+    return more;
+  };
+  Outcome outcome = encode("whole", with({"--workers", "2"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  ASSERT_EQ(encode("parts", with({"--shard", "1/2", "--workers", "1"})).code, 0);
+  EXPECT_EQ(files("parts").size(), 3u);  // clips 2 and 3 of the second world, and the manifest
+  ::setenv("RANK", "0", 1);
+  ::setenv("WORLD_SIZE", "2", 1);
+  outcome = encode("parts", with({}));
+  ::unsetenv("RANK");
+  ::unsetenv("WORLD_SIZE");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto whole = files("whole");
+  EXPECT_EQ(whole.size(), 6u);
+  EXPECT_EQ(whole, files("parts"));
+
+  // A clip holds what the encoder makes of the world's frames.
+  world::ClipOptions options;
+  options.width = options.height = 32;
+  options.frames = 9;
+  options.clips_per_world = 2;
+  const world::Clip clip = world::make_clip(3, 4, options);
+  const train::LatentClip stored =
+      train::read_latent_clip(folder_ / "whole" / "000004.safetensors");
+  const train::LatentClip made = train::encode_clip(model::Vae::load(folder_ / "vae"), clip);
+  EXPECT_TRUE(at::allclose(stored.latents.to(at::kFloat), made.latents.to(at::kFloat), 0.02, 0.02));
+  EXPECT_EQ(stored.latents.sizes(), (at::IntArrayRef{48, 3, 2, 2}));
+  EXPECT_EQ(stored.caption, clip.caption);
+  EXPECT_EQ(stored.poses[2], clip.trajectory.poses[8]);
+  EXPECT_EQ(train::LatentFolder(folder_ / "whole", 0).clips(), 5u);
+}
+
+TEST_F(WorldEncodeTest, GoesOnWhereItStoppedAndRefusesAnotherDataset) {
+  const std::vector<std::string> two = {"--count", "2", "--frames", "5"};
+  ASSERT_EQ(encode("out", two).code, 0);
+  const auto before = files("out");
+  const auto touched = fs::last_write_time(folder_ / "out" / "000000.safetensors");
+  fs::remove(folder_ / "out" / "000001.safetensors");
+  // More clips of the same dataset may follow.
+  ASSERT_EQ(encode("out", {"--count", "3", "--frames", "5"}).code, 0);
+  EXPECT_EQ(fs::last_write_time(folder_ / "out" / "000000.safetensors"), touched);
+  auto after = files("out");
+  EXPECT_EQ(after.erase("000002.safetensors"), 1u);
+  EXPECT_EQ(after, before);
+
+  Outcome outcome = encode("out", {"--count", "2", "--frames", "5", "--seed", "1"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("seed is 0 there and 1 here"));
+  save_vae("other", 2);
+  outcome = encode("out", two, "other");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("manifest.json: vae is"));
+}
+
+TEST_F(WorldEncodeTest, TakesRecordings) {
+  ASSERT_EQ(
+      run_command({"-q", "world", "record", (folder_ / "rec").string(), "--count", "2", "--frames",
+                   "11", "--size", "32x32", "--video", "lossless", "--depth", "none"})
+          .code,
+      0);
+  const std::string from = (folder_ / "rec").string();
+  const Outcome outcome = encode("out", {"--from", from, "--frames", "5"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(files("out").size(), 5u);  // two pieces of each, and the manifest
+  world::ClipOptions options;
+  options.width = options.height = 32;
+  options.frames = 11;
+  const world::Clip clip = world::make_clip(0, 1, options);
+  const train::LatentClip stored = train::read_latent_clip(folder_ / "out" / "000003.safetensors");
+  EXPECT_EQ(stored.caption, clip.caption);
+  EXPECT_LT(camera::norm(stored.poses[1].position - clip.trajectory.poses[9].position), 1e-9);
+}
+
+TEST_F(WorldEncodeTest, ImpossibleOptionsAreBadInput) {
+  Outcome outcome = encode("out", {"--frames", "10"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("take 9 or 13"));
+  outcome = encode("out", {"--size", "40x32"});
+  EXPECT_EQ(outcome.code, 2);
+  outcome = encode("out", {"--shard", "2/2"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("shard 2/2"));
+  outcome = encode("out", {"--shard", "half"});
+  EXPECT_EQ(outcome.code, 2);
+  outcome = encode("out", {"--style", "ruins"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("held out from training"));
+  outcome = encode("out", {}, "nowhere");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_FALSE(fs::exists(folder_ / "out" / "000000.safetensors"));
+}
+
+TEST(WorldStats, PrintsATableOrJson) {
+  const std::vector<std::string> arguments = {"-q",        "world", "stats",     "--paths", "2",
+                                              "--seconds", "12",    "--workers", "1"};
+  const Outcome table = run_command(arguments);
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("2 of 12.0 s"));
+  EXPECT_THAT(table.out, HasSubstr("collisions (nearer than 0.5 m)"));
+  std::vector<std::string> json = arguments;
+  json.emplace_back("--json");
+  EXPECT_EQ(parse_json(run_command(json).out, "stats")["collisions"], 0);
+}
+
+TEST(BenchRender, SaysThatEmbreeIsAbsent) {
+  const Outcome outcome = run_command({"bench", "render", "--seconds", "0.01", "--embree"});
+  EXPECT_THAT(outcome.out, HasSubstr("1 thread"));
+  EXPECT_THAT(outcome.out, HasSubstr("2 threads"));
+  if (outcome.code == 0) {
+    EXPECT_THAT(outcome.out, HasSubstr("Embree"));
+  } else {
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("libembree-dev"));
+  }
+}
+
+}  // namespace
+}  // namespace loci::app

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/path_survey.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/base/expect_error.h"
+
+namespace loci::world {
+namespace {
+
+TEST(PathSurvey, CountsRevisitsSpeedsAndCollisions) {
+  ClipOptions options;
+  options.frames = 321;
+  options.revisit_share = 0.5;
+  options.clips_per_world = 10;
+  const PathSurvey survey = survey_paths(2, 40, options);
+  EXPECT_EQ(survey.paths, 40);
+  EXPECT_EQ(survey.seconds, 20);
+  EXPECT_NEAR(static_cast<double>(survey.planned), 20, 10);
+  EXPECT_NEAR(static_cast<double>(survey.with_revisits), static_cast<double>(survey.planned), 5);
+  // A walk of 20 s comes back after 20 s at most.
+  EXPECT_GT(survey.paths_by_gap[0], 0.8 * static_cast<double>(survey.with_revisits));
+  EXPECT_EQ(survey.paths_by_gap[2], 0);
+  EXPECT_EQ(survey.frames_by_gap[2], 0);
+  EXPECT_GT(survey.frames_by_gap[0], survey.paths_by_gap[0]);
+  EXPECT_EQ(survey.collisions, 0);
+  EXPECT_GE(survey.nearest, Walkable::kMargin);
+  EXPECT_NEAR(survey.speed.median, 1, 0.15);
+  EXPECT_NEAR(survey.turn_rate.median, 25, 12);
+  EXPECT_LE(survey.speed.median, survey.speed.p95);
+  EXPECT_LE(survey.speed.p95, survey.speed.highest);
+  EXPECT_LT(survey.speed.highest, 1.3);
+  EXPECT_LT(survey.turn_rate.highest, 60);
+  // Whoever counts.
+  EXPECT_EQ(to_json(survey), to_json(survey_paths(2, 40, options, 3)));
+  EXPECT_EQ(to_json(survey)["revisits_by_gap_s"][1]["from"], 20);
+}
+
+TEST(PathSurvey, FollowsDesignedPaths) {
+  ClipOptions options;
+  options.frames = 161;
+  options.clips_per_world = 2;
+  options.designed = {DesignedPath::kStatic, DesignedPath::kSpin};
+  const PathSurvey survey = survey_paths(3, 2, options);
+  EXPECT_EQ(survey.metres, 0);
+  EXPECT_GT(survey.degrees, 100);
+  EXPECT_GE(survey.still, 0.5);
+  EXPECT_BAD_INPUT(survey_paths(3, 0, options), ::testing::HasSubstr("at least one"));
+}
+
+}  // namespace
+}  // namespace loci::world
