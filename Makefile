@@ -34,6 +34,8 @@ demo: build
 	@scripts/demo $(BUILD)/loci
 
 bench: build
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target loci_kernel_bench
+	@$(BUILD)/bench/loci_kernel_bench
 	@$(BUILD)/loci bench render
 
 asan tsan:

@@ -20,7 +20,9 @@ class SingleCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void all_reduce_mean(at::Tensor) override {}
+  std::function<void()> start_all_reduce_mean(at::Tensor) override {
+    return [] {};
+  }
   void broadcast(at::Tensor, int) override {}
 };
 
@@ -48,28 +50,41 @@ class GlooCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  void all_reduce_mean(at::Tensor tensor) override {
+  std::function<void()> start_all_reduce_mean(at::Tensor tensor) override {
     std::vector<at::Tensor> tensors{tensor};
-    wait([&] { return group_->allreduce(tensors); });
-    tensor.div_(size_);
+    const c10::intrusive_ptr<c10d::Work> work = started([&] { return group_->allreduce(tensors); });
+    return [this, work, tensor]() mutable {
+      wait(*work);
+      tensor.div_(size_);
+    };
   }
 
   void broadcast(at::Tensor tensor, int root) override {
     std::vector<at::Tensor> tensors{std::move(tensor)};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    wait([&] { return group_->broadcast(tensors, options); });
+    wait(*started([&] { return group_->broadcast(tensors, options); }));
   }
 
  private:
   template <typename Start>
-  void wait(Start start) {
+  c10::intrusive_ptr<c10d::Work> started(Start start) {
     try {
-      start()->wait();
+      return start();
     } catch (const std::exception& error) {
-      fail_machine("rank {} lost contact with another rank: {}; restart the job with --resume",
-                   rank_, first_line(error.what()));
+      lost(error);
     }
+  }
+  void wait(c10d::Work& work) {
+    try {
+      work.wait();
+    } catch (const std::exception& error) {
+      lost(error);
+    }
+  }
+  [[noreturn]] void lost(const std::exception& error) {
+    fail_machine("rank {} lost contact with another rank: {}; restart the job with --resume", rank_,
+                 first_line(error.what()));
   }
   static std::string first_line(std::string_view text) {
     return std::string(text.substr(0, text.find('\n')));

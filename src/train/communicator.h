@@ -2,6 +2,7 @@
 // The ranks of a training job. One process alone is a job of one rank, without any network.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +19,10 @@ class Communicator {
   bool leader() const { return rank() == 0; }
 
   // In place, on contiguous CPU tensors. A lost or silent rank is a machine error after a minute.
-  virtual void all_reduce_mean(at::Tensor tensor) = 0;
+  void all_reduce_mean(at::Tensor tensor) { start_all_reduce_mean(std::move(tensor))(); }
+  // Begins and returns at once; the tensor must be left alone until the returned function, which
+  // waits for the end, was called. Ranks must begin in the same order.
+  virtual std::function<void()> start_all_reduce_mean(at::Tensor tensor) = 0;
   virtual void broadcast(at::Tensor tensor, int root) = 0;
 };
 

@@ -140,6 +140,7 @@ Optimizer::Optimizer(OptimizerConfig config, const std::vector<model::Parameter>
     slots_.push_back(slot);
   }
   if (trained_.empty()) fail("every parameter group is frozen; there is nothing to train");
+  buckets_ = std::make_unique<GradientBuckets>(trained_, communicator_);
   // Heaviest first to the rank with the least work so far: the same on every rank.
   std::vector<size_t> order(trained_.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -163,24 +164,14 @@ void Optimizer::zero_gradients() {
 }
 
 double Optimizer::average_and_clip() {
+  buckets_->finish();
   std::vector<at::Tensor> gradients;
   for (const model::Parameter& parameter : trained_) {
-    // A parameter outside the graph (a block that was not reached) still takes part in the sum.
+    // A parameter outside the graph, such as a block that was not reached.
     if (!parameter.tensor.grad().defined()) {
       parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);
     }
     gradients.push_back(parameter.tensor.grad());
-  }
-  if (communicator_.size() > 1) {
-    std::vector<at::Tensor> flat;
-    for (const at::Tensor& gradient : gradients) flat.push_back(gradient.flatten());
-    at::Tensor all = at::cat(flat);
-    communicator_.all_reduce_mean(all);
-    int64_t offset = 0;
-    for (at::Tensor& gradient : gradients) {
-      gradient.copy_(all.narrow(0, offset, gradient.numel()).view(gradient.sizes()));
-      offset += gradient.numel();
-    }
   }
   double squares = 0;
   for (const at::Tensor& norm : at::_foreach_norm(gradients, 2)) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "loci/io/safetensors.h"
 #include "loci/model/parameters.h"
 #include "loci/train/communicator.h"
+#include "loci/train/gradient_buckets.h"
 
 namespace loci::train {
 
@@ -46,6 +48,8 @@ class Optimizer {
   Optimizer(OptimizerConfig config, const std::vector<model::Parameter>& parameters,
             Communicator& communicator);
 
+  // Before the last backward pass of an update: gradients may be sent to other ranks as they come.
+  void arm() { buckets_->arm(); }
   // Averages gradients over ranks, clips, updates, shares the new parameters. Returns the norm of
   // the averaged gradient before clipping. A norm that is not finite changes nothing.
   double step(int64_t update);
@@ -73,6 +77,7 @@ class Optimizer {
   Communicator& communicator_;
   std::vector<model::Parameter> trained_;
   std::vector<Slot> slots_;
+  std::unique_ptr<GradientBuckets> buckets_;
 };
 
 // Orthogonalises matrices [n, r, c] of one shape by five Newton-Schulz steps: all singular values

@@ -219,6 +219,7 @@ Trainer::UpdateResult Trainer::update(bool checkpoint_due) {
       static_cast<double>(communicator_.size()) / static_cast<double>(config_.batch);
   double loss = 0;
   for (int64_t i = communicator_.rank(); i < config_.batch; i += communicator_.size()) {
+    if (i + communicator_.size() >= config_.batch) optimizer_->arm();  // this rank's last window
     loss += weight * sample_loss(first + static_cast<uint64_t>(i), weight);
   }
   at::Tensor shared = at::tensor(

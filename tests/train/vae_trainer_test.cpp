@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/vae_trainer.h"
+
+#include <cmath>
+#include <fstream>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/file.h"
+#include "loci/io/frames.h"
+#include "loci/model/pixels.h"
+#include "loci/model/vae_stream.h"
+
+#include "../base/expect_error.h"
+#include "toy_clips.h"
+
+namespace loci::train {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// A coloured slope that moves, [frames, height, width, 3].
+at::Tensor moving_slope(int64_t frames, int64_t height, int64_t width, double colour) {
+  const at::Tensor t = at::arange(frames).view({-1, 1, 1, 1}) / 6.0;
+  const at::Tensor y = at::arange(height).view({1, -1, 1, 1}) / 14.0;
+  const at::Tensor x = at::arange(width).view({1, 1, -1, 1}) / 11.0;
+  const at::Tensor c = at::arange(3) * colour;
+  return (127.5 + 110 * at::sin(x + t + c) * at::cos(y + c)).round().to(at::kByte);
+}
+
+class VaeTraining : public ::testing::Test {
+ protected:
+  // 8x8 pixels and 2 frames a latent; videos of another size than what is trained on.
+  VaeTraining() : folder_(fresh_folder("vae")) {
+    fs::create_directories(folder_ / "videos/more");
+    for (int i = 0; i < 3; ++i) {
+      io::write_video(folder_ / fmt::format("videos/{}.mp4", i),
+                      moving_slope(6, 40, 52, 0.4 + 0.5 * i));
+    }
+    io::write_frame_sequence(folder_ / "videos/more/pictures", moving_slope(5, 40, 52, 2.1));
+    recipe_ = {{"model",
+                {{"base_dim", 6},
+                 {"decoder_base_dim", 8},
+                 {"z_dim", 4},
+                 {"dim_mult", {1, 2, 2}},
+                 {"num_res_blocks", 1},
+                 {"temperal_downsample", {true, false}},
+                 {"patch_size", 2}}},
+               {"data", {{"folder", (folder_ / "videos").string()}, {"width", 32}, {"height", 32}}},
+               {"optimizer", {{"rate", 3e-3}, {"muon_rate", 0.02}, {"warmup", 2}}},
+               {"phases",
+                {{{"updates", 3}, {"frames", 1}, {"batch", 2}, {"width", 16}, {"height", 16}},
+                 {{"updates", 3}, {"frames", 3}, {"batch", 1}}}},
+               {"checkpoint_every", 3},
+               {"validation_clips", 1},
+               {"validation_frames", 5},
+               {"seed", 4}};
+  }
+  ~VaeTraining() override { fs::remove_all(folder_); }
+
+  VaeTrainConfig config() const { return VaeTrainConfig::from_json(recipe_, "toy"); }
+
+  std::vector<double> losses(const std::string& run) const {
+    std::vector<double> losses;
+    std::ifstream file(folder_ / run / "metrics.jsonl");
+    for (std::string line; std::getline(file, line);) {
+      const Json json = Json::parse(line);
+      if (json.contains("loss")) losses.push_back(json.at("loss").get<double>());
+    }
+    return losses;
+  }
+
+  fs::path folder_;
+  Json recipe_;
+};
+
+TEST_F(VaeTraining, LowersItsLossOnAFolderOfVideos) {
+  for (const char* kind : {"adamw", "muon"}) {
+    recipe_["optimizer"]["kind"] = kind;
+    recipe_["phases"] = {{{"updates", 60}, {"frames", 3}, {"batch", 1}}};
+    VaeTrainer trainer(config(), folder_ / kind, false);
+    std::vector<double> l1;
+    for (int i = 0; i < 60; ++i) l1.push_back(trainer.update().l1);
+    const auto mean = [&l1](size_t begin) {
+      double sum = 0;
+      for (size_t i = begin; i < begin + 10; ++i) sum += l1[i] / 10;
+      return sum;
+    };
+    EXPECT_LT(mean(50), 0.6 * mean(0)) << kind;
+    EXPECT_EQ(trainer.updates_done(), 60);
+    const VaeScore score = trainer.validate();
+    EXPECT_GT(score.psnr, 10);
+    EXPECT_EQ(score.mean.size(), 4u);
+  }
+}
+
+class VaeResume : public VaeTraining, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(VaeResume, GoesOnAsIfNothingHadHappened) {
+  recipe_["optimizer"]["kind"] = GetParam();
+  VaeTrainer(config(), folder_ / "run", false).run();
+  const std::vector<double> expected = losses("run");
+  ASSERT_EQ(expected.size(), 6u);
+  const std::string weights = "run/vae/diffusion_pytorch_model.safetensors";
+  const std::string made = read_file(folder_ / weights);
+  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run", false), HasSubstr("--resume"));
+
+  // As after a crash in the second phase: only the checkpoint of update 3 is left.
+  int removed = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "run")) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("checkpoint-") && name.ends_with("6"))
+      removed += fs::remove_all(entry) > 0;
+  }
+  ASSERT_EQ(removed, 1);
+  fs::remove_all(folder_ / "run/vae");
+  VaeTrainer resumed(config(), folder_ / "run", true);
+  EXPECT_EQ(resumed.updates_done(), 3);
+  resumed.run();
+  EXPECT_EQ(losses("run"), expected);
+  EXPECT_EQ(read_file(folder_ / weights), made);
+
+  // What is exported is a whole autoencoder with the statistics of its latents.
+  const model::Vae vae = model::Vae::load(folder_ / "run/vae");
+  const at::NoGradGuard no_grad;
+  const at::Tensor latents =
+      model::VaeEncoder(vae).encode(model::pixels_from_frames(moving_slope(5, 32, 32, 0.4)));
+  EXPECT_LT(latents.abs().max().item<double>(), 50);
+  EXPECT_NE(vae.config().latents_std, std::vector<double>(4, 1.0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, VaeResume, ::testing::Values("adamw", "muon"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(VaeTraining, ClipsOfAFolderAreFittedSplitAndRepeatable) {
+  ::testing::internal::CaptureStderr();
+  const VaeTrainConfig made = config();
+  const auto training = open_video_clips(made.data, ClipSplit::kTraining, 1);
+  const auto again = open_video_clips(made.data, ClipSplit::kTraining, 1);
+  const auto validation = open_video_clips(made.data, ClipSplit::kValidation, 1);
+  const at::Tensor clip = training->clip(7, 5);
+  EXPECT_EQ(clip.sizes().vec(), (std::vector<int64_t>{5, 32, 32, 3}));
+  training->clip(8, 3);
+  EXPECT_TRUE(again->clip(7, 5).equal(clip));
+  for (uint64_t i = 0; i < 8; ++i) {
+    EXPECT_FALSE(training->clip(i, 5).equal(validation->clip(0, 5))) << i;
+  }
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("resized from 52 x 40"));
+  EXPECT_BAD_INPUT(training->clip(0, 7), HasSubstr("has 7 frames"));
+
+  fs::create_directories(folder_ / "empty");
+  recipe_["data"]["folder"] = (folder_ / "empty").string();
+  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run", false), HasSubstr("holds no video"));
+  recipe_["data"]["folder"] = (folder_ / "absent").string();
+  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run2", false), HasSubstr("not a folder"));
+}
+
+TEST_F(VaeTraining, WorksOnProceduralWorlds) {
+  recipe_["data"] = {{"width", 32}, {"height", 32}};
+  VaeTrainer trainer(config(), folder_ / "run", false);
+  EXPECT_TRUE(std::isfinite(trainer.update().total.item<double>()));
+  EXPECT_TRUE(std::isfinite(trainer.validate().psnr));
+}
+
+TEST_F(VaeTraining, RefusesRecipesThatCannotWork) {
+  Json wrong = recipe_;
+  wrong["phases"][0]["frames"] = 4;
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(wrong, "toy"), HasSubstr("one frame more"));
+  wrong = recipe_;
+  wrong["phases"][0]["width"] = 20;
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(wrong, "toy"), HasSubstr("does not divide"));
+  wrong = recipe_;
+  wrong["phases"] = Json::array();
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(wrong, "toy"), HasSubstr("phases is empty"));
+  wrong = recipe_;
+  wrong["optimizer"]["kind"] = "sgd";
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(wrong, "toy"), HasSubstr("kind"));
+}
+
+TEST(VaeLoss, IsZeroForPerfectCopiesAndGrowsWithErrors) {
+  at::manual_seed(2);
+  const at::Tensor clip = model::pixels_from_frames(moving_slope(3, 32, 32, 0.7));
+  EXPECT_NEAR(structure_loss(clip, clip).item<double>(), 0, 1e-5);
+  const auto with_noise = [&](double size) {
+    return structure_loss(clip + size * at::randn_like(clip), clip).item<double>();
+  };
+  EXPECT_GT(with_noise(0.05), 0.001);
+  EXPECT_GT(with_noise(0.3), 2 * with_noise(0.05));
+  const model::Vae::Posterior unit{at::zeros({1, 2, 1, 2, 2}), at::zeros({1, 2, 1, 2, 2})};
+  EXPECT_EQ(vae_loss(clip, clip, unit, {}).kl, 0);
+  EXPECT_EQ(vae_loss(clip + 0.25, clip, unit, {}).l1, 0.25);
+  const model::Vae::Posterior apart{at::ones({1, 2, 1, 2, 2}), at::zeros({1, 2, 1, 2, 2})};
+  EXPECT_NEAR(vae_loss(clip, clip, apart, {}).kl, 0.5, 1e-6);
+  EXPECT_NEAR(psnr(at::zeros({1, 8, 8, 3}, at::kByte), at::full({1, 8, 8, 3}, 255, at::kByte)), 0,
+              1e-9);
+}
+
+}  // namespace
+}  // namespace loci::train
