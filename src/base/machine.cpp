@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/base/machine.h"
 
+#include <malloc.h>
 #include <sched.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -103,6 +104,30 @@ std::optional<Memory> memory() {
     result.available = std::min(result.available, *limit - std::min(*limit, used));
   }
   return result;
+}
+
+std::optional<ProcessMemory> process_memory() {
+  ProcessMemory result;
+  for (const std::string& line : lines_of("/proc/self/status")) {
+    if (const auto now = kilobytes(line, "VmRSS:")) result.now = *now;
+    if (const auto peak = kilobytes(line, "VmHWM:")) result.peak = *peak;
+  }
+  if (result.now == 0 || result.peak == 0) return std::nullopt;
+  return result;
+}
+
+bool reset_peak_memory() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << "5" << std::flush;
+  return file.good();
+}
+
+void return_large_blocks() {
+#if defined(__GLIBC__)
+  constexpr int kLarge = 4 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kLarge);
+  ::mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
+#endif
 }
 
 std::optional<uint64_t> free_disk(const fs::path& path) {

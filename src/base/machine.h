@@ -23,6 +23,20 @@ struct Memory {
 // Nothing when /proc is not there.
 std::optional<Memory> memory();
 
+// What this process holds in physical memory. Nothing when /proc does not say.
+struct ProcessMemory {
+  uint64_t now = 0;
+  uint64_t peak = 0;  // since the start, or since reset_peak_memory()
+};
+std::optional<ProcessMemory> process_memory();
+
+// Makes `peak` start again from `now`; false where the kernel does not offer that.
+bool reset_peak_memory();
+
+// From now on, blocks of 4 MiB and more go back to the system the moment they are freed. By default
+// the C library keeps those of up to 32 MiB, and holes between them let a long job's memory creep.
+void return_large_blocks();
+
 // Bytes an ordinary user can still write below `path`; nothing when it cannot be asked.
 std::optional<uint64_t> free_disk(const std::filesystem::path& path);
 

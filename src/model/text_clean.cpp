@@ -65,9 +65,28 @@ bool looks_garbled(const std::array<unsigned char, 4>& bytes, size_t length) {
   return bytes[0] == 0xF0 && bytes[1] == 0x9F;
 }
 
+// In garbled text the letter "à" ends in a no-break space, which people and programs turn into a
+// plain one: "voilÃ  la". A single space then was also the word's end. Portuguese words that do
+// begin with "à" keep their letters together.
+std::u32string restore_a_grave(const std::u32string& text) {
+  std::u32string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    out.push_back(text[i]);
+    if (text[i] != 0xC3 || i + 1 >= text.size() || text[i + 1] != U' ') continue;
+    const std::u32string_view rest = std::u32string_view(text).substr(i + 2);
+    out.back() = 0xE0;
+    const bool joined = rest.starts_with(U' ') || rest.starts_with(U"quele") ||
+                        rest.starts_with(U"quela") || rest.starts_with(U"quilo") ||
+                        rest.starts_with(U"s ");
+    if (joined) ++i;
+  }
+  return out;
+}
+
 // One pass over UTF-8 that was read as Windows-1252.
 std::u32string undo_windows_1252(const std::u32string& text) {
   std::u32string out;
+  bool garbled = false;
   for (size_t i = 0; i < text.size();) {
     std::array<unsigned char, 4> bytes{};
     size_t length = 0;
@@ -85,12 +104,13 @@ std::u32string undo_windows_1252(const std::u32string& text) {
       if (point.valid && point.bytes == length && looks_garbled(bytes, length)) {
         out.push_back(point.value);
         i += length;
+        garbled = true;
         continue;
       }
     }
     out.push_back(text[i++]);
   }
-  return out;
+  return garbled ? restore_a_grave(out) : out;
 }
 
 // ESC [ numbers letter: colours and cursor movements of terminals.

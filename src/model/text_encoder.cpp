@@ -224,15 +224,23 @@ TextEncoder TextEncoder::load(const TextConfig& config, const fs::path& weights,
     const auto found = stored.find(name);
     return found == stored.end() ? at::Tensor() : checkpoint.tensor(found->second);
   };
+  {
+    // Without memory of its own first: weights that do not fit shall not cost gigabytes to refuse.
+    const TextEncoder sketch(
+        config,
+        std::make_unique<Parameters>(Parameters::Options{.device = at::kMeta, .seed = 0}, source),
+        options.compute);
+    const LoadReport report = sketch.parameters().report(available);
+    if (!report.clean()) {
+      fail("{} does not fit the text encoder's config: {}", checkpoint.path().string(),
+           report.text());
+    }
+  }
   TextEncoder encoder(config,
                       std::make_unique<Parameters>(
                           Parameters::Options{.dtype = dtype, .seed = options.seed}, source),
                       options.compute);
-  const LoadReport report = encoder.parameters().report(available);
-  if (!report.clean()) {
-    fail("{} does not fit the text encoder's config: {}", checkpoint.path().string(),
-         report.text());
-  }
+  encoder.parameters_->release_source();
   return encoder;
 }
 

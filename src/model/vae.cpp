@@ -85,22 +85,32 @@ Vae Vae::load(const VaeConfig& config, const fs::path& weights, const VaeOptions
 
 Vae Vae::from_tensors(const VaeConfig& config, const std::map<std::string, at::Tensor>& tensors,
                       const std::string& source, const VaeOptions& options) {
-  const auto find = [&](const std::string& name) {
-    const auto found = tensors.find(name);
-    return found == tensors.end() ? at::Tensor() : found->second.clone();
-  };
-  Vae vae(config, std::make_unique<Parameters>(parameter_options(options), find));
   std::vector<std::string> available;
   for (const auto& [name, tensor] : tensors) available.push_back(name);
-  const LoadReport report = vae.parameters().report(available);
-  if (!report.clean()) fail("{} does not fit the autoencoder's config: {}", source, report.text());
+  const auto find = [&](const std::string& name) {
+    const auto found = tensors.find(name);
+    return found == tensors.end() ? at::Tensor() : found->second;
+  };
+  {
+    // Without memory of its own first: weights that do not fit shall not cost gigabytes to refuse.
+    const Vae sketch(config, std::make_unique<Parameters>(
+                                 Parameters::Options{.device = at::kMeta, .seed = 0}, find));
+    const LoadReport report = sketch.parameters().report(available);
+    if (!report.clean())
+      fail("{} does not fit the autoencoder's config: {}", source, report.text());
+  }
+  Vae vae(config,
+          std::make_unique<Parameters>(parameter_options(options), [&](const std::string& name) {
+            return find(name).clone();
+          }));
+  vae.parameters_->release_source();
   return vae;
 }
 
-void Vae::save(const fs::path& folder) const {
+void Vae::save(const fs::path& folder, at::ScalarType dtype) const {
   io::NamedTensors tensors;
   for (const Parameter& parameter : parameters_->all()) {
-    tensors.emplace_back(parameter.name, parameter.tensor.detach());
+    tensors.emplace_back(parameter.name, parameter.tensor.detach().to(dtype));
   }
   io::write_safetensors(folder / (std::string(kWeightsStem) + ".safetensors"), tensors,
                         {{"format", "pt"}});

@@ -43,7 +43,7 @@ class Vae {
                           const std::string& source, const VaeOptions& options = {});
 
   // Writes config.json and diffusion_pytorch_model.safetensors into an existing folder.
-  void save(const std::filesystem::path& folder) const;
+  void save(const std::filesystem::path& folder, at::ScalarType dtype = at::kFloat) const;
 
   const VaeConfig& config() const { return config_; }
   void set_statistics(std::vector<double> mean, std::vector<double> deviation);

@@ -17,8 +17,8 @@ at::Tensor VaeCache::take(const std::string& name, bool expected, at::IntArrayRe
   if (found == tensors_.end() && !expected) return {};
   if (found == tensors_.end() || found->second.sizes() != shape) {
     fail(
-        "the autoencoder's state has {} for '{}', which takes [{}]; it belongs to another model or "
-        "frame size",
+        "the autoencoder's state has {} for '{}', which takes [{}]; it belongs to another model, "
+        "frame size or tiling",
         found == tensors_.end() ? "nothing"
                                 : fmt::format("[{}]", fmt::join(found->second.sizes(), ", ")),
         name, fmt::join(shape, ", "));

@@ -17,6 +17,8 @@ class VaeCache {
   // With half set, tensors are kept as float16: half the memory of FP32, rounded to 11 bits.
   explicit VaeCache(bool half = false) : half_(half) {}
 
+  bool half() const { return half_; }
+
   // Latents that passed so far.
   int64_t latents() const { return latents_; }
   void count(int64_t latents) { latents_ += latents; }

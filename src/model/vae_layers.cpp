@@ -24,6 +24,16 @@ at::Tensor to_type(const at::Tensor& parameter, const at::Tensor& x) {
   return parameter.defined() ? parameter.to(x.scalar_type()) : parameter;
 }
 
+// Adds to one frame [B, H, W, C] what a cache kept of it. Kept in another type it would first be
+// copied to that of the sum, so rows go one by one.
+void add_kept(const at::Tensor& sum, const at::Tensor& kept) {
+  if (sum.scalar_type() == kept.scalar_type()) {
+    sum.add_(kept);
+    return;
+  }
+  for (int64_t y = 0; y < sum.size(1); ++y) sum.select(1, y).add_(kept.select(1, y));
+}
+
 }  // namespace
 
 at::Tensor add_to(at::Tensor a, const at::Tensor& b) {
@@ -86,8 +96,11 @@ at::Tensor PointConv::operator()(const at::Tensor& x) const {
 }
 
 CausalConv::CausalConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel)
-    : weight(scope.parameter("weight", {out, in, 3, kernel, kernel},
-                             init::fan_in(in * 3 * kernel * kernel))),
+    : CausalConv(scope, in, out, kernel, init::fan_in(in * 3 * kernel * kernel)) {}
+
+CausalConv::CausalConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel,
+                       const Initialiser& weight_start)
+    : weight(scope.parameter("weight", {out, in, 3, kernel, kernel}, weight_start)),
       bias(scope.parameter("bias", {out}, init::zeros)),
       name(scope.name()) {
   set_memory_order(weight, {2, 0, 3, 4, 1});
@@ -104,22 +117,29 @@ at::Tensor CausalConv::operator()(const at::Tensor& x, const VaePass& pass, bool
     return out;
   }
   // Kept between calls is not the input of the last two frames but what they add to the next two
-  // outputs: where a layer narrows, that is smaller, and no window has to be put together.
+  // outputs: where a layer narrows, that is smaller, and no window has to be put together. Nothing
+  // is held longer than its use: this is where an autoencoder's memory peaks.
   const std::vector<int64_t> shape(out.sizes().begin() + 1, out.sizes().end());
-  const at::Tensor next = pass.cache->take(name + ".next", started, shape);
-  at::Tensor after = pass.cache->take(name + ".after", started, shape);
-  if (next.defined()) out.select(0, 0).add_(next);
-  if (after.defined() && frames > 1) out.select(0, 1).add_(after);
-
+  const auto take = [&](const char* what) {
+    return pass.cache->take(pass.tile + name + what, started, shape);
+  };
+  const auto put_last = [&](const char* what, const at::Tensor& all) {
+    const at::Tensor last = all.select(0, frames - 1);
+    pass.cache->put(pass.tile + name + what, frames == 1 ? last : last.clone());
+  };
+  if (const at::Tensor next = take(".next"); next.defined()) add_kept(out.select(0, 0), next);
+  at::Tensor after = take(".after");
+  if (after.defined() && frames > 1) add_kept(out.select(0, 1), after);
+  {
+    const at::Tensor oldest = conv_frames(x, tap(0), {});
+    if (frames > 2) out.narrow(0, 2, frames - 2).add_(oldest.narrow(0, 0, frames - 2));
+    if (frames > 1) after = oldest.select(0, frames - 2).clone();
+    put_last(".after", oldest);
+  }
   const at::Tensor middle = conv_frames(x, tap(1), {});
   if (frames > 1) out.narrow(0, 1, frames - 1).add_(middle.narrow(0, 0, frames - 1));
-  const at::Tensor oldest = conv_frames(x, tap(0), {});
-  if (frames > 2) out.narrow(0, 2, frames - 2).add_(oldest.narrow(0, 0, frames - 2));
-
-  const at::Tensor last = middle.select(0, frames - 1);
-  if (frames > 1) after = oldest.select(0, frames - 2);
-  pass.cache->put(name + ".next", after.defined() ? last + after : last.clone());
-  pass.cache->put(name + ".after", oldest.select(0, frames - 1).clone());
+  if (after.defined()) add_kept(middle.select(0, frames - 1), after);
+  put_last(".next", middle);
   return out;
 }
 
@@ -127,7 +147,8 @@ ResidualBlock::ResidualBlock(const Scope& scope, int64_t in, int64_t out)
     : norm1(scope["norm1"], in),
       norm2(scope["norm2"], out),
       conv1(scope["conv1"], in, out, 3),
-      conv2(scope["conv2"], out, out, 3) {
+      // Starting as the identity, a new network is nearly linear, and learns like one.
+      conv2(scope["conv2"], out, out, 3, init::zeros) {
   if (in != out) shortcut.emplace(scope["conv_shortcut"], in, out);
 }
 

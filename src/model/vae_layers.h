@@ -13,6 +13,7 @@
 
 #include "loci/model/parameters.h"
 #include "loci/model/vae_cache.h"
+#include "loci/model/vae_tiles.h"
 
 namespace loci::model {
 
@@ -21,9 +22,20 @@ struct VaePass {
   // Where layers keep what the next call needs. Null for a whole clip in one call: nothing came
   // before it and nothing follows.
   VaeCache* cache = nullptr;
+  VaeTiling tiling = {};
+  std::string tile = {};  // begins the names in the cache; the networks set it
 
   // Whether these frames begin the clip.
   bool first() const { return cache == nullptr || cache->latents() == 0; }
+
+  // Whether frames x [T, B, H, W, …] had better pass a layer of so many channels one at a time:
+  // they are so large that a call costs nothing compared with its arithmetic, and only one frame's
+  // activations are then held.
+  bool singly(const at::Tensor& x, int64_t channels) const {
+    constexpr int64_t kLargeFrame = 4 << 20;  // numbers
+    return cache != nullptr && !first() && x.size(0) > 1 &&
+           x.size(1) * x.size(2) * x.size(3) * channels > kLargeFrame;
+  }
 };
 
 // Scales every pixel's channel vector to length sqrt(C), times gamma [C].
@@ -70,6 +82,8 @@ struct CausalConv {
 
   CausalConv() = default;
   CausalConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel);
+  CausalConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel,
+             const Initialiser& weight_start);
 
   // `started` says whether frames came before these (the cache must then know about them).
   at::Tensor operator()(const at::Tensor& x, const VaePass& pass, bool started) const;

@@ -3,6 +3,7 @@
 // parameters as in Diffusers' AutoencoderKLWan.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,16 @@ struct EncoderNetwork {
 
   EncoderNetwork(const Scope& scope, const VaeConfig& config);
   at::Tensor operator()(const at::Tensor& patches, const VaePass& pass) const;
+
+  // Levels whose frames are cut into tiles: the two finest, if they are followed by coarser ones.
+  size_t tiled_levels() const { return std::min<size_t>(2, down_blocks.size() - 1); }
+
+ private:
+  // The first convolution and the levels below tiled_levels().
+  at::Tensor start(const at::Tensor& patches, const VaePass& pass) const;
+
+  int64_t latent_ = 0, patch_ = 0;  // their sides in pixels
+  int64_t reach_ = 0;               // of a tile's convolutions, in patches
 };
 
 // Latents [T', B, h, w, z] to frames as patches.
@@ -53,9 +64,16 @@ struct DecoderNetwork {
   DecoderNetwork(const Scope& scope, const VaeConfig& config);
   at::Tensor operator()(const at::Tensor& latents, const VaePass& pass) const;
 
+  // From this level on, frames are cut into tiles.
+  size_t first_tiled() const { return up_blocks.size() - std::min<size_t>(2, up_blocks.size()); }
+
  private:
   // From level `level` to the end. Large frames go through one at a time.
   at::Tensor finish(at::Tensor x, size_t level, const VaePass& pass) const;
+  at::Tensor finish_tiles(const at::Tensor& x, const VaePass& pass) const;
+
+  int64_t latent_ = 0, patch_ = 0;  // their sides in pixels
+  int64_t reach_ = 0;               // of a tile's convolutions, in patches
 };
 
 }  // namespace loci::model

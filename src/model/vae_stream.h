@@ -12,11 +12,25 @@
 
 namespace loci::model {
 
+// How the state between calls is kept.
+enum class VaeState {
+  kAuto,  // kHalf where the full state of such frames would exceed kLargeVaeState, else kFull
+  kFull,  // in the autoencoder's own type
+  kHalf   // as float16
+};
+constexpr uint64_t kLargeVaeState = uint64_t{1} << 30;  // bytes
+
+struct VaeStreamOptions {
+  VaeState state = VaeState::kAuto;
+  VaeTiling tiling = {};
+};
+
 class VaeEncoder {
  public:
-  // The Vae must outlive it. See VaeCache for half_cache.
-  explicit VaeEncoder(const Vae& vae, bool half_cache = false);
-  VaeEncoder(const Vae& vae, VaeCache cache) : vae_(&vae), cache_(std::move(cache)) {}
+  // The Vae must outlive it.
+  explicit VaeEncoder(const Vae& vae, const VaeStreamOptions& options = {});
+  // Goes on from a saved state, which must have been made with the same tiling.
+  VaeEncoder(const Vae& vae, VaeCache cache, const VaeTiling& tiling = {});
 
   // The next frames of the clip, [B, 3, T, H, W] in [-1, 1]: 1 + 4n frames in the first call, 4n
   // in later ones. Gives latents [B, z, T', h, w] in model space.
@@ -26,13 +40,14 @@ class VaeEncoder {
 
  private:
   const Vae* vae_;
+  VaeStreamOptions options_;
   VaeCache cache_;
 };
 
 class VaeDecoder {
  public:
-  explicit VaeDecoder(const Vae& vae, bool half_cache = false);
-  VaeDecoder(const Vae& vae, VaeCache cache) : vae_(&vae), cache_(std::move(cache)) {}
+  explicit VaeDecoder(const Vae& vae, const VaeStreamOptions& options = {});
+  VaeDecoder(const Vae& vae, VaeCache cache, const VaeTiling& tiling = {});
 
   // The next latents of the clip, [B, z, T', h, w] in model space. Gives their frames
   // [B, 3, T, H, W], clamped to [-1, 1]: one for the clip's first latent, 4 for every other.
@@ -42,7 +57,12 @@ class VaeDecoder {
 
  private:
   const Vae* vae_;
+  VaeStreamOptions options_;
   VaeCache cache_;
 };
+
+// Numbers that the state between calls consists of, for untiled frames of this size.
+uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t width);
+uint64_t decoder_state_size(const VaeConfig& config, int64_t height, int64_t width);
 
 }  // namespace loci::model

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+#include "loci/base/config.h"
+#include "loci/base/file.h"
+
+#include "run_command.h"
+
+namespace loci::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BenchVae : public ::testing::Test {
+ protected:
+  BenchVae()
+      : config_(std::filesystem::path(::testing::TempDir()) /
+                fmt::format("loci_bench_{}.json", ::getpid())) {
+    write_file(config_, R"({"model": {"base_dim": 4, "z_dim": 4, "num_res_blocks": 1}})");
+  }
+  ~BenchVae() override { std::filesystem::remove(config_); }
+
+  Outcome bench(std::vector<std::string> more) {
+    std::vector<std::string> all = {"-q",      "bench", "vae",      config_.string(),
+                                    "--width", "64",    "--height", "48"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_command(all);
+  }
+
+  std::filesystem::path config_;
+};
+
+TEST_F(BenchVae, MeasuresEveryLength) {
+  const Outcome outcome = bench({"--latents", "3,1,2", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  ASSERT_EQ(json.at("vae").size(), 6u);
+  for (size_t i = 0; i < 6; ++i) {
+    const Json& row = json.at("vae")[i];
+    EXPECT_EQ(row.at("direction"), i < 3 ? "decode" : "encode");
+    EXPECT_EQ(row.at("latents"), i % 3 + 1);
+    EXPECT_EQ(row.at("frames"), 1 + 4 * (i % 3));
+    EXPECT_GT(row.at("state_bytes"), 0);
+    EXPECT_GT(row.at("seconds_a_frame"), 0);
+    if (i % 3 > 0) {
+      EXPECT_GE(row.at("peak_bytes"), json.at("vae")[i - 1].at("peak_bytes"));
+    }
+  }
+  // From the third latent on nothing is added to the state.
+  EXPECT_EQ(json.at("vae")[1].at("state_bytes"), json.at("vae")[2].at("state_bytes"));
+}
+
+TEST_F(BenchVae, PrintsATableAndTakesTiles) {
+  const Outcome outcome =
+      bench({"--latents", "2", "--direction", "decode", "--tile", "32", "--overlap", "16"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("64x48 pixels, float32"));
+  EXPECT_THAT(outcome.out, HasSubstr("tiles of 32"));
+  EXPECT_THAT(outcome.out, HasSubstr("decode          2       5"));
+}
+
+TEST_F(BenchVae, RefusesSizesThatDoNotFit) {
+  Outcome outcome = bench({"--width", "50"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(bench({"--tile", "40"}).err, HasSubstr("multiple of 16"));
+  EXPECT_EQ(bench({"--latents", "0"}).code, 2);
+}
+
+}  // namespace
+}  // namespace loci::app

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cleaning of prompts, the text encoder, and prompts to embeddings by way of the cache.
+#include <fstream>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/file.h"
+#include "loci/base/machine.h"
+#include "loci/io/safetensors.h"
+#include "loci/model/text_clean.h"
+#include "loci/model/text_encoder.h"
+#include "loci/model/text_prompts.h"
+#include "loci/model/tokenizer.h"
+
+#include "../base/expect_error.h"
+#include "golden_vae.h"
+
+namespace loci::model {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(TextCleaning, EqualsWansOnAwkwardPrompts) {
+  const Json expected = load_json(test_data("model/expected.json"));
+  ASSERT_GE(expected.at("prompts").size(), 20u);
+  for (size_t i = 0; i < expected.at("prompts").size(); ++i) {
+    EXPECT_EQ(clean_prompt(expected.at("prompts")[i].get<std::string>()),
+              expected.at("cleaned")[i].get<std::string>())
+        << expected.at("prompts")[i];
+  }
+}
+
+TEST(TextCleaning, TakesBytesThatAreNoText) {
+  EXPECT_EQ(clean_prompt(""), "");
+  EXPECT_EQ(clean_prompt(" \n\t "), "");
+  EXPECT_EQ(clean_prompt("a\xff\xfe"
+                         "b"),
+            "a\uFFFD\uFFFD"
+            "b");
+  EXPECT_EQ(clean_prompt("cut \xe2\x82"), "cut \uFFFD\uFFFD");
+  EXPECT_EQ(clean_prompt("&#99999999999999999999;&"), "\uFFFD&");
+}
+
+// A text encoder of two small blocks that reads bytes, as a model folder holds it.
+class Prompts : public ::testing::Test {
+ protected:
+  Prompts() {
+    TextConfig config;
+    config.vocab_size = 259;
+    config.d_model = 16;
+    config.d_kv = 4;
+    config.d_ff = 24;
+    config.num_heads = 4;
+    config.num_layers = 2;
+    write(config, 1);
+    std::filesystem::create_directories(folder_ / "tokenizer");
+    write_file(folder_ / "tokenizer/tokenizer_config.json",
+               R"({"tokenizer_class": "ByteTokenizer"})");
+    options_ = find_prompt_files(folder_.path());
+    options_.cache = folder_ / "cache";
+  }
+
+  void write(const TextConfig& config, uint64_t seed) {
+    std::filesystem::create_directories(folder_ / "text_encoder");
+    const TextEncoder encoder(config, {.seed = seed});
+    io::NamedTensors tensors;
+    for (const Parameter& parameter : encoder.parameters().all()) {
+      tensors.emplace_back(parameter.name, parameter.tensor.detach());
+    }
+    io::write_safetensors(folder_ / "text_encoder/model.safetensors", tensors);
+    write_file(folder_ / "text_encoder/config.json", config.to_json().dump());
+  }
+
+  at::Tensor embed(const std::string& prompt) {
+    return encode_prompts(std::vector<std::string>{prompt}, options_).at(0);
+  }
+
+  int64_t cached() const {
+    return std::distance(std::filesystem::directory_iterator(folder_ / "cache"), {});
+  }
+
+  const TestFolder folder_;
+  PromptOptions options_;
+};
+
+TEST_F(Prompts, EndWithZerosUpToTheirFullLength) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor embedding = embed("  a &amp; b ");
+  EXPECT_EQ(embedding.sizes().vec(), (std::vector<int64_t>{512, 16}));
+  const TextEncoder encoder = TextEncoder::load(folder_ / "text_encoder");
+  const at::Tensor expected = encoder.encode(ByteTokenizer().encode("a & b"));
+  ASSERT_EQ(expected.size(0), 6);
+  EXPECT_TRUE(embedding.narrow(0, 0, 6).equal(expected));
+  EXPECT_EQ(embedding.narrow(0, 6, 506).abs().max().item<float>(), 0);
+  EXPECT_GT(embedding[5].abs().max().item<float>(), 0);
+  // Cut, with the end of the text kept; and nothing but the end.
+  EXPECT_GT(embed(std::string(600, 'x'))[511].abs().max().item<float>(), 0);
+  EXPECT_EQ(embed("").narrow(0, 1, 511).abs().max().item<float>(), 0);
+}
+
+TEST_F(Prompts, AreEncodedOnceAndThenNeedNoEncoder) {
+  const std::vector<std::string> both = {"a tower", "a river"};
+  const std::vector<at::Tensor> first = encode_prompts(both, options_);
+  EXPECT_EQ(cached(), 2);
+  EXPECT_FALSE(first[0].equal(first[1]));
+  // The tokenizer is gone, and with it the possibility to encode anything new.
+  options_.tokenizer = folder_ / "absent";
+  PromptOptions same = options_;
+  same.tokenizer = folder_ / "tokenizer";
+  std::filesystem::rename(folder_ / "tokenizer", folder_ / "away");
+  std::filesystem::create_directories(folder_ / "tokenizer");
+  EXPECT_BAD_INPUT(encode_prompts(std::vector<std::string>{"new"}, same),
+                   HasSubstr("holds no tokenizer"));
+  std::filesystem::remove(folder_ / "tokenizer");
+  std::filesystem::rename(folder_ / "away", folder_ / "tokenizer");
+
+  // Cleaned alike is the same prompt; other weights, lengths and tokenizers are not.
+  options_.tokenizer = folder_ / "tokenizer";
+  EXPECT_TRUE(embed(" a   tower").equal(first[0]));
+  EXPECT_EQ(cached(), 2);
+  options_.text_len = 64;
+  EXPECT_EQ(embed("a tower").size(0), 64);
+  EXPECT_EQ(cached(), 3);
+  options_.text_len = 512;
+  write(find_text_config(folder_ / "text_encoder"), 2);
+  EXPECT_FALSE(embed("a tower").equal(first[0]));
+  EXPECT_EQ(cached(), 4);
+}
+
+TEST_F(Prompts, ADamagedCacheIsMadeAgain) {
+  const at::Tensor first = embed("a tower");
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
+    std::ofstream(entry.path(), std::ios::trunc) << "damaged";
+  }
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(embed("a tower").equal(first));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("ignoring a cached prompt"));
+  EXPECT_TRUE(embed("a tower").equal(first));
+}
+
+TEST_F(Prompts, TheEncoderIsReleasedAfterUse) {
+  // 64 MiB of weights, read into memory of their own or mapped: neither may stay.
+  TextConfig large = find_text_config(folder_ / "text_encoder");
+  large.d_model = 1024;
+  large.d_ff = 2048;
+  large.num_layers = 2;
+  write(large, 3);
+  options_.cache.clear();
+  embed("warm up");
+  const uint64_t before = process_memory().value().now;
+  ASSERT_TRUE(reset_peak_memory());
+  embed("a tower");
+  const ProcessMemory after = process_memory().value();
+  EXPECT_GT(after.peak - before, 32u << 20);
+  EXPECT_LT(after.now, before + (16u << 20));
+}
+
+TEST_F(Prompts, SayWhatIsMissing) {
+  const TestFolder& folder = folder_;
+  EXPECT_BAD_INPUT(
+      find_prompt_files(folder / "tokenizer"),
+      AllOf(HasSubstr("holds no text encoder"), HasSubstr("text_encoder/config.json")));
+  std::filesystem::remove_all(folder / "tokenizer");
+  options_ = find_prompt_files(folder.path());
+  options_.cache = folder / "cache";
+  EXPECT_BAD_INPUT(embed("a"), HasSubstr("holds no tokenizer"));
+  // A tokenizer of another model.
+  std::filesystem::copy_file(test_data("model/spiece.model"), folder / "text_encoder/spiece.model");
+  EXPECT_BAD_INPUT(embed("a red tower"), HasSubstr("they belong to different models"));
+}
+
+TEST(TextEncoder, OriginalNamesGiveTheSameModel) {
+  const at::NoGradGuard no_grad;
+  const io::SafetensorsFile golden =
+      io::SafetensorsFile::open(test_data("golden/text_encoder_a.safetensors"));
+  const TextConfig config =
+      TextConfig::from_json(parse_json(golden.metadata().at("loci.config"), "x"), "x");
+  const TextEncoder original =
+      TextEncoder::load(config, test_data("golden/weights_text_a.safetensors"), {});
+  const TestFolder folder;
+  io::NamedTensors tensors;
+  for (const Parameter& parameter : original.parameters().all()) {
+    tensors.emplace_back(parameter.name, parameter.tensor);
+  }
+  io::write_safetensors(folder / "model.safetensors", tensors);
+  write_file(folder / "config.json", config.to_json().dump());
+  const TextEncoder again = TextEncoder::load(folder.path());
+  const std::vector<int64_t> ids = {5, 17, 299, 1};
+  EXPECT_TRUE(original.encode(ids).equal(again.encode(ids)));
+  // Tokens do not see what a mask hides.
+  const at::Tensor row = at::tensor(ids, at::kLong).unsqueeze(0);
+  const at::Tensor padded = at::cat({row, at::full({1, 3}, 7, at::kLong)}, 1);
+  const at::Tensor mask = at::cat({at::ones({1, 4}), at::zeros({1, 3})}, 1);
+  EXPECT_LT(
+      largest_difference(original.forward(padded, mask).narrow(1, 0, 4), original.forward(row, {})),
+      1e-5);
+  EXPECT_BAD_INPUT(original.encode(std::vector<int64_t>{300}), HasSubstr("token 300"));
+  EXPECT_BAD_INPUT(
+      TextEncoder::load(TextConfig(), test_data("golden/weights_text_a.safetensors"), {}),
+      HasSubstr("does not fit the text encoder's config"));
+}
+
+}  // namespace
+}  // namespace loci::model

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/vae_stream.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <gtest/gtest.h>
+
+#include "../base/expect_error.h"
+#include "golden_vae.h"
+
+namespace loci::model {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr VaeTiling kTiles{32, 16};
+
+// 48x80 pixels do not divide into tiles of 32 that share 16.
+class VaeStream : public ::testing::TestWithParam<VaeTiling> {
+ protected:
+  VaeStream() { at::manual_seed(1); }
+
+  at::NoGradGuard no_grad_;
+  GoldenVae golden_;
+  VaeStreamOptions options_{VaeState::kFull, GetParam()};
+  at::Tensor video_ = at::rand({1, 3, 21, 48, 80}) * 2 - 1;
+  at::Tensor latents_ = at::randn({1, 6, 6, 3, 5});
+};
+
+TEST_P(VaeStream, AClipInPartsIsTheWholeClipToTheLastBit) {
+  const at::Tensor whole = VaeDecoder(golden_.vae, options_).decode(latents_);
+  EXPECT_EQ(whole.sizes().vec(), (std::vector<int64_t>{1, 3, 21, 48, 80}));
+  VaeDecoder decoder(golden_.vae, options_);
+  std::vector<at::Tensor> parts;
+  for (const auto& [begin, size] : {std::pair{0, 1}, {1, 1}, {2, 3}, {5, 1}}) {
+    parts.push_back(decoder.decode(latents_.narrow(2, begin, size)));
+  }
+  EXPECT_TRUE(at::cat(parts, 2).equal(whole));
+  EXPECT_EQ(decoder.cache().latents(), 6);
+
+  const at::Tensor code = VaeEncoder(golden_.vae, options_).encode(video_);
+  EXPECT_EQ(code.sizes().vec(), (std::vector<int64_t>{1, 6, 6, 3, 5}));
+  VaeEncoder encoder(golden_.vae, options_);
+  parts = {encoder.encode(video_.narrow(2, 0, 5)), encoder.encode(video_.narrow(2, 5, 4)),
+           encoder.encode(video_.narrow(2, 9, 12))};
+  EXPECT_TRUE(at::cat(parts, 2).equal(code));
+}
+
+TEST_P(VaeStream, AgreesWithTheNetworksOnTheWholeClip) {
+  const VaePass tiled{nullptr, GetParam()};
+  const at::Tensor decoded = golden_.vae.decode(golden_.vae.denormalise(latents_), tiled);
+  EXPECT_LT(
+      largest_difference(VaeDecoder(golden_.vae, options_).decode(latents_), decoded.clamp(-1, 1)),
+      1e-4);
+  const at::Tensor code = golden_.vae.normalise(golden_.vae.encode(video_, tiled).mean);
+  EXPECT_LT(largest_difference(VaeEncoder(golden_.vae, options_).encode(video_), code), 1e-4);
+}
+
+TEST_P(VaeStream, TheStateDoesNotGrowAndGoesOnFromAFile) {
+  VaeDecoder decoder(golden_.vae, options_);
+  decoder.decode(latents_.narrow(2, 0, 3));
+  const uint64_t bytes = decoder.cache().bytes();
+  const VaeCache snapshot = decoder.cache();
+  const at::Tensor next = decoder.decode(latents_.narrow(2, 3, 3));
+  EXPECT_EQ(decoder.cache().bytes(), bytes);
+
+  VaeDecoder again(golden_.vae, VaeCache::restore(snapshot.save()), GetParam());
+  EXPECT_TRUE(again.decode(latents_.narrow(2, 3, 3)).equal(next));
+  // The snapshot is untouched by what followed.
+  EXPECT_TRUE(
+      VaeDecoder(golden_.vae, snapshot, GetParam()).decode(latents_.narrow(2, 3, 3)).equal(next));
+
+  VaeEncoder encoder(golden_.vae, options_);
+  encoder.encode(video_.narrow(2, 0, 9));
+  VaeEncoder resumed(golden_.vae, VaeCache::restore(encoder.cache().save()), GetParam());
+  EXPECT_TRUE(resumed.encode(video_.narrow(2, 9, 4)).equal(encoder.encode(video_.narrow(2, 9, 4))));
+}
+
+TEST_P(VaeStream, HalfTheStateCostsLittleAccuracy) {
+  const VaeStreamOptions half{VaeState::kHalf, GetParam()};
+  VaeDecoder full_decoder(golden_.vae, options_), half_decoder(golden_.vae, half);
+  const at::Tensor exact = full_decoder.decode(latents_), rounded = half_decoder.decode(latents_);
+  EXPECT_EQ(2 * half_decoder.cache().bytes(), full_decoder.cache().bytes());
+  EXPECT_LT(largest_difference(rounded, exact), 0.01);  // a level of 8-bit pixels is 0.008
+  VaeEncoder full_encoder(golden_.vae, options_), half_encoder(golden_.vae, half);
+  const at::Tensor code = full_encoder.encode(video_);
+  EXPECT_LT(largest_difference(half_encoder.encode(video_), code), 0.01);
+  EXPECT_EQ(2 * half_encoder.cache().bytes(), full_encoder.cache().bytes());
+}
+
+INSTANTIATE_TEST_SUITE_P(Frames, VaeStream, ::testing::Values(VaeTiling{}, kTiles),
+                         [](const auto& info) { return info.param.tile ? "Tiled" : "Whole"; });
+
+TEST(VaeStreamState, HasTheSizeThatIsForetold) {
+  const at::NoGradGuard no_grad;
+  const GoldenVae golden;
+  VaeDecoder decoder(golden.vae);
+  decoder.decode(at::zeros({1, 6, 2, 2, 4}));
+  EXPECT_EQ(decoder.cache().bytes(), 4 * decoder_state_size(golden.config, 32, 64));
+  VaeEncoder encoder(golden.vae);
+  encoder.encode(golden.video.narrow(2, 0, 5));
+  EXPECT_EQ(encoder.cache().bytes(), 4 * encoder_state_size(golden.config, 32, 64));
+  EXPECT_FALSE(decoder.cache().half());
+  // Wan2.2's own at 512x768 is too large to be kept in full by default.
+  EXPECT_GT(4 * decoder_state_size(VaeConfig::wan22(), 512, 768), kLargeVaeState);
+}
+
+TEST(VaeStreamState, RefusesAStateOfSomethingElse) {
+  const at::NoGradGuard no_grad;
+  const GoldenVae golden;
+  VaeDecoder decoder(golden.vae);
+  decoder.decode(at::zeros({1, 6, 2, 2, 4}));
+  EXPECT_BAD_INPUT(decoder.decode(at::zeros({1, 6, 1, 2, 2})),
+                   HasSubstr("belongs to another model, frame size or tiling"));
+  EXPECT_BAD_INPUT(
+      VaeDecoder(golden.vae, decoder.cache(), kTiles).decode(at::zeros({1, 6, 1, 4, 8})),
+      HasSubstr("belongs to another model"));
+  EXPECT_BAD_INPUT(VaeCache::restore({}), HasSubstr("lacks the number"));
+  EXPECT_BAD_INPUT(VaeDecoder(golden.vae).decode(at::zeros({1, 6, 0, 2, 2})),
+                   HasSubstr("no latents"));
+  EXPECT_BAD_INPUT(VaeEncoder(golden.vae).encode(at::zeros({1, 3, 3, 32, 32})),
+                   HasSubstr("do not make latents"));
+}
+
+}  // namespace
+}  // namespace loci::model
