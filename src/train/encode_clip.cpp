@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/base/interrupt.h"
 #include "loci/model/pixels.h"
 #include "loci/model/vae_stream.h"
 
@@ -35,6 +36,7 @@ LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip) {
   model::VaeEncoder encoder(vae);
   std::vector<at::Tensor> parts = {encoder.encode(pixels(clip.frames.narrow(0, 0, 1)))};
   for (int64_t begin = 1; begin < frames; begin += kLatentsAtOnce * factor) {
+    check_interrupt();
     const int64_t size = std::min(kLatentsAtOnce * factor, frames - begin);
     parts.push_back(encoder.encode(pixels(clip.frames.narrow(0, begin, size))));
   }
@@ -42,6 +44,7 @@ LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip) {
 
   std::vector<at::Tensor> images;
   for (int64_t begin = 0; begin < latents; begin += kLatentsAtOnce) {
+    check_interrupt();
     const int64_t size = std::min(kLatentsAtOnce, latents - begin);
     // [1, 3, n, H, W] → [n, 3, 1, H, W]: every image a clip of its own.
     const at::Tensor alone =
