@@ -14,6 +14,8 @@ namespace {
 std::atomic<int> received{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
+thread_local int deferred = 0;  // how many DeferInterrupts exist
+
 void on_signal(int signal) { received.store(signal, std::memory_order_relaxed); }
 
 }  // namespace
@@ -31,7 +33,11 @@ void catch_interrupts() {
 
 bool interrupted() { return received.load(std::memory_order_relaxed) != 0; }
 
+DeferInterrupts::DeferInterrupts() { ++deferred; }
+DeferInterrupts::~DeferInterrupts() { --deferred; }
+
 void check_interrupt() {
+  if (deferred > 0) return;
   if (const int signal = received.load(std::memory_order_relaxed)) throw Interrupted(signal);
 }
 

@@ -28,4 +28,14 @@ bool interrupted();
 // Throws Interrupted when the flag is set.
 void check_interrupt();
 
+// While one exists, check_interrupt() of its thread does not throw: for what an interrupt itself
+// causes to be written.
+class DeferInterrupts {
+ public:
+  DeferInterrupts();
+  ~DeferInterrupts();
+  DeferInterrupts(const DeferInterrupts&) = delete;
+  DeferInterrupts& operator=(const DeferInterrupts&) = delete;
+};
+
 }  // namespace loci

@@ -6,6 +6,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/interrupt.h"
 #include "loci/base/text.h"
 
 namespace loci::train {
@@ -47,6 +48,7 @@ RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) {
 }
 
 void RunFolder::save(const TrainingState& state, int64_t keep) const {
+  const DeferInterrupts whole;  // an interrupt is a reason to save
   AtomicDirectory target(folder_ / fmt::format("{}{:08}", kPrefix, state.update),
                          AtomicDirectory::Existing::kReplace);
   const fs::path& inside = target.temporary();

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/trainer.h"
 
+#include <sys/wait.h>
+
 #include <cstdlib>
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
@@ -83,6 +86,45 @@ TEST_F(TrainerTest, TwoRanksEqualOneWithTheWholeBatch) {
   const std::vector<double> two = logged_losses(folder_ / "two");
   ASSERT_EQ(two.size(), 4u);
   for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(two[i], one[i], 1e-4 * one[i]);
+}
+
+// The program itself, started and ended by a shell; gives its exit code. `then` runs once the job
+// has logged its first updates; $job is the process to end, $out the run's folder.
+int run_and_interrupt(const std::filesystem::path& folder, const std::string& options,
+                      const std::string& then) {
+  const std::string script = fmt::format(
+      "out='{0}/run'; '{1}' train '{0}/toy.json' --out \"$out\" --quiet {2} 2>'{0}/stderr' & "
+      "job=$!; "
+      "while ! [ -s \"$out/metrics.jsonl\" ] && kill -0 $job; do sleep 0.05; done; {3}; wait $job",
+      folder.string(), LOCI_BINARY, options, then);
+  write_file(folder / "script", script);
+  const int status = std::system(fmt::format("bash '{}/script'", folder.string()).c_str());
+  return WEXITSTATUS(status);
+}
+
+TEST_F(TrainerTest, KilledAtAnyMomentItGoesOnTheSame) {
+  recipe_["checkpoint_minutes"] = 0;  // after every update
+  train("whole", 12, false);
+  write_file(folder_ / "toy.json", recipe_.dump());
+  EXPECT_NE(run_and_interrupt(folder_, "", "kill -KILL $job"), 0);
+  train("run", 12, true);
+  EXPECT_EQ(logged_losses(folder_ / "whole"), logged_losses(folder_ / "run"));
+}
+
+TEST_F(TrainerTest, ATerminatedRunWritesACheckpointFirst) {
+  recipe_["updates"] = 100000;
+  write_file(folder_ / "toy.json", recipe_.dump());
+  EXPECT_EQ(run_and_interrupt(folder_, "", "kill -TERM $job"), 143);
+  const size_t logged = logged_losses(folder_ / "run").size();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / fmt::format("checkpoint-{:08}", logged)));
+}
+
+TEST_F(TrainerTest, ARankThatDiesEndsTheJobWithAMessage) {
+  recipe_["updates"] = 100000;
+  write_file(folder_ / "toy.json", recipe_.dump());
+  // The newest process with that folder on its command line is a rank.
+  EXPECT_NE(run_and_interrupt(folder_, "--ranks 2", "pkill -KILL -n -f -- \"--out $out\""), 0);
+  EXPECT_THAT(read_file(folder_ / "stderr"), ::testing::HasSubstr("rank"));
 }
 
 TEST_F(TrainerTest, BadRecipesAreRefused) {
