@@ -27,6 +27,7 @@ namespace loci::app {
 namespace {
 
 constexpr std::array kCommands = {
+    Command{"Models", "generate", add_generate},
     Command{"Models", "train", add_train},
     Command{"Models", "inspect", add_inspect},
     Command{"Models", "verify", add_verify},

@@ -25,6 +25,7 @@ struct Command {
 void add_bench(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_generate(CLI::App& app);
 void add_train(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_trajectory(CLI::App& app);

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/app/line_plot.h"
+#include "loci/base/config.h"
+#include "loci/base/file.h"
+#include "loci/io/frames.h"
+#include "loci/io/image.h"
+#include "loci/io/safetensors.h"
+#include "loci/model/vae.h"
+#include "loci/model/weights.h"
+
+#include "tests/app/run_command.h"
+#include "tests/model/tiny_model.h"
+
+namespace loci::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A model folder of a few kilobytes: 48x32 pixels, chunks of two latents or half a second.
+class GenerateCommand : public ::testing::Test {
+ protected:
+  static constexpr int64_t kWidth = 48, kHeight = 32;
+
+  GenerateCommand() {
+    fs::create_directories(folder_);
+    make_model(path("model"), 1);
+    at::manual_seed(5);
+    io::write_png(path("first.png"), at::randint(0, 256, {40, 48, 3}, at::kByte));
+  }
+  ~GenerateCommand() override { fs::remove_all(folder_); }
+
+  static void make_model(const fs::path& folder, uint64_t seed) {
+    const model::Transformer transformer =
+        testing::random_transformer(testing::tiny_config(), at::kFloat, seed);
+    model::SaveOptions options;
+    options.dtype = at::kFloat;
+    model::save_model(transformer.config(), transformer.parameters().all(), folder, options);
+    model::VaeConfig config;
+    config.base_dim = 4;
+    config.decoder_base_dim = 4;
+    config.z_dim = 3;
+    config.dim_mult = {1, 1, 1};
+    config.num_res_blocks = 1;
+    config.temporal_downsample = {true, true};
+    config.latents_mean = {0, 0, 0};
+    config.latents_std = {1, 1, 1};
+    fs::create_directories(folder / "vae");
+    model::Vae(config).save(folder / "vae");
+    const Json defaults = {{"width", kWidth}, {"height", kHeight}, {"steps", 2}, {"fov", 75}};
+    write_file(folder / "generation.json", defaults.dump());
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  Outcome run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"generate", "--model", path("model")});
+    return run_command(arguments);
+  }
+  Outcome must(const std::vector<std::string>& arguments) const {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome;
+  }
+  std::string refused(const std::vector<std::string>& arguments) const {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    return outcome.err;
+  }
+  // Two seconds, four chunks, from the image.
+  std::vector<std::string> walk(const std::string& out) const {
+    return {"--image", path("first.png"), "--trajectory", "w-16,left-16", "--out", path(out)};
+  }
+
+  const fs::path folder_ =
+      fs::path(::testing::TempDir()) / ("loci_generate_test_" + std::to_string(::getpid()));
+};
+
+TEST_F(GenerateCommand, WritesVideoRecordAndLatents) {
+  std::vector<std::string> arguments = walk("a.mp4");
+  arguments.insert(arguments.end(), {"--preview", "--seed", "18446744073709551615"});
+  const Outcome outcome = must(arguments);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("33 frames"), HasSubstr("4 chunks")));
+  EXPECT_EQ(io::read_frames(path("a.mp4")).sizes(), at::IntArrayRef({33, kHeight, kWidth, 3}));
+  EXPECT_EQ(io::read_image(path("a.preview.jpg")).size(1), 5 * kWidth);
+  const Json record = load_json(path("a.json"));
+  EXPECT_EQ(record.at("frames"), 33);
+  EXPECT_EQ(record.at("options").at("seed"), "18446744073709551615");
+  EXPECT_EQ(record.at("options").at("history").at("kind"), "sparse");
+  EXPECT_EQ(record.at("poses").size(), 8u);
+  ASSERT_EQ(record.at("chunks").size(), 4u);
+  EXPECT_EQ(record.at("chunks").at(1).at("first"), 3);
+  EXPECT_EQ(record.at("chunks").at(1).at("visible"), Json({0, 1, 2}));
+  const at::Tensor latents =
+      io::SafetensorsFile::open(path("a.latents/00004.safetensors")).tensor("latents");
+  EXPECT_EQ(latents.sizes(), at::IntArrayRef({1, 3, 2, 4, 6}));
+}
+
+TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
+  must(walk("a.mp4"));
+  must(walk("b.mp4"));
+  const std::string video = read_file(path("a.mp4"));
+  EXPECT_EQ(read_file(path("b.mp4")), video);
+  // As if b had been killed in its third chunk.
+  for (const char* name :
+       {"b.mp4", "b.json", "b.latents/00003.safetensors", "b.latents/00004.safetensors"}) {
+    ASSERT_TRUE(fs::remove(path(name)));
+  }
+  Json run = load_json(path("b.latents/run.json"));
+  run["finished"] = false;
+  write_file(path("b.latents/run.json"), run.dump());
+  EXPECT_THAT(refused(walk("b.mp4")), HasSubstr("unfinished run; go on with --resume"));
+  std::vector<std::string> resumed = walk("b.mp4");
+  resumed.emplace_back("--resume");
+  std::vector<std::string> other = resumed;
+  other.insert(other.end(), {"--steps", "3"});
+  EXPECT_THAT(refused(other), HasSubstr("another 'options'"));
+  must(resumed);
+  EXPECT_EQ(read_file(path("b.mp4")), video);
+  for (const char* chunk : {"00003.safetensors", "00004.safetensors"}) {
+    EXPECT_EQ(read_file(path("a.latents/") + chunk), read_file(path("b.latents/") + chunk));
+  }
+  std::vector<std::string> nothing = walk("c.mp4");
+  nothing.emplace_back("--resume");
+  EXPECT_THAT(refused(nothing), HasSubstr("nothing to resume"));
+}
+
+TEST_F(GenerateCommand, WorldsGoOn) {
+  std::vector<std::string> first = walk("a.mp4");
+  first.insert(first.end(), {"--seconds", "1", "--save-world", path("a.world")});
+  must(first);
+  must({"--load-world", path("a.world"), "--trajectory", "w-8,d-8", "--out", path("b.mp4")});
+  EXPECT_EQ(load_json(path("b.json")).at("first_latent"), 5);
+  EXPECT_EQ(io::read_frames(path("b.mp4")).size(0), 16);
+  EXPECT_THAT(refused({"--load-world", path("a.world"), "--trajectory", "w-8", "--seed", "1",
+                       "--out", path("c.mp4")}),
+              HasSubstr("--seed belongs to the world"));
+  fs::remove_all(path("model"));
+  make_model(path("model"), 2);
+  EXPECT_THAT(
+      refused({"--load-world", path("a.world"), "--trajectory", "w-8", "--out", path("c.mp4")}),
+      HasSubstr("other weights"));
+}
+
+TEST_F(GenerateCommand, ContinuesRecordings) {
+  ASSERT_EQ(run_command({"world", "record", path("data"), "--count", "1", "--depth", "none",
+                         "--frames", "41", "--size", "48x32"})
+                .code,
+            0);
+  const std::string clip = path("data/clips/000000");
+  must({"--context", clip, "--context-seconds", "1", "--out", path("a.mp4")});
+  const Json record = load_json(path("a.json"));
+  // One second is two chunks; the other three follow the recorded path.
+  EXPECT_EQ(record.at("context_latents"), 5);
+  EXPECT_EQ(record.at("chunks").size(), 3u);
+  EXPECT_EQ(io::read_frames(path("a.mp4")).size(0), 24);
+  must({"--context", clip, "--trajectory", "left-8", "--keep-context", "--out", path("b.mp4")});
+  EXPECT_EQ(io::read_frames(path("b.mp4")).size(0), 1 + 16 + 8);
+  EXPECT_THAT(refused({"--context", clip, "--context-seconds", "9", "--out", path("c.mp4")}),
+              HasSubstr("no chunk left"));
+}
+
+TEST_F(GenerateCommand, SaysWhatIsWrong) {
+  EXPECT_THAT(refused({"--trajectory", "w-8", "--out", path("c.mp4")}), HasSubstr("give one"));
+  EXPECT_THAT(refused({"--image", path("first.png"), "--out", path("c.mp4")}),
+              HasSubstr("--trajectory is missing"));
+  std::vector<std::string> arguments = walk("c.mp4");
+  arguments.insert(arguments.end(), {"--prompt", "a town"});
+  EXPECT_THAT(refused(arguments), HasSubstr("no text encoder: leave the prompt empty"));
+  arguments = walk("c.mp4");
+  arguments.insert(arguments.end(), {"--size", "50x32"});
+  EXPECT_THAT(refused(arguments), HasSubstr("choose 48x32"));
+  fs::remove_all(path("model/vae"));
+  EXPECT_THAT(refused(walk("c.mp4")), HasSubstr("holds no autoencoder"));
+}
+
+TEST_F(GenerateCommand, BenchStreamReportsEveryForm) {
+  const Outcome outcome =
+      run_command({"bench", "stream", "--heads", "1", "--layers", "2", "--width", "64", "--height",
+                   "32", "--steps", "1", "--seconds", "5,2.5", "--out", path("bench")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json rows = load_json(path("bench.json")).at("rows");
+  ASSERT_EQ(rows.size(), 8u);
+  const auto bytes = [&](const std::string& model, const std::string& history, double seconds) {
+    for (const Json& row : rows) {
+      if (row.at("model") == model && row.at("history") == history &&
+          row.at("seconds") == seconds) {
+        return row.at("history_bytes").get<int64_t>();
+      }
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(bytes("loci", "sparse", 2.5), bytes("loci", "sparse", 5));
+  EXPECT_LT(bytes("loci", "sparse", 5), bytes("softmax", "sparse", 5));
+  EXPECT_LT(bytes("loci", "dense", 5), bytes("softmax", "dense", 5));
+  const std::string csv = read_file(path("bench.csv"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 9);
+  EXPECT_THAT(read_file(path("bench.svg")),
+              AllOf(HasSubstr("<svg"), HasSubstr("softmax, dense"), HasSubstr("seconds a chunk")));
+}
+
+TEST(LinePlot, TicksAreRoundNumbers) {
+  EXPECT_DOUBLE_EQ(tick_step(80, 6), 20);
+  EXPECT_DOUBLE_EQ(tick_step(60, 6), 10);
+  EXPECT_DOUBLE_EQ(tick_step(0.013, 6), 0.005);
+}
+
+}  // namespace
+}  // namespace loci::app
