@@ -105,6 +105,29 @@ TEST(VaeStreamState, HasTheSizeThatIsForetold) {
   EXPECT_GT(4 * decoder_state_size(VaeConfig::wan22(), 512, 768), kLargeVaeState);
 }
 
+TEST(VaeStreamState, ChannelsThatBecomePixelsStreamAsWell) {
+  const at::NoGradGuard no_grad;
+  Json json = GoldenVae().config.to_json();
+  json["upsample"] = "shuffle";
+  const Vae vae(VaeConfig::from_json(json, "shuffle"), {.seed = 2});
+  at::manual_seed(4);
+  for (const Parameter& parameter : vae.parameters().all()) {
+    if (parameter.name.ends_with("weight")) parameter.tensor.normal_(0, 0.1);
+  }
+  const at::Tensor latents = at::randn({1, 6, 4, 3, 5});
+  for (const VaeTiling& tiling : {VaeTiling{}, kTiles}) {
+    const VaeStreamOptions options{VaeState::kFull, tiling};
+    const at::Tensor whole = VaeDecoder(vae, options).decode(latents);
+    VaeDecoder decoder(vae, options);
+    const at::Tensor parts = at::cat(
+        {decoder.decode(latents.narrow(2, 0, 2)), decoder.decode(latents.narrow(2, 2, 2))}, 2);
+    EXPECT_TRUE(parts.equal(whole));
+    EXPECT_LT(largest_difference(
+                  whole, vae.decode(vae.denormalise(latents), {nullptr, tiling}).clamp(-1, 1)),
+              1e-4);
+  }
+}
+
 TEST(VaeStreamState, RefusesAStateOfSomethingElse) {
   const at::NoGradGuard no_grad;
   const GoldenVae golden;
