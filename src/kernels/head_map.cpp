@@ -5,8 +5,14 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/custom_class.h>
 
 #include "loci/base/error.h"
+#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/head_map_kernel.h"
 
 namespace loci::kernels {
 
@@ -17,6 +23,98 @@ at::Tensor over_heads(const at::Tensor& table, int64_t shared_dims, at::ScalarTy
   const at::Tensor batched = table.dim() == shared_dims ? table.unsqueeze(0) : table;
   return batched.unsqueeze(2).to(dtype);
 }
+
+// Parts in order of their channels must neither overlap nor reach beyond the head.
+void check_channels(const HeadMap& map, int64_t channels) {
+  std::map<int64_t, int64_t> parts;  // begin, size
+  if (map.tiles > 0) parts[map.tiles_begin] = 4 * map.tiles;
+  for (const HeadMap::Rotation& rotation : map.rotations) {
+    parts[rotation.begin] = 2 * rotation.pairs;
+  }
+  int64_t free = 0;
+  for (const auto& [begin, size] : parts) {
+    LOCI_CHECK(begin >= free, "parts of the map overlap at channel {}", begin);
+    free = begin + size;
+  }
+  LOCI_CHECK(free <= channels, "the map reaches channel {} of {}", free, channels);
+}
+
+// The map with tables as the loops want them: FP32, contiguous.
+HeadMap prepared(HeadMap map) {
+  if (map.tiles > 0) map.matrices = map.matrices.to(at::kFloat).contiguous();
+  if (!map.rotations.empty()) {
+    map.cosine = map.cosine.to(at::kFloat).contiguous();
+    map.sine = map.sine.to(at::kFloat).contiguous();
+  }
+  return map;
+}
+
+// x contiguous FP32, the map prepared.
+at::Tensor run(const at::Tensor& x, const HeadMap& map, bool transposed) {
+  at::Tensor y = at::empty_like(x);
+  const int64_t tokens = x.size(0) * x.size(1);
+  head_map_kernels::Work work{};
+  work.x = x.const_data_ptr<float>();
+  work.y = y.mutable_data_ptr<float>();
+  work.heads = x.size(2);
+  work.channels = x.size(3);
+  work.tiles_begin = map.tiles_begin;
+  work.tiles = map.tiles;
+  work.rotations = map.rotations.data();
+  work.rotation_count = std::ssize(map.rotations);
+  work.transposed = transposed;
+  work.period = tokens;
+  if (map.tiles > 0) {
+    work.matrices = map.matrices.const_data_ptr<float>();
+    work.period = map.matrices.numel() / 16;
+  }
+  if (!map.rotations.empty()) {
+    work.cosine = map.cosine.const_data_ptr<float>();
+    work.sine = map.sine.const_data_ptr<float>();
+    work.pairs = map.cosine.size(-1);
+    const int64_t rows = map.cosine.numel() / work.pairs;
+    LOCI_CHECK(map.tiles == 0 || rows == work.period, "{} rotations for {} matrices", rows,
+               work.period);
+    work.period = rows;
+  }
+  LOCI_CHECK(tokens % work.period == 0, "a map of {} tokens for {}", work.period, tokens);
+  constexpr int64_t kTokens = 64;  // a task
+  at::parallel_for(0, tokens, kTokens, [&](int64_t begin, int64_t end) {
+    head_map_kernels::Work part = work;
+    part.begin = begin;
+    part.end = end;
+    std::vector<float> scratch(static_cast<size_t>(4 * work.pairs));
+    part.scratch = scratch.data();
+#if defined(__x86_64__)
+    if (isa_level() >= IsaLevel::kAvx2) return head_map_kernels::avx2(part);
+#endif
+    head_map_kernels::plain(part);
+  });
+  return y;
+}
+
+// The gradient of a linear map is its transpose.
+class MapHeads : public torch::autograd::Function<MapHeads> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const HeadMap& map) {
+    auto held = c10::make_intrusive<Held>();
+    held->map = map;
+    context->saved_data["map"] = c10::IValue::make_capsule(held);
+    return run(x, map, false);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto held = context->saved_data["map"].toCapsule();
+    const HeadMap& map = static_cast<const Held&>(*held).map;
+    return {run(gradients[0].contiguous(), map, true), at::Tensor()};
+  }
+
+ private:
+  struct Held : torch::CustomClassHolder {
+    HeadMap map;
+  };
+};
 
 }  // namespace
 
@@ -37,8 +135,7 @@ HeadMap HeadMap::slice(int64_t begin, int64_t end) const {
   return map;
 }
 
-at::Tensor head_map(const at::Tensor& x, const HeadMap& map) {
-  LOCI_CHECK(x.dim() == 4, "x has {} dimensions, expected [B, N, H, D]", x.dim());
+at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor input = x.to(wide);
 
@@ -81,6 +178,17 @@ at::Tensor head_map(const at::Tensor& x, const HeadMap& map) {
     whole.push_back(input.narrow(-1, at_channel, x.size(-1) - at_channel));
   }
   return at::cat(whole, -1).to(x.scalar_type());
+}
+
+at::Tensor head_map(const at::Tensor& x, const HeadMap& map) {
+  LOCI_CHECK(x.dim() == 4, "x has {} dimensions, expected [B, N, H, D]", x.dim());
+  if (!x.is_cpu() || x.scalar_type() == at::kDouble) return head_map_by_libtorch(x, map);
+  check_channels(map, x.size(3));
+  const at::Tensor wide = x.to(at::kFloat).contiguous();
+  const bool differentiate = at::GradMode::is_enabled() && wide.requires_grad();
+  const at::Tensor y =
+      differentiate ? MapHeads::apply(wide, prepared(map)) : run(wide, prepared(map), false);
+  return y.to(x.scalar_type());
 }
 
 }  // namespace loci::kernels

@@ -7,16 +7,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/kernels/head_map_kernel.h"
+
 namespace loci::kernels {
 
 struct HeadMap {
-  // A run of plane rotations: channels (begin+2i, begin+2i+1) when adjacent, otherwise
-  // (begin+i, begin+pairs+i).
-  struct Rotation {
-    int64_t begin = 0;
-    int64_t pairs = 0;
-    bool adjacent = false;
-  };
+  using Rotation = PlaneRotations;
 
   // Channels [tiles_begin, tiles_begin + 4*tiles) in groups of four: y = M x.
   int64_t tiles_begin = 0;
@@ -36,5 +32,9 @@ struct HeadMap {
 // x [B, N, H, D] in any floating type; channels the map does not name pass unchanged. Computed in
 // FP32 (FP64 for FP64 input), returned in x's type. Differentiable in x.
 at::Tensor head_map(const at::Tensor& x, const HeadMap& map);
+
+// The same in plain ATen operations, for every type and device: what head_map() falls back on, and
+// what tests hold it to.
+at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map);
 
 }  // namespace loci::kernels
