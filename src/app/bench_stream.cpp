@@ -47,6 +47,7 @@ struct BenchStreamOptions {
   std::vector<std::string> models = {"loci", "softmax"};
   std::vector<std::string> histories = {"sparse", "dense"};
   std::string dtype = "fp32", kv = "plain";
+  int64_t staging_mib = 0;
   std::string out;
   bool json = false;
 };
@@ -106,6 +107,7 @@ std::vector<Row> measure(const BenchStreamOptions& o, const std::string& model_n
   options.latent_width = o.width / kPixelsPerLatent;
   options.history.kind = history;
   options.kv.format = memory::parse_kv_format(o.kv);
+  options.kv.staging_bytes = o.staging_mib << 20;
   options.solver.steps = o.steps;
   malloc_trim(0);
   forget_peak();
@@ -221,6 +223,7 @@ void run_stream(const BenchStreamOptions& given) {
                        {"steps", o.steps},
                        {"dtype", o.dtype},
                        {"kv", o.kv},
+                       {"staging_mib", o.staging_mib},
                        {"threads", at::get_num_threads()},
                        {"rows", list}};
   if (o.json) fmt::print("{}\n", report.dump(2));
@@ -267,6 +270,11 @@ void add_bench_stream(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--kv", o->kv, "how keys and values are stored")
       ->check(CLI::IsMember(memory::kv_format_names()))
+      ->capture_default_str();
+  app.add_option("--staging", o->staging_mib,
+                 "most memory for history gathered ahead of a chunk's steps; no limit: 0")
+      ->type_name("MIB")
+      ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   app.add_option("--out", o->out, "write PREFIX.json, PREFIX.csv and PREFIX.svg")
       ->type_name("PREFIX");

@@ -14,6 +14,7 @@
 #include "loci/io/frames.h"
 #include "loci/io/image.h"
 #include "loci/io/safetensors.h"
+#include "loci/model/text_encoder.h"
 #include "loci/model/vae.h"
 #include "loci/model/weights.h"
 
@@ -59,6 +60,28 @@ class GenerateCommand : public ::testing::Test {
     model::Vae(config).save(folder / "vae");
     const Json defaults = {{"width", kWidth}, {"height", kHeight}, {"steps", 2}, {"fov", 75}};
     write_file(folder / "generation.json", defaults.dump());
+  }
+
+  // A text encoder of one small block that reads bytes.
+  static void add_text_encoder(const fs::path& folder) {
+    model::TextConfig config;
+    config.vocab_size = 259;
+    config.d_model = testing::tiny_config().text_dim;
+    config.d_kv = 4;
+    config.d_ff = 8;
+    config.num_heads = 2;
+    config.num_layers = 1;
+    const model::TextEncoder encoder(config, {.seed = 1});
+    io::NamedTensors tensors;
+    for (const model::Parameter& parameter : encoder.parameters().all()) {
+      tensors.emplace_back(parameter.name, parameter.tensor.detach());
+    }
+    fs::create_directories(folder / "text_encoder");
+    fs::create_directories(folder / "tokenizer");
+    io::write_safetensors(folder / "text_encoder/model.safetensors", tensors);
+    write_file(folder / "text_encoder/config.json", config.to_json().dump());
+    write_file(folder / "tokenizer/tokenizer_config.json",
+               R"({"tokenizer_class": "ByteTokenizer"})");
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
@@ -169,6 +192,26 @@ TEST_F(GenerateCommand, ContinuesRecordings) {
   EXPECT_EQ(io::read_frames(path("b.mp4")).size(0), 1 + 16 + 8);
   EXPECT_THAT(refused({"--context", clip, "--context-seconds", "9", "--out", path("c.mp4")}),
               HasSubstr("no chunk left"));
+}
+
+TEST_F(GenerateCommand, FollowsTexts) {
+  add_text_encoder(path("model"));
+  const auto latents = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = walk(name + ".mp4");
+    arguments.insert(arguments.end(), {"--seconds", "1"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    must(arguments);
+    return read_file(path(name + ".latents/00002.safetensors"));
+  };
+  const std::string empty = latents("empty", {});
+  const std::string town = latents("town", {"--prompt", "town"});
+  EXPECT_NE(town, empty);
+  // Without guidance the other text does not count; with it, it does.
+  EXPECT_EQ(latents("alone", {"--prompt", "town", "--negative", "sand"}), town);
+  const std::string guided = latents("guided", {"--prompt", "town", "--guidance", "3"});
+  EXPECT_NE(guided, town);
+  EXPECT_NE(latents("away", {"--prompt", "town", "--negative", "sand", "--guidance", "3"}), guided);
+  EXPECT_EQ(load_json(path("town.json")).at("prompt"), "town");
 }
 
 TEST_F(GenerateCommand, SaysWhatIsWrong) {
