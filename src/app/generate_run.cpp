@@ -256,21 +256,26 @@ Json describe(const Run& run, const GenerateOptions& o) {
           {"threads", at::get_num_threads()}};
 }
 
-at::Tensor image_latent(const Run& run, const std::string& file) {
-  const at::NoGradGuard no_grad;
+at::Tensor first_image(const Run& run, const std::string& file) {
   const io::FittedImage fitted =
       io::resize_and_crop(io::read_image(file), run.size.width, run.size.height);
   if (!fitted.note.empty()) log_info("{}: {}", file, fitted.note);
-  return model::VaeEncoder(run.folder->vae()).encode(model::pixels_from_frames(fitted.image));
+  return fitted.image;
 }
 
 // The first frame, or the recorded past.
 void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateOutput& output) {
-  const std::vector<camera::Intrinsics> lens = {run.path.lenses.front()};
   if (!o.image.empty()) {
-    if (log.size() == 0) log.add(image_latent(run, o.image));
-    const std::vector<camera::Pose> origin(1);
-    output.add(run.stream->accept(log.read(0), origin, lens).frames);
+    const camera::Pose origin;
+    const camera::Intrinsics& lens = run.path.lenses.front();
+    if (log.size() > 0) {
+      output.add(
+          run.stream->accept(log.read(0), std::span(&origin, 1), std::span(&lens, 1)).frames);
+    } else {
+      const sample::Chunk chunk = run.stream->accept_image(first_image(run, o.image), origin, lens);
+      log.add(chunk.latents);
+      output.add(chunk.frames);
+    }
   }
   if (run.recording == nullptr) return;
   const at::NoGradGuard no_grad;

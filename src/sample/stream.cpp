@@ -111,6 +111,15 @@ Chunk Stream::accept(const at::Tensor& latents, std::span<const camera::Pose> po
   return finish(latents.to(at::kFloat), poses, lenses);
 }
 
+Chunk Stream::accept_image(const at::Tensor& image, const camera::Pose& pose,
+                           const camera::Intrinsics& lens) {
+  const at::NoGradGuard no_grad;
+  LOCI_CHECK(vae_ != nullptr, "a stream without an autoencoder takes latents, not pictures");
+  if (frames_ > 0) fail("a picture starts a stream; this one has {} latents already", frames_);
+  return accept(model::VaeEncoder(*vae_).encode(model::pixels_from_frames(image)),
+                std::span(&pose, 1), std::span(&lens, 1));
+}
+
 void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
                               std::span<const camera::Intrinsics> lenses) {
   const auto total = static_cast<int64_t>(poses.size());

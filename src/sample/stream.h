@@ -47,6 +47,9 @@ class Stream {
   // those of an earlier run. F is at most the model's chunk size.
   Chunk accept(const at::Tensor& latents, std::span<const camera::Pose> poses,
                std::span<const camera::Intrinsics> lenses);
+  // The first frame from a picture, uint8 [H, W, 3] of the stream's size; needs an autoencoder.
+  Chunk accept_image(const at::Tensor& image, const camera::Pose& pose,
+                     const camera::Intrinsics& lens);
   // A recorded past of any length, chunk by chunk; its frames are decoded only to go on from there.
   void accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
                         std::span<const camera::Intrinsics> lenses);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
+#include "loci/model/pixels.h"
 #include "loci/model/weight_hash.h"
 
 #include "tests/base/expect_error.h"
@@ -208,6 +209,24 @@ TEST(Stream, TakesRecordingsOfAnyLength) {
     EXPECT_EQ(chunk.visible.back(), length - 1);
     EXPECT_TRUE(chunk.latents.isfinite().all().item<bool>());
   }
+}
+
+TEST(Stream, StartsFromAPicture) {
+  const at::NoGradGuard no_grad;
+  const Setting s;
+  at::manual_seed(4);
+  const at::Tensor image = at::randint(0, 256, {kHeight * 8, kWidth * 8, 3}, at::kByte);
+  Stream stream(s.model, &s.vae, s.options(), s.prompt);
+  const Chunk first = stream.accept_image(image, s.walk.poses[0], s.walk.lenses[0]);
+  EXPECT_TRUE(
+      at::equal(first.latents, model::VaeEncoder(s.vae).encode(model::pixels_from_frames(image))));
+  EXPECT_EQ(first.frames.sizes(), at::IntArrayRef({1, kHeight * 8, kWidth * 8, 3}));
+  s.push(stream);
+  EXPECT_BAD_INPUT(stream.accept_image(image, s.walk.poses[0], s.walk.lenses[0]),
+                   HasSubstr("3 latents already"));
+  Stream blind(s.model, nullptr, s.options(), s.prompt);
+  EXPECT_INTERNAL_ERROR(blind.accept_image(image, s.walk.poses[0], s.walk.lenses[0]),
+                        HasSubstr("without an autoencoder"));
 }
 
 TEST(Stream, GuidanceKeepsASecondStream) {
