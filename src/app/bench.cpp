@@ -2,6 +2,7 @@
 // loci bench
 #include "loci/app/bench_render.h"
 #include "loci/app/bench_stream.h"
+#include "loci/app/bench_train.h"
 #include "loci/app/bench_vae.h"
 #include "loci/app/command.h"
 
@@ -11,6 +12,7 @@ void add_bench(CLI::App& app) {
   app.description("Measure how fast this machine does the work.");
   add_bench_render(*app.add_subcommand("render"));
   add_bench_stream(*app.add_subcommand("stream"));
+  add_bench_train(*app.add_subcommand("train"));
   add_bench_vae(*app.add_subcommand("vae"));
 }
 

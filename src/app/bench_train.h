@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The child command `loci bench train`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace loci::app {
+
+void add_bench_train(CLI::App& app);
+
+}  // namespace loci::app

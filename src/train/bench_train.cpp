@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/bench_train.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/camera/presets.h"
+#include "loci/camera/resample.h"
+#include "loci/io/safetensors.h"
+#include "loci/train/window_pass.h"
+
+namespace loci::train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+at::Tensor random(at::IntArrayRef shape, uint64_t seed) {
+  return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kFloat);
+}
+
+Window made_up_window(const model::TransformerConfig& config, const TrainBenchOptions& options) {
+  const camera::Trajectory path = camera::latent_poses(camera::make_preset("look_around"));
+  if (static_cast<int64_t>(path.poses.size()) < options.window) {
+    fail("a window of {} latents; the benchmark's path has {}", options.window, path.poses.size());
+  }
+  Window window;
+  window.latents = random({config.channels, options.window, options.height, options.width}, 1);
+  window.poses.assign(path.poses.begin(), path.poses.begin() + options.window);
+  window.lenses.assign(path.intrinsics.begin(), path.intrinsics.begin() + options.window);
+  return window;
+}
+
+void add_map(io::NamedTensors& tensors, const std::string& name, const kernels::HeadMap& map) {
+  at::Tensor layout = at::tensor({map.tiles_begin, map.tiles}, at::kLong);
+  for (const kernels::HeadMap::Rotation& rotation : map.rotations) {
+    layout = at::cat({layout, at::tensor({rotation.begin, rotation.pairs,
+                                          static_cast<int64_t>(rotation.adjacent)},
+                                         at::kLong)});
+  }
+  tensors.emplace_back("map." + name + ".layout", layout);
+  if (map.tiles > 0) tensors.emplace_back("map." + name + ".matrices", map.matrices.contiguous());
+  if (map.rotations.empty()) return;
+  tensors.emplace_back("map." + name + ".cosine", map.cosine.contiguous());
+  tensors.emplace_back("map." + name + ".sine", map.sine.contiguous());
+}
+
+void write_case(const std::filesystem::path& file, const model::Transformer& transformer,
+                const WindowPass& pass, const at::Tensor& text) {
+  io::NamedTensors tensors = {{"in.latents", pass.batch.latents},
+                              {"in.timesteps", pass.batch.timesteps},
+                              {"in.target", pass.batch.target},
+                              {"in.text", text},
+                              {"in.absolute", pass.maps.absolute.to(at::kFloat).contiguous()}};
+  for (const auto& [name, tensor] : transformer.parameters().all()) {
+    tensors.emplace_back("weight." + name, tensor.detach().contiguous());
+  }
+  add_map(tensors, "rotary", pass.maps.rotary);
+  add_map(tensors, "recurrent_query", pass.maps.recurrent_query);
+  add_map(tensors, "recurrent_key", pass.maps.recurrent_key);
+  add_map(tensors, "recurrent_value", pass.maps.recurrent_value);
+  add_map(tensors, "recurrent_output", pass.maps.recurrent_output);
+  add_map(tensors, "camera_query", pass.maps.camera_query);
+  add_map(tensors, "camera_key", pass.maps.camera_key);
+  add_map(tensors, "camera_output", pass.maps.camera_output);
+  io::write_safetensors(file, tensors, {{"loci.config", transformer.config().to_json().dump()}});
+}
+
+}  // namespace
+
+TrainBenchResult measure_training(const model::TransformerConfig& config,
+                                  const TrainBenchOptions& options) {
+  if (options.window < 1 + config.chunk_size || (options.window - 1) % config.chunk_size != 0) {
+    fail("a window of {} latents; expected 1 + a multiple of {}", options.window,
+         config.chunk_size);
+  }
+  auto parameters = std::make_shared<model::Parameters>(model::Parameters::Options{.seed = 1});
+  model::Transformer transformer(config, parameters);
+  if (options.bf16) transformer.set_compute_type(at::kBFloat16);
+  const Window window = made_up_window(config, options);
+  const WindowPass pass = prepare_window(window, config, {}, {}, 0, 2);
+  const at::Tensor text = random({1, config.text_len, config.text_dim}, 3);
+  if (!options.case_file.empty()) write_case(options.case_file, transformer, pass, text);
+  parameters->set_requires_grad(true);
+
+  TrainBenchResult result;
+  result.parameters = static_cast<int64_t>(parameters->count());
+  std::vector<double> seconds;
+  for (int64_t i = 0; i <= options.repeats; ++i) {
+    check_interrupt();
+    for (const model::Parameter& parameter : parameters->all()) {
+      parameter.tensor.mutable_grad() = at::Tensor();
+    }
+    const Clock::time_point begun = Clock::now();
+    const at::Tensor loss =
+        chunk_losses(run_window(transformer, pass, text), pass.batch.target, config.chunk_size)
+            .mean();
+    loss.backward();
+    if (i > 0) seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+    result.loss = loss.item<double>();
+  }
+  double squares = 0;
+  for (const model::Parameter& parameter : parameters->all()) {
+    const at::Tensor& gradient = parameter.tensor.grad();
+    if (gradient.defined()) squares += gradient.to(at::kDouble).square().sum().item<double>();
+  }
+  result.gradient_norm = std::sqrt(squares);
+  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+  result.seconds = seconds[seconds.size() / 2];
+  return result;
+}
+
+}  // namespace loci::train
