@@ -3,14 +3,18 @@
 
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/train/bench_train.h"
+#include "loci/train/latent_folder.h"
 
 #include "toy_clips.h"
 
@@ -127,6 +131,33 @@ TEST_F(TrainerTest, ARankThatDiesEndsTheJobWithAMessage) {
   EXPECT_THAT(read_file(folder_ / "stderr"), ::testing::HasSubstr("rank"));
 }
 
+TEST_F(TrainerTest, ALossThatIsNoNumberEndsTheRunAndKeepsTheLastCheckpoint) {
+  train("run", 3, false);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "clips")) {
+    LatentClip clip = read_latent_clip(entry.path());
+    clip.latents = at::full_like(clip.latents, std::nan(""));
+    write_latent_clip(entry.path(), clip);
+  }
+  try {
+    train("run", 6, true);
+    FAIL() << "went on";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("loss at update 4 is nan"));
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / "checkpoint-00000003"));
+}
+
+TEST_F(TrainerTest, PhasesTakeTheirTurn) {
+  write_toy_clips(folder_ / "later", 2, 13);
+  recipe_["phases"].push_back(
+      {{"from", 2}, {"window", 9}, {"data", {{{"folder", (folder_ / "later").string()}}}}});
+  const TrainConfig config = TrainConfig::from_json(recipe_, "toy");
+  EXPECT_EQ(config.phase(1).window, 7);
+  EXPECT_EQ(config.phase(2).window, 9);
+  train("run", 3, false);
+  EXPECT_EQ(logged_losses(folder_ / "run").size(), 3u);
+}
+
 TEST_F(TrainerTest, BadRecipesAreRefused) {
   const auto refused = [&](const Json& recipe) {
     EXPECT_THROW(TrainConfig::from_json(recipe, "toy"), Error) << recipe.dump();
@@ -143,6 +174,22 @@ TEST_F(TrainerTest, BadRecipesAreRefused) {
   recipe = recipe_;
   recipe["optimizer"]["frozen"] = {"heads"};
   refused(recipe);
+}
+
+TEST(TrainBench, WritesTheCaseItMeasures) {
+  const std::filesystem::path folder = fresh_folder("bench");
+  const TrainConfig recipe = TrainConfig::from_json(toy_recipe(folder), "toy");
+  TrainBenchOptions options{.window = 5, .height = 4, .width = 4, .repeats = 1};
+  options.case_file = folder / "case.safetensors";
+  const TrainBenchResult result = measure_training(recipe.model, options);
+  EXPECT_GT(result.gradient_norm, 0);
+  EXPECT_EQ(result.loss, measure_training(recipe.model, options).loss);
+  const io::SafetensorsFile stored = io::SafetensorsFile::open(options.case_file);
+  EXPECT_EQ(stored.tensor("in.latents").size(2), 5);
+  EXPECT_EQ(stored.metadata().count("loci.config"), 1u);
+  options.window = 6;
+  EXPECT_THROW(measure_training(recipe.model, options), Error);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
