@@ -41,7 +41,7 @@ PaintedGround Ground::paint() const {
   for (int row = 0; row < kCoarse; ++row) {
     for (int column = 0; column < kCoarse; ++column) {
       const float x = place(column * kStep), z = place(row * kStep);
-      const size_t at = static_cast<size_t>(row * kCoarse + column);
+      const size_t at = static_cast<size_t>(row) * kCoarse + static_cast<size_t>(column);
       const float slow = noise(x / patch, z / patch, seed) * 0.7f +
                          noise(x / patch * 3, z / patch * 3, seed + 1) * 0.3f;
       patches[at] = smoothstep(0.3f, 0.7f, slow);
@@ -56,7 +56,7 @@ PaintedGround Ground::paint() const {
   };
   for (int row = 0; row < kGroundSize; ++row) {
     for (int column = 0; column < kGroundSize; ++column) {
-      result.samples[static_cast<size_t>(row * kGroundSize + column)] = {
+      result.samples[static_cast<size_t>(row) * kGroundSize + static_cast<size_t>(column)] = {
           mix(base, second, coarse(patches, column, row)), 0};
     }
   }
@@ -78,7 +78,8 @@ PaintedGround Ground::paint() const {
         if (rough) outside += coarse(wobble, column, row);
         const float cover = smoothstep(stroke.soft, 0, outside);
         if (cover == 0) continue;
-        GroundColour& sample = result.samples[static_cast<size_t>(row * kGroundSize + column)];
+        GroundColour& sample =
+            result.samples[static_cast<size_t>(row) * kGroundSize + static_cast<size_t>(column)];
         sample.albedo = mix(sample.albedo, stroke.albedo, cover);
         sample.path = mix(sample.path, stroke.path, cover);
       }

@@ -256,7 +256,8 @@ void light_solids(Scene& scene, LightComputer& computer) {
   std::vector<Probe> probes;
   for (const Solid& solid : scene.solids) {
     for (int i = 0; i < surfaces_of(solid); ++i) {
-      const Surface& surface = scene.surfaces[static_cast<size_t>(solid.first_surface + i)];
+      const Surface& surface =
+          scene.surfaces[static_cast<size_t>(solid.first_surface) + static_cast<size_t>(i)];
       probes.clear();
       for (int row = 0; row < surface.rows; ++row) {
         for (int column = 0; column < surface.columns; ++column) {

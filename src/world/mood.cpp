@@ -288,7 +288,7 @@ void make_sky(Scene& scene, const Mood& mood, Horizon horizon, Random& random) {
   std::vector<float> density(kHalf * kHalf);
   for (int row = 0; row < kHalf; ++row) {
     for (int column = 0; column < kHalf; ++column) {
-      density[static_cast<size_t>(row * kHalf + column)] =
+      density[static_cast<size_t>(row) * kHalf + static_cast<size_t>(column)] =
           painter.cloud_density(direction_of(2 * column, 2 * row));
     }
   }

@@ -67,9 +67,7 @@ void add_house(Draft& d, const Place& at, float width, float depth, int storeys,
   const Float3 door =
       colour(d.pick(std::to_array<uint32_t>({0x7a2f24, 0x1f5a4c, 0x243f78, 0x6b4a22, 0xb3872c})));
   const int32_t panel = d.material(kPanel, 2.2f, door, door * 1.35f, door * 0.6f);
-  const float door_x =
-      columns > 1 ? (d.random.chance(0.5) ? -0.5f : 0.5f) * pitch * (columns > 2 ? 1.0f : 1.0f)
-                  : 0.0f;
+  const float door_x = columns > 1 ? (d.random.chance(0.5) ? -0.5f : 0.5f) * pitch : 0.0f;
   d.build.box(Builder::inside(at, door_x, 0, -0.5f * depth - 0.02f), 1.36f, 2.35f, 0.22f,
               d.faces(trim));
   d.build.box(Builder::inside(at, door_x, 0, -0.5f * depth - 0.1f), 1.1f, 2.2f, 0.16f, panel);
@@ -119,7 +117,7 @@ void add_tower(Draft& d, const Place& at, float radius, float height, const Floa
     const int32_t merlon = d.matte(kAshlar, 1.6f, wall, 0.2f);
     for (int i = 0; i < 8; ++i) {
       const double angle = (i + 0.5) * kPi / 4;
-      const float reach = round ? radius : radius * (i % 2 ? 1.06f : 1.06f);
+      const float reach = round ? radius : radius * 1.06f;
       d.build.box(Builder::inside(top, reach * static_cast<float>(exact_cos(angle)), 0,
                                   reach * static_cast<float>(exact_sin(angle)),
                                   static_cast<float>(-45.0 * i)),

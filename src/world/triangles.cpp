@@ -71,7 +71,7 @@ class Mesh {
   // Every face is a large square in its plane, cut by all the other half-spaces.
   void hull(const Solid& s, const std::vector<Plane>& planes) {
     for (int i = 0; i < s.planes; ++i) {
-      const Plane& plane = planes[static_cast<size_t>(s.first_plane + i)];
+      const Plane& plane = planes[static_cast<size_t>(s.first_plane) + static_cast<size_t>(i)];
       const Float3 aside = std::abs(plane.normal.y) < 0.9f ? Float3{0, 1, 0} : Float3{1, 0, 0};
       const Float3 u = normalise(cross(aside, plane.normal)), v = cross(plane.normal, u);
       const Float3 middle = s.centre + plane.normal * (plane.offset - dot(plane.normal, s.centre));
@@ -79,7 +79,9 @@ class Mesh {
       std::vector<Float3> corners = {middle + (u + v) * kLarge, middle + (u - v) * kLarge,
                                      middle - (u + v) * kLarge, middle - (u - v) * kLarge};
       for (int k = 0; k < s.planes; ++k) {
-        if (k != i) corners = cut(corners, planes[static_cast<size_t>(s.first_plane + k)]);
+        if (k != i)
+          corners =
+              cut(corners, planes[static_cast<size_t>(s.first_plane) + static_cast<size_t>(k)]);
       }
       if (corners.size() >= 3) fan(corners);
     }

@@ -18,7 +18,8 @@ constexpr double kCoarse = 5;  // metres a cell of the list of near solids
 bool is_water(const Scene& scene, const Solid& solid) {
   const int faces = solid.shape == Shape::kBox ? 6 : solid.shape == Shape::kFrustum ? 3 : 0;
   for (int i = 0; i < faces; ++i) {
-    const Surface& surface = scene.surfaces[static_cast<size_t>(solid.first_surface + i)];
+    const Surface& surface =
+        scene.surfaces[static_cast<size_t>(solid.first_surface) + static_cast<size_t>(i)];
     if (scene.materials[static_cast<size_t>(surface.material)].mirror > 0) return true;
   }
   return false;
@@ -81,8 +82,9 @@ Walkable::Walkable(const World& world)
   }
   const double reach = kReach + 0.71 * kCoarse;
   for (int cell = 0; cell < coarse_side_ * coarse_side_; ++cell) {
-    const Point middle{(cell % coarse_side_ - coarse_side_ / 2) * kCoarse,
-                       (cell / coarse_side_ - coarse_side_ / 2) * kCoarse};
+    const int column = cell % coarse_side_ - coarse_side_ / 2;
+    const int row = cell / coarse_side_ - coarse_side_ / 2;
+    const Point middle{column * kCoarse, row * kCoarse};
     for (size_t i = 0; i < obstacles_.size(); ++i) {
       if (obstacles_[i].distance(middle) < reach)
         near_[static_cast<size_t>(cell)].push_back(static_cast<int>(i));
@@ -103,7 +105,8 @@ int Walkable::index(const Point& p) const {
 }
 
 Point Walkable::centre(int index) const {
-  return {(index % side_ - side_ / 2) * kCell, (index / side_ - side_ / 2) * kCell};
+  const int column = index % side_ - side_ / 2, row = index / side_ - side_ / 2;
+  return {column * kCell, row * kCell};
 }
 
 double Walkable::clearance(const Point& p) const {
@@ -112,7 +115,8 @@ double Walkable::clearance(const Point& p) const {
   const int row = std::clamp(static_cast<int>(std::floor(p.z / kCoarse + 0.5)) + coarse_side_ / 2,
                              0, coarse_side_ - 1);
   double nearest = kReach;
-  for (const int i : near_[static_cast<size_t>(row * coarse_side_ + column)]) {
+  for (const int i : near_[static_cast<size_t>(row) * static_cast<size_t>(coarse_side_) +
+                           static_cast<size_t>(column)]) {
     nearest = std::min(nearest, obstacles_[static_cast<size_t>(i)].distance(p));
     if (nearest == 0) break;
   }
