@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/image_metrics.h"
+
+#include <cmath>
+#include <limits>
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+
+namespace loci::eval {
+
+namespace {
+
+constexpr int64_t kRadius = 5;
+constexpr double kSigma = 1.5;
+
+// [T, 3, H, W] in [0, 1], FP64.
+at::Tensor planes(const at::Tensor& frames) {
+  if (frames.dim() != 4 || frames.size(3) != 3) {
+    fail("frames are [{}]; expected [frames, height, width, 3]", fmt::join(frames.sizes(), ", "));
+  }
+  const at::Tensor wide = frames.to(at::kDouble).permute({0, 3, 1, 2});
+  return frames.scalar_type() == at::kByte ? wide / 255 : wide;
+}
+
+void check_pair(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes()) {
+    fail("frames of [{}] cannot be compared with frames of [{}]; resize or cut them first",
+         fmt::join(a.sizes(), ", "), fmt::join(b.sizes(), ", "));
+  }
+}
+
+std::vector<double> to_list(const at::Tensor& values) {
+  const at::Tensor flat = values.to(at::kDouble).contiguous();
+  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+// Gaussian blur of every plane, mirrored at the border.
+at::Tensor blur(const at::Tensor& x) {
+  const at::Tensor offset = at::arange(-kRadius, kRadius + 1, at::kDouble);
+  at::Tensor weight = at::exp(-offset.square() / (2 * kSigma * kSigma));
+  weight = weight / weight.sum();
+  const at::Tensor single =
+      at::reflection_pad2d(x.flatten(0, 1).unsqueeze(1), {kRadius, kRadius, kRadius, kRadius});
+  const at::Tensor rows = at::conv2d(single, weight.view({1, 1, 1, -1}));
+  return at::conv2d(rows, weight.view({1, 1, -1, 1})).squeeze(1).unflatten(0, {x.size(0), 3});
+}
+
+}  // namespace
+
+std::vector<double> mse(const at::Tensor& a, const at::Tensor& b) {
+  check_pair(a, b);
+  return to_list((planes(a) - planes(b)).square().mean({1, 2, 3}));
+}
+
+std::vector<double> psnr(const at::Tensor& a, const at::Tensor& b) {
+  std::vector<double> values = mse(a, b);
+  for (double& value : values) {
+    value = value == 0 ? std::numeric_limits<double>::infinity() : -10 * std::log10(value);
+  }
+  return values;
+}
+
+std::vector<double> ssim(const at::Tensor& a, const at::Tensor& b, SsimBorder border) {
+  check_pair(a, b);
+  const at::Tensor x = planes(a), y = planes(b);
+  if (std::min(x.size(2), x.size(3)) < 2 * kRadius + 1) {
+    fail("frames of {}x{} are too small for structural similarity; it needs {}x{}", x.size(3),
+         x.size(2), 2 * kRadius + 1, 2 * kRadius + 1);
+  }
+  constexpr double kC1 = 0.01 * 0.01, kC2 = 0.03 * 0.03;
+  const at::Tensor mean_x = blur(x), mean_y = blur(y);
+  const at::Tensor var_x = (blur(x.square()) - mean_x.square()).clamp_min(0);
+  const at::Tensor var_y = (blur(y.square()) - mean_y.square()).clamp_min(0);
+  const at::Tensor covariance = blur(x * y) - mean_x * mean_y;
+  at::Tensor map = (2 * mean_x * mean_y + kC1) * (2 * covariance + kC2) /
+                   ((mean_x.square() + mean_y.square() + kC1) * (var_x + var_y + kC2));
+  if (border == SsimBorder::kCropped) {
+    map = map.narrow(2, kRadius, map.size(2) - 2 * kRadius)
+              .narrow(3, kRadius, map.size(3) - 2 * kRadius);
+  }
+  return to_list(map.mean({1, 2, 3}));
+}
+
+std::vector<double> sharpness(const at::Tensor& frames) {
+  const at::Tensor rgb = planes(frames) * 255;
+  if (std::min(rgb.size(2), rgb.size(3)) < 3) {
+    fail("frames of {}x{} are too small for a sharpness; it needs 3x3", rgb.size(3), rgb.size(2));
+  }
+  const at::Tensor luma =
+      0.299 * rgb.select(1, 0) + 0.587 * rgb.select(1, 1) + 0.114 * rgb.select(1, 2);
+  const at::Tensor kernel = at::tensor({0., 1., 0., 1., -4., 1., 0., 1., 0.}, at::kDouble);
+  const at::Tensor laplacian = at::conv2d(luma.unsqueeze(1), kernel.view({1, 1, 3, 3}));
+  return to_list(laplacian.flatten(1).var(1, /*unbiased=*/false));
+}
+
+}  // namespace loci::eval
