@@ -89,5 +89,5 @@ function(loci_tests name)
   # Discovered when ctest runs, so that building never depends on running. Two test processes run at
   # once: one OpenMP thread each.
   gtest_discover_tests(loci_${name}_tests TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 120 PROPERTIES ENVIRONMENT "OMP_NUM_THREADS=1;MKL_NUM_THREADS=1" TIMEOUT 600)
+    DISCOVERY_TIMEOUT 120 PROPERTIES ENVIRONMENT "OMP_NUM_THREADS=1;MKL_NUM_THREADS=1;LOCI_CACHE=${CMAKE_BINARY_DIR}/cache" TIMEOUT 600)
 endfunction()

@@ -182,7 +182,7 @@ void add_bench_vae(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  app.add_option("--direction", options->direction)
+  app.add_option("--direction", options->direction, "which network is measured")
       ->check(CLI::IsMember({"decode", "encode", "both"}))
       ->capture_default_str();
   app.add_option("--dtype", options->dtype, "of weights and arithmetic")

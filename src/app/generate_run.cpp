@@ -192,6 +192,15 @@ Run open_run(const GenerateOptions& o) {
   run.folder = std::make_unique<sample::ModelFolder>(
       o.model, o.dtype == "bf16" ? at::kBFloat16 : at::kFloat);
   run.fps = run.folder->defaults().fps;
+  // Texts come first: their encoder may be larger than all the rest, and is gone before that loads.
+  std::optional<sample::Prompt> prompt;
+  if (o.load_world.empty()) {
+    prompt = run.folder->prompt(o.prompt.value_or(""), o.negative.value_or(""));
+  } else if (o.prompt || o.negative) {
+    const sample::WorldInfo before = sample::read_world(o.load_world);
+    prompt =
+        run.folder->prompt(o.prompt.value_or(before.prompt), o.negative.value_or(before.negative));
+  }
   const model::Transformer& transformer = run.folder->transformer();
   const model::Vae& vae = run.folder->vae();
   camera::Pose from;
@@ -201,17 +210,12 @@ Run open_run(const GenerateOptions& o) {
     const int64_t factor = vae.config().spatial_factor();
     run.size = {run.stream->options().latent_width * factor,
                 run.stream->options().latent_height * factor};
-    if (o.prompt || o.negative) {
-      const sample::Prompt& before = run.stream->prompt();
-      run.stream->set_prompt(
-          run.folder->prompt(o.prompt.value_or(before.text), o.negative.value_or(before.negative)));
-    }
+    if (prompt) run.stream->set_prompt(*prompt);
     from = run.stream->last_pose();
   } else {
     run.size = parse_size(o.size, run.folder->defaults());
     run.stream = std::make_unique<sample::Stream>(
-        transformer, &vae, stream_options(o, *run.folder, run.size),
-        run.folder->prompt(o.prompt.value_or(""), o.negative.value_or("")));
+        transformer, &vae, stream_options(o, *run.folder, run.size), *prompt);
   }
   run.stream->set_solver(solver_options(o, run.stream->options().solver));
   if (o.readout) run.stream->set_readout(sample::parse_readout(*o.readout), o.seed.value_or(0));

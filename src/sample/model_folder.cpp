@@ -2,6 +2,7 @@
 #include "loci/sample/model_folder.h"
 
 #include <array>
+#include <cstdlib>
 
 #include <ATen/ATen.h>
 
@@ -26,13 +27,13 @@ bool has_text_encoder(const fs::path& folder) {
          fs::exists(folder / "models_t5_umt5-xxl-enc-bf16.pth");
 }
 
-model::Transformer load_transformer(const fs::path& folder, at::ScalarType dtype) {
+model::TransformerConfig read_config(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
     fail("{} is no model folder: expected one with config.json, weights and vae/", folder.string());
   }
-  model::LoadOptions options;
-  options.dtype = dtype;
-  return model::load_model(folder, options).transformer;
+  const model::ModelFiles files = model::open_model(folder);
+  if (!files.weights) fail("{} holds no weights of a transformer", folder.string());
+  return files.config;
 }
 
 }  // namespace
@@ -55,11 +56,41 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
   return d;
 }
 
+fs::path prompt_cache() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value == nullptr ? "" : value);
+  };
+  if (const fs::path cache = variable("LOCI_CACHE"); !cache.empty()) return cache / "prompts";
+  if (const fs::path cache = variable("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache / "loci" / "prompts";
+  }
+  if (const fs::path home = variable("HOME"); !home.empty()) {
+    return home / ".cache" / "loci" / "prompts";
+  }
+  return {};
+}
+
 ModelFolder::ModelFolder(fs::path folder, at::ScalarType dtype)
     : path_(std::move(folder)),
+      dtype_(dtype),
       defaults_(GenerationDefaults::load(path_)),
-      transformer_(load_transformer(path_, dtype)),
-      vae_(model::Vae::load(vae_path(path_))) {}
+      config_(read_config(path_)),
+      vae_path_(vae_path(path_)) {}
+
+const model::Transformer& ModelFolder::transformer() const {
+  if (!transformer_) {
+    model::LoadOptions options;
+    options.dtype = dtype_;
+    transformer_ = model::load_model(path_, options).transformer;
+  }
+  return *transformer_;
+}
+
+const model::Vae& ModelFolder::vae() const {
+  if (!vae_) vae_ = model::Vae::load(vae_path_);
+  return *vae_;
+}
 
 Prompt ModelFolder::prompt(const std::string& text, const std::string& negative) const {
   Prompt prompt{text, {}, negative, {}};
@@ -70,7 +101,8 @@ Prompt ModelFolder::prompt(const std::string& text, const std::string& negative)
     return prompt;
   }
   model::PromptOptions options = model::find_prompt_files(path_);
-  options.text_len = transformer_.config().text_len;
+  options.text_len = config_.text_len;
+  options.cache = prompt_cache();
   const std::array<std::string, 2> texts = {text, negative};
   const std::vector<at::Tensor> embeddings = model::encode_prompts(texts, options);
   prompt.embedding = embeddings[0];
@@ -79,13 +111,12 @@ Prompt ModelFolder::prompt(const std::string& text, const std::string& negative)
 }
 
 std::pair<int64_t, int64_t> ModelFolder::latent_size(int64_t height, int64_t width) const {
-  const int64_t side = vae_.config().spatial_factor() * transformer_.config().patch;
+  const int64_t factor = vae().config().spatial_factor(), side = factor * config_.patch;
   if (height < side || width < side || height % side != 0 || width % side != 0) {
     const auto near = [side](int64_t x) { return std::max(side, (x + side / 2) / side * side); };
     fail("{}x{} pixels do not divide into tokens of {}; choose {}x{}", width, height, side,
          near(width), near(height));
   }
-  const int64_t factor = vae_.config().spatial_factor();
   return {height / factor, width / factor};
 }
 

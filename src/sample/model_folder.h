@@ -30,15 +30,16 @@ class ModelFolder {
  public:
   // config.json and weights in the folder or in transformer/; vae/ or Wan2.2_VAE.pth; a text
   // encoder where find_prompt_files() looks for it, or none. `dtype` is that of weights and
-  // products of the transformer; the autoencoder runs in FP32.
+  // products of the transformer; the autoencoder runs in FP32. Weights are loaded at first use.
   explicit ModelFolder(std::filesystem::path folder, at::ScalarType dtype = at::kFloat);
 
   const std::filesystem::path& path() const { return path_; }
-  const model::Transformer& transformer() const { return transformer_; }
-  const model::Vae& vae() const { return vae_; }
+  const model::Transformer& transformer() const;
+  const model::Vae& vae() const;
   const GenerationDefaults& defaults() const { return defaults_; }
 
-  // Embeds both texts. A folder without a text encoder takes empty ones only, which are zeros.
+  // Embeds both texts; the encoder is in memory no longer than that, and results are kept in
+  // prompt_cache(). A folder without a text encoder takes empty ones only, which are zeros.
   Prompt prompt(const std::string& text, const std::string& negative) const;
 
   // Latents per side of a picture; a size that does not divide is bad input naming one that does.
@@ -46,9 +47,16 @@ class ModelFolder {
 
  private:
   std::filesystem::path path_;
+  at::ScalarType dtype_;
   GenerationDefaults defaults_;
-  model::Transformer transformer_;
-  model::Vae vae_;
+  model::TransformerConfig config_;
+  std::filesystem::path vae_path_;
+  mutable std::optional<model::Transformer> transformer_;
+  mutable std::optional<model::Vae> vae_;
 };
+
+// Where embeddings of prompts are kept: $LOCI_CACHE, else loci/ in $XDG_CACHE_HOME or ~/.cache,
+// with prompts/ in it; nowhere (empty) without any of them.
+std::filesystem::path prompt_cache();
 
 }  // namespace loci::sample

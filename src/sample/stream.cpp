@@ -75,11 +75,10 @@ at::Tensor Stream::velocity(const at::Tensor& x, double timestep) const {
 
 at::Tensor Stream::decode(const at::Tensor& latents) {
   if (!decoder_) return {};
-  // The decoder takes its caches apart while it works: a copy, so that an interrupt harms nothing.
-  model::VaeDecoder next = *decoder_;
-  at::Tensor frames = model::frames_from_pixels(next.decode(latents));
-  decoder_ = std::move(next);
-  return frames;
+  // In place: a copy would keep the old state beside the new one, a gigabyte at 768x512. The state
+  // is only whole between chunks.
+  const DeferInterrupts whole;
+  return model::frames_from_pixels(decoder_->decode(latents));
 }
 
 Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
