@@ -57,6 +57,7 @@ TEST(Log, KnowsItsLevels) {
 }
 
 TEST(Terminal, HasColourUnlessTheUserObjects) {
+  if (!TerminalOnStderr::available()) GTEST_SKIP() << "no pseudo-terminals here";
   EXPECT_EQ(coloured("a", Colour::kRed, false), "a");
   EXPECT_EQ(coloured("a", Colour::kRed, true), "\033[31ma\033[0m");
   TerminalOnStderr terminal(80);

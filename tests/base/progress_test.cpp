@@ -95,6 +95,7 @@ TEST(Progress, CountsFromManyThreads) {
 }
 
 TEST(Progress, BarMakesRoomForOtherLinesAndComesBack) {
+  if (!TerminalOnStderr::available()) GTEST_SKIP() << "no pseudo-terminals here";
   TerminalOnStderr terminal(/*columns=*/60);
   {
     Progress progress("a title that is far too long for such a terminal", 10, "frames");

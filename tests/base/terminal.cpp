@@ -12,6 +12,14 @@
 
 namespace loci {
 
+bool TerminalOnStderr::available() {
+  int screen = -1, line = -1;
+  if (::openpty(&screen, &line, nullptr, nullptr, nullptr) != 0) return false;
+  ::close(screen);
+  ::close(line);
+  return true;
+}
+
 TerminalOnStderr::TerminalOnStderr(int columns) {
   ::setenv("TERM", "xterm", 1);
   struct winsize size {};

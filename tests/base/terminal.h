@@ -8,6 +8,9 @@ namespace loci {
 
 class TerminalOnStderr {
  public:
+  // Whether the system has any: a chroot without /dev/pts has none, and tests that need one skip.
+  static bool available();
+
   explicit TerminalOnStderr(int columns);
   ~TerminalOnStderr();
   TerminalOnStderr(const TerminalOnStderr&) = delete;
