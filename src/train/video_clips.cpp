@@ -11,7 +11,7 @@
 #include "loci/base/random.h"
 #include "loci/io/frames.h"
 #include "loci/io/resize.h"
-#include "loci/world/clip.h"
+#include "loci/world/loader.h"
 
 namespace loci::train {
 
@@ -24,7 +24,8 @@ constexpr int64_t kClipsPerWorld = 4;
 
 class WorldClips : public VideoClips {
  public:
-  WorldClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed) : seed_(seed) {
+  WorldClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed)
+      : seed_(seed), workers_(static_cast<int>(config.workers)) {
     options_.width = static_cast<int>(config.width);
     options_.height = static_cast<int>(config.height);
     options_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
@@ -32,17 +33,25 @@ class WorldClips : public VideoClips {
   }
 
   at::Tensor clip(uint64_t number, int64_t frames) override {
-    if (!maker_ || options_.frames != frames) {
+    // Clips are asked for in order, but for the start, a resumed run and a phase of other lengths.
+    const auto position = static_cast<int64_t>(number);
+    if (!loader_ || options_.frames != frames || loader_->position() != position) {
       options_.frames = frames;
-      maker_ = std::make_unique<world::ClipMaker>(options_);
+      loader_.reset();
+      world::LoaderOptions ahead;
+      ahead.workers = workers_;
+      ahead.start = position;
+      ahead.group = kClipsPerWorld;
+      loader_ = std::make_unique<world::ClipLoader>(seed_, options_, ahead);
     }
-    return maker_->make(seed_, static_cast<int64_t>(number)).frames;
+    return loader_->next().frames;
   }
 
  private:
   world::ClipOptions options_;
-  std::unique_ptr<world::ClipMaker> maker_;
+  std::unique_ptr<world::ClipLoader> loader_;
   uint64_t seed_;
+  int workers_;
 };
 
 bool is_video(const fs::path& path) {
@@ -125,6 +134,7 @@ VideoClipsConfig VideoClipsConfig::from(const ConfigReader& reader) {
   config.folder = reader.get<std::string>("folder", config.folder);
   config.width = reader.get<int64_t>("width", config.width, 8, 8192);
   config.height = reader.get<int64_t>("height", config.height, 8, 8192);
+  config.workers = reader.get<int64_t>("workers", config.workers, 0, 256);
   return config;
 }
 

@@ -16,6 +16,9 @@ namespace loci::train {
 struct VideoClipsConfig {
   std::string folder;  // of videos and image folders; empty: procedural worlds
   int64_t width = 192, height = 128;
+  // Threads that render worlds ahead of the training; 0 renders a clip when it is asked for. The
+  // clips are the same.
+  int64_t workers = 1;
 
   static VideoClipsConfig from(const ConfigReader& reader);
 };

@@ -197,5 +197,21 @@ TEST(VaeLoss, IsZeroForPerfectCopiesAndGrowsWithErrors) {
               1e-9);
 }
 
+TEST(VideoClips, AreTheSameWhateverTheWorkersAndTheOrder) {
+  VideoClipsConfig config;
+  config.width = 32;
+  config.height = 32;
+  config.workers = 0;
+  const auto plain = open_video_clips(config, ClipSplit::kTraining, 3);
+  config.workers = 2;
+  const auto ahead = open_video_clips(config, ClipSplit::kTraining, 3);
+  std::vector<at::Tensor> expected;
+  for (uint64_t i = 0; i < 6; ++i) expected.push_back(plain->clip(i, 5));
+  for (const uint64_t i : {0, 1, 2, 3, 4, 5, 2, 3, 1}) {
+    EXPECT_TRUE(at::equal(ahead->clip(i, 5), expected[i])) << i;
+  }
+  EXPECT_EQ(ahead->clip(2, 9).size(0), 9);
+}
+
 }  // namespace
 }  // namespace loci::train
