@@ -18,11 +18,11 @@
 
 #include "loci/app/command.h"
 #include "loci/app/line_plot.h"
-#include "loci/app/process_memory.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
+#include "loci/base/machine.h"
 #include "loci/base/progress.h"
 #include "loci/base/text.h"
 #include "loci/model/summary.h"
@@ -110,7 +110,7 @@ std::vector<Row> measure(const BenchStreamOptions& o, const std::string& model_n
   options.kv.staging_bytes = o.staging_mib << 20;
   options.solver.steps = o.steps;
   malloc_trim(0);
-  forget_peak();
+  reset_peak_memory();
   sample::Stream stream(transformer, nullptr, options, {});
   const std::vector<camera::Intrinsics> lenses(static_cast<size_t>(config.chunk_size));
   const std::vector<camera::Pose> origin = {walk(0)};
@@ -135,10 +135,11 @@ std::vector<Row> measure(const BenchStreamOptions& o, const std::string& model_n
       progress.advance();
     }
     if (times.empty()) continue;  // a length within the chunk of the one before
+    const ProcessMemory held = process_memory().value_or(ProcessMemory());
     rows.push_back({model_name, history,
                     static_cast<double>((stream.frames() - 1) * kFramesPerLatent) / kFps,
                     stream.frames(), median(times), median(processor),
-                    static_cast<uint64_t>(stream.history_bytes()), resident_bytes(), peak_bytes()});
+                    static_cast<uint64_t>(stream.history_bytes()), held.now, held.peak});
     times.clear();
     processor.clear();
   }

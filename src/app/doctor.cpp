@@ -119,7 +119,7 @@ Finding check_threads() {
 }
 
 Finding check_memory() {
-  const std::optional<Memory> found = memory();
+  const std::optional<Memory> found = machine_memory();
   if (!found) {
     return {.status = Status::kNote, .name = "memory", .summary = "the system does not tell"};
   }

@@ -12,10 +12,10 @@
 #include "loci/app/generate.h"
 #include "loci/app/generate_output.h"
 #include "loci/app/generate_path.h"
-#include "loci/app/process_memory.h"
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
+#include "loci/base/machine.h"
 #include "loci/base/progress.h"
 #include "loci/base/text.h"
 #include "loci/io/image.h"
@@ -303,7 +303,8 @@ void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateO
 }
 
 std::string memory_note(double seconds) {
-  return fmt::format("{:.2f} s/chunk, {}", seconds, format_bytes(resident_bytes()));
+  return fmt::format("{:.2f} s/chunk, {}", seconds,
+                     format_bytes(process_memory().value_or(ProcessMemory()).now));
 }
 
 }  // namespace
@@ -355,7 +356,8 @@ void generate(const GenerateOptions& o) {
       "{}: {} frames, {:.2f} s of video, {} chunks, {:.2f} s a chunk, history {}, peak memory {}\n",
       o.out, output.frames(), static_cast<double>(output.frames()) / run.fps, run.chunks(),
       made > 0 ? spent / static_cast<double>(made) : 0,
-      format_bytes(static_cast<uint64_t>(run.stream->history_bytes())), format_bytes(peak_bytes()));
+      format_bytes(static_cast<uint64_t>(run.stream->history_bytes())),
+      format_bytes(process_memory().value_or(ProcessMemory()).peak));
 }
 
 }  // namespace loci::app

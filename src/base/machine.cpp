@@ -91,7 +91,7 @@ Processor processor() {
   return result;
 }
 
-std::optional<Memory> memory() {
+std::optional<Memory> machine_memory() {
   Memory result;
   for (const std::string& line : lines_of("/proc/meminfo")) {
     if (const auto bytes = kilobytes(line, "MemTotal:")) result.total = *bytes;

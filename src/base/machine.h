@@ -21,7 +21,7 @@ struct Memory {
   uint64_t available = 0;  // bytes that can be taken without swapping
 };
 // Nothing when /proc is not there.
-std::optional<Memory> memory();
+std::optional<Memory> machine_memory();
 
 // What this process holds in physical memory. Nothing when /proc does not say.
 struct ProcessMemory {

@@ -20,8 +20,7 @@ struct VaeConfig {
   std::vector<bool> temporal_downsample = {false, true, true};  // between levels, finest first
   int64_t patch_size = 2;  // pixels become channels in patches of this side
   // Whether the decoder doubles its frames by turning channels into pixels instead of repeating
-  // pixels as Wan2.2 does: a narrow network that has to draw the inside of a 16x16 block learns
-  // that several times faster.
+  // pixels as Wan2.2 does: a narrow network draws the inside of a 16x16 block sooner that way.
   bool shuffle = false;
   std::vector<double> latents_mean, latents_std;  // [z_dim], of the encoder's mean
 

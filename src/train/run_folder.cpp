@@ -41,6 +41,10 @@ io::NamedTensors read_all(const fs::path& file) {
 
 }  // namespace
 
+std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
+  return {tensors.begin(), tensors.end()};
+}
+
 RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) {
   std::error_code error;
   fs::create_directories(folder_, error);

@@ -19,6 +19,8 @@ struct TrainingState {
   Json config;
 };
 
+std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors);
+
 class RunFolder {
  public:
   // Made if absent.

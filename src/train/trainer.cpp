@@ -34,10 +34,6 @@ at::ScalarType compute_type(const std::string& name) {
   return kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16 ? at::kBFloat16 : at::kFloat;
 }
 
-std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
-
 }  // namespace
 
 Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool resume,

@@ -22,10 +22,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
-  return {tensors.begin(), tensors.end()};
-}
-
 io::NamedTensors named(const std::vector<model::Parameter>& parameters,
                        const std::vector<at::Tensor>& values) {
   io::NamedTensors tensors;

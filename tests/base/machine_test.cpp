@@ -15,7 +15,7 @@ TEST(Machine, TellsWhatItHas) {
   EXPECT_GE(cpu.cores, 1);
   EXPECT_GE(cpu.threads, 1);
 
-  const std::optional<Memory> found = memory();
+  const std::optional<Memory> found = machine_memory();
   ASSERT_TRUE(found);
   EXPECT_GT(found->available, 0U);
   EXPECT_LE(found->available, found->total);
