@@ -15,7 +15,8 @@ struct PageFile {
   std::string_view path;          // as asked for: "/index.html", "/assets/app.js"
   std::string_view content_type;  // "text/html; charset=utf-8"
   std::string_view bytes;
-  std::string_view etag;  // with its quotes: "\"1f3c…\""
+  std::string_view etag;       // with its quotes: "\"1f3c…\""
+  std::string_view gzip = {};  // the same bytes packed; empty where that saves nothing
 };
 
 // "/" is answered with "/index.html". Paths are unique.
