@@ -17,7 +17,7 @@
 #include <ATen/Parallel.h>
 
 #include "loci/app/command.h"
-#include "loci/app/line_plot.h"
+#include "loci/eval/line_plot.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
@@ -171,12 +171,12 @@ std::string to_csv(const std::vector<Row>& rows) {
 }
 
 std::string to_svg(const std::vector<Row>& rows) {
-  PlotPanel time{"processor seconds a chunk", "seconds of video", {}};
-  PlotPanel bytes{"history, MiB", "seconds of video", {}};
-  PlotPanel peak{"peak memory of the process, MiB", "seconds of video", {}};
+  eval::PlotPanel time{"processor seconds a chunk", "seconds of video", {}};
+  eval::PlotPanel bytes{"history, MiB", "seconds of video", {}};
+  eval::PlotPanel peak{"peak memory of the process, MiB", "seconds of video", {}};
   for (const Row& row : rows) {
     const std::string name = fmt::format("{}, {}", row.model, row.history);
-    for (PlotPanel* panel : {&time, &bytes, &peak}) {
+    for (eval::PlotPanel* panel : {&time, &bytes, &peak}) {
       if (panel->series.empty() || panel->series.back().name != name) {
         panel->series.push_back({name, {}});
       }
@@ -186,7 +186,7 @@ std::string to_svg(const std::vector<Row>& rows) {
                                             static_cast<double>(row.history_bytes) / kMiB);
     peak.series.back().points.emplace_back(row.seconds, static_cast<double>(row.peak) / kMiB);
   }
-  return svg_plot({time, bytes, peak});
+  return eval::svg_plot({time, bytes, peak});
 }
 
 void run_stream(const BenchStreamOptions& given) {

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/app/line_plot.h"
+#include "loci/eval/line_plot.h"
 #include "loci/base/config.h"
 #include "loci/base/file.h"
 #include "loci/io/frames.h"
@@ -254,9 +254,9 @@ TEST_F(GenerateCommand, BenchStreamReportsEveryForm) {
 }
 
 TEST(LinePlot, TicksAreRoundNumbers) {
-  EXPECT_DOUBLE_EQ(tick_step(80, 6), 20);
-  EXPECT_DOUBLE_EQ(tick_step(60, 6), 10);
-  EXPECT_DOUBLE_EQ(tick_step(0.013, 6), 0.005);
+  EXPECT_DOUBLE_EQ(eval::tick_step(80, 6), 20);
+  EXPECT_DOUBLE_EQ(eval::tick_step(60, 6), 10);
+  EXPECT_DOUBLE_EQ(eval::tick_step(0.013, 6), 0.005);
 }
 
 }  // namespace
