@@ -11,6 +11,23 @@ namespace {
 
 constexpr int64_t kLandmarks = 256;
 
+// Nothing of the past: what a recurrent state alone remembers. Bounded, hence a budget above 0.
+class NoHistory : public HistoryPolicy {
+ public:
+  std::string_view name() const override { return "no_history"; }
+  int64_t frame_budget() const override { return 1; }
+  void commit(const FrameView&) override {}
+  std::vector<int64_t> select(std::span<const FrameView>) const override { return {}; }
+  std::vector<int64_t> retained() const override { return {}; }
+  std::unique_ptr<HistoryPolicy> clone() const override {
+    return std::make_unique<NoHistory>(*this);
+  }
+  std::vector<HeldFrame> save() const override { return {}; }
+  void restore(std::vector<HeldFrame> frames) override {
+    if (!frames.empty()) fail("the saved history holds {} frames; none are kept", frames.size());
+  }
+};
+
 PanoramaBankOptions bank(const HistoryOptions& o, bool pinned) {
   PanoramaBankOptions options;
   options.bank_frames = o.budget - 1 - o.recent;
@@ -39,14 +56,22 @@ const std::vector<std::string>& history_names() {
 
 std::unique_ptr<HistoryPolicy> make_history(const HistoryOptions& o) {
   constexpr int64_t kMost = 1'000'000;
-  if (o.budget < 2 || o.budget > kMost || o.recent < 1 || o.recent > o.budget - 1) {
-    fail("a history of {} frames, {} of them recent; choose 2 or more, at least one of them recent",
-         o.budget, o.recent);
+  const bool bare = o.budget == 0 || o.budget == 1;  // without recent frames
+  if (!bare && (o.budget < 2 || o.budget > kMost || o.recent < 1 || o.recent > o.budget - 1)) {
+    fail(
+        "a history of {} frames, {} of them recent; choose 0 (none), 1 (the first frame), or more "
+        "with at least one of them recent",
+        o.budget, o.recent);
   }
   if (o.archive < 0 || o.archive > kMost) {
     fail("an archive of {} frames; choose 0 (no limit) to {}", o.archive, kMost);
   }
   if (o.kind == "dense") return make_dense_history();
+  if (bare &&
+      std::find(history_names().begin(), history_names().end(), o.kind) != history_names().end()) {
+    if (o.budget == 0) return std::make_unique<NoHistory>();
+    return make_sink_window({1, 0});
+  }
   if (o.kind == "sparse") return make_panorama_bank(bank(o, /*pinned=*/false));
   if (o.kind == "pinned") return make_panorama_bank(bank(o, /*pinned=*/true));
   if (o.kind == "window") {

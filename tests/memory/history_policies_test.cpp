@@ -129,7 +129,17 @@ TEST(Histories, DivideOneBudget) {
     EXPECT_EQ(make_history({.kind = kind, .budget = 20})->frame_budget(), 20) << kind;
   }
   EXPECT_BAD_INPUT(make_history({.kind = "all"}), HasSubstr("choose one of: dense, sparse"));
-  EXPECT_BAD_INPUT(make_history({.budget = 1}), HasSubstr("2 or more"));
+  EXPECT_BAD_INPUT(make_history({.budget = -1}), HasSubstr("choose 0 (none)"));
+  EXPECT_BAD_INPUT(make_history({.kind = "all", .budget = 0}), HasSubstr("choose one of"));
+  // Without recent frames: nothing, or the first frame alone, whatever the kind.
+  for (const int64_t budget : {0, 1}) {
+    const auto policy = make_history({.kind = "sparse", .budget = budget});
+    EXPECT_TRUE(policy->bounded());
+    for (int64_t frame = 0; frame < 12; ++frame) policy->commit({.frame = frame});
+    EXPECT_EQ(policy->select({}), std::vector<int64_t>(static_cast<size_t>(budget), 0));
+    EXPECT_EQ(policy->clone()->retained().size(), static_cast<size_t>(budget));
+    policy->restore(policy->save());
+  }
   EXPECT_BAD_INPUT(make_history({.budget = 8, .recent = 8}), HasSubstr("at least one"));
   EXPECT_BAD_INPUT(make_history({.archive = -1}), HasSubstr("archive of -1"));
 }
