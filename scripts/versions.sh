@@ -6,6 +6,12 @@
 
 TORCH_VERSION=2.13.0
 
+# Node.js bundles the page of `loci serve` and runs its tests; not needed afterwards. One that is on
+# the PATH with its npm is taken if it is at least of the first version; otherwise the second comes as
+# a Python wheel, which is one package where Debian's npm is 350.
+NODE_AT_LEAST=20
+NODE_WHEEL_VERSION=24.19.0
+
 # Needed to build and run.             tested with
 DEBIAN_PACKAGES=(
   g++                                # 12.2
@@ -30,6 +36,11 @@ DEBIAN_PACKAGES=(
   libturbojpeg0-dev                  # 2.1.5
   libpng-dev                         # 1.6.39
   zlib1g-dev                         # 1.2.13
+)
+
+# Needed by `make web-test` only.
+DEBIAN_BROWSER_PACKAGES=(
+  chromium                           # 156
 )
 
 # Needed by `make format` and `make lint` only.

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the parts together: the walk, the players, the panels and the screens.
+import { h } from "./core/dom.js";
+import { Devices } from "./input/devices.js";
+import { api, walkUrl } from "./net/api.js";
+import type { Init, SessionMessage } from "./net/messages.js";
+import type { Socket } from "./net/connection.js";
+import { Player } from "./player/player.js";
+import { ThumbnailCache } from "./session/thumbnails.js";
+import { Walk, type WalkState } from "./session/walk.js";
+import { ask } from "./ui/dialog.js";
+import { Dock } from "./ui/dock.js";
+import { openHelp } from "./ui/help.js";
+import { seconds } from "./ui/names.js";
+import { Side } from "./ui/side.js";
+import { Stage } from "./ui/stage.js";
+import { StartScreen } from "./ui/start.js";
+import { theme, toggleTheme, watchTheme } from "./ui/theme.js";
+import { Toasts } from "./ui/toast.js";
+import { keepToken } from "./ui/token.js";
+import { Topbar } from "./ui/topbar.js";
+import { ViewPane } from "./ui/viewpane.js";
+import { openWorlds } from "./ui/worlds.js";
+import { readPalette } from "./views/palette.js";
+
+const kViews = [0, 1] as const;
+
+export class App {
+  #walk: Walk;
+  #devices = new Devices();
+  #toasts = new Toasts();
+  #topbar: Topbar;
+  #stage: Stage;
+  #panes: ViewPane[];
+  #players: Player[];
+  #thumbnails: ThumbnailCache[];
+  #side: Side;
+  #dock: Dock;
+  #start: StartScreen;
+  #explorer: HTMLElement;
+  #hiddenPause = false;
+  #slow = 0; // time of the last slow update
+
+  constructor(root: HTMLElement) {
+    document.documentElement.dataset.theme = theme();
+    this.#walk = new Walk(() => new WebSocket(walkUrl(location)) as unknown as Socket, {
+      onFrames: (batch) => this.#players[batch.view]?.push(batch),
+      onThumbnails: ({ view, frames }) => void this.#thumbnails[view]?.add(frames),
+      onStats: (stats) => {
+        if (!stats.replayed) this.#side.plots.add(stats, this.#seconds(stats.first_latent + stats.poses.length));
+        this.#thumbnails[stats.view]?.keep(stats.retained.map(({ frame }) => frame));
+      },
+      onSession: (session, same) => this.#opened(session, same),
+      onRecorded: (url, length) => this.#recorded(url, length),
+      onError: (message) => this.#toasts.show(message, "error"),
+    });
+    const walk = this.#walk;
+    this.#panes = kViews.map(
+      (view) =>
+        new ViewPane(view, {
+          history: (at, value) => walk.switch("history", at, value),
+          steps: (at, value) => walk.switch("steps", at, value),
+          readout: (at, value) => walk.switch("readout", at, value),
+          reset: (at) => {
+            walk.event("reset_memory", { view: at });
+            this.#toasts.show("The recurrent state is forgotten with the next chunk.");
+          },
+        }),
+    );
+    this.#players = this.#panes.map(
+      (pane, view) => new Player(pane.canvas, (frame, event, now) => this.#shown(view, frame, event, now)),
+    );
+    this.#thumbnails = kViews.map((view) => new ThumbnailCache(() => this.#side.refresh(view)));
+    for (const pane of this.#panes) this.#devices.lookOn(pane.surface);
+    this.#topbar = new Topbar({
+      home: () => this.home(),
+      rename: () => void this.#rename(),
+      pause: () => this.#togglePause(),
+      split: () => this.#toggleSplit(),
+      record: () => this.#toggleRecord(),
+      save: () => void this.#save(),
+      fork: () => void this.#fork(),
+      worlds: () => this.#openWorlds(),
+      help: openHelp,
+      theme: toggleTheme,
+    });
+    this.#stage = new Stage({
+      retry: () => walk.retryNow(),
+      takeBack: () => walk.takeBack(),
+      home: () => this.home(),
+      resume: () => walk.event("resume"),
+    });
+    this.#dock = new Dock(this.#devices, (text) => {
+      walk.event("prompt", text);
+      walk.store.set({ prompt: text });
+      this.#toasts.show("The prompt acts from the next chunk on.");
+    });
+    this.#side = new Side(readPalette(), this.#thumbnails, () => this.#side.update(walk.store.state, walk.path.poses));
+    this.#start = new StartScreen({
+      go: (init) => this.go(init),
+      worlds: () => this.#openWorlds(),
+      error: (message) => this.#toasts.show(message, "error"),
+    });
+    this.#explorer = h("main", { class: "explorer" }, h("div", { class: "centre" }, this.#stage.element, this.#dock.element), this.#side.element);
+    root.append(this.#topbar.element, this.#start.element, this.#explorer, this.#toasts.element);
+    watchTheme((name) => {
+      this.#topbar.theme(name === "dark");
+      this.#side.recolour(readPalette());
+    });
+    walk.store.watch([], (state) => this.#update(state));
+    this.#listen();
+    requestAnimationFrame((now) => this.#tick(now));
+  }
+
+  /** Shows the start, or goes on in the world that the address names. */
+  async open(): Promise<void> {
+    const known = await this.#start.load();
+    if (!known) {
+      const token = await ask("This server wants a token", "Token", "", "Continue");
+      if (token) keepToken(token);
+      if (token) await this.open();
+      else this.#toasts.show("Without a token there is nothing to see. Reload the page to try again.", "error");
+      return;
+    }
+    const world = new URLSearchParams(location.hash.slice(1)).get("world");
+    if (world && this.#walk.store.state.phase === "none") this.go({ world });
+  }
+
+  go(init: Init): void {
+    for (const cache of this.#thumbnails) cache.clear();
+    this.#side.clear();
+    this.#devices.forget();
+    this.#stage.show(this.#panes.slice(0, 1), 1.5);
+    this.#walk.begin(init);
+  }
+
+  home(): void {
+    this.#walk.end();
+    history.replaceState(null, "", location.pathname);
+    void this.#start.reloadWorlds();
+  }
+
+  #opened(session: SessionMessage, same: boolean): void {
+    history.replaceState(null, "", `#world=${session.world}`);
+    this.#devices.forget();
+    if (same) return;
+    for (const player of this.#players) player.reset(session.fps, session.size);
+    for (const cache of this.#thumbnails) cache.clear();
+    this.#side.clear();
+    session.views.forEach((info, view) => {
+      const model = this.#start.models.find(({ id }) => id === info.model)?.loci;
+      this.#panes[view]?.offer(model?.histories ?? [info.history], model?.readouts ?? [info.readout]);
+      if (view === 0) this.#dock.offer(model?.text ?? true);
+    });
+    this.#stage.show(this.#panes.slice(0, session.views.length), session.size[0] / session.size[1]);
+    this.#side.update(this.#walk.store.state, this.#walk.path.poses);
+    this.#panes[0]?.surface.focus({ preventScroll: true });
+  }
+
+  #update(state: Readonly<WalkState>): void {
+    const walking = state.phase !== "none";
+    this.#start.element.hidden = walking;
+    this.#explorer.hidden = !walking;
+    this.#devices.enabled = walking;
+    document.title = walking && state.name ? `${state.name} · loci` : "loci";
+    this.#topbar.update(state, this.#players[0]?.fps ?? 0);
+    this.#stage.update(state, Date.now());
+    if (!walking) return;
+    this.#dock.update(state, this.#walk.path.length);
+    this.#side.update(state, this.#walk.path.poses);
+    state.memories.forEach((memory, view) => this.#panes[view]?.update(memory, (frame) => this.#thumbnails[view]?.get(frame)));
+  }
+
+  #tick(now: number): void {
+    requestAnimationFrame((next) => this.#tick(next));
+    const transition = this.#devices.take(now);
+    if (transition && this.#walk.store.state.phase !== "none") this.#walk.control(transition, now);
+    for (const player of this.#players) player.tick(now);
+    this.#dock.light();
+    if (now - this.#slow < 500) return;
+    this.#slow = now;
+    this.#topbar.update(this.#walk.store.state, this.#players[0]?.fps ?? 0);
+    this.#stage.update(this.#walk.store.state, Date.now());
+  }
+
+  #shown(view: number, frame: number, event: number | null, now: number): void {
+    if (view !== 0) return;
+    const ms = this.#walk.latency.shown(event, now);
+    const perLatent = this.#walk.store.state.session?.frames_per_latent ?? 4;
+    if (ms !== null) this.#side.plots.latency(view, this.#seconds(frame / perLatent), ms);
+  }
+
+  /** Of the walk, at a latent frame. */
+  #seconds(latent: number): number {
+    const { session } = this.#walk.store.state;
+    return session ? (latent * session.frames_per_latent) / session.fps : 0;
+  }
+
+  #togglePause(): void {
+    const { phase } = this.#walk.store.state;
+    if (phase === "running" || phase === "paused") this.#walk.event(phase === "running" ? "pause" : "resume");
+  }
+
+  #toggleRecord(): void {
+    const { recording } = this.#walk.store.state;
+    if (recording === "off") this.#walk.record(true);
+    else if (recording === "on") this.#walk.record(false);
+  }
+
+  /** A second memory has to see the walk from its beginning: the walk starts again. */
+  #toggleSplit(): void {
+    const { init } = this.#walk;
+    const { memories, session } = this.#walk.store.state;
+    if (init.world !== undefined || !session) {
+      this.#toasts.show("Split view begins with a walk: choose a start picture and switch it on there.");
+      return;
+    }
+    const { second, ...rest } = init;
+    this.go(memories.length > 1 ? rest : { ...rest, second: second ?? { history: otherThan(memories[0]?.info.history) } });
+    this.#toasts.show(memories.length > 1 ? "Started again with one memory." : "Started again with two memories on the same controls.");
+  }
+
+  async #save(): Promise<void> {
+    const name = await ask("Save this world", "Name of the world", this.#walk.store.state.name, "Save");
+    if (name === null) return;
+    try {
+      const world = await this.#walk.save(name);
+      this.#toasts.show(`Saved${world.name ? ` as “${world.name}”` : ""}.`);
+    } catch (error) {
+      this.#toasts.show((error as Error).message, "error");
+    }
+  }
+
+  async #fork(): Promise<void> {
+    const { name } = this.#walk.store.state;
+    const chosen = await ask("Go on in a copy", "Name of the copy", name ? `${name}, again` : "", "Fork");
+    if (chosen === null) return;
+    try {
+      const world = await this.#walk.fork(chosen);
+      history.replaceState(null, "", `#world=${world.id}`);
+      this.#toasts.show("You are in a copy now; the world before stays as it was.");
+    } catch (error) {
+      this.#toasts.show((error as Error).message, "error");
+    }
+  }
+
+  async #rename(): Promise<void> {
+    const { session, name } = this.#walk.store.state;
+    if (!session) return;
+    const chosen = await ask("Rename", "Name of the world", name, "Rename");
+    if (chosen === null) return;
+    try {
+      await api.renameWorld(session.world, chosen);
+      this.#walk.store.set({ name: chosen });
+    } catch (error) {
+      this.#toasts.show((error as Error).message, "error");
+    }
+  }
+
+  #openWorlds(): void {
+    openWorlds({
+      open: (world) => this.go({ world }),
+      error: (message) => this.#toasts.show(message, "error"),
+      changed: () => void this.#start.reloadWorlds(),
+      current: this.#walk.store.state.session?.world ?? null,
+    });
+  }
+
+  #recorded(url: string, length: number): void {
+    const link = h("a", { href: url, download: "loci-walk.mp4", class: "button primary" }, "Download MP4");
+    this.#toasts.show(`Recorded ${seconds(length)}.`, "info", link);
+  }
+
+  #listen(): void {
+    const shortcuts: Record<string, () => void> = {
+      " ": () => this.#togglePause(),
+      r: () => this.#toggleRecord(),
+      f: () => void toggleFullScreen(this.#stage.element),
+      m: toggleTheme,
+      "?": openHelp,
+    };
+    addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
+      const target = event.target as HTMLElement;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+      // Space and Enter on a button press the button.
+      if (target.tagName === "BUTTON" && event.key === " ") return;
+      const action = shortcuts[event.key.toLowerCase()];
+      if (!action || (this.#walk.store.state.phase === "none" && !"m?".includes(event.key))) return;
+      event.preventDefault();
+      action();
+    });
+    // Nobody looks: do not keep the engine busy.
+    document.addEventListener("visibilitychange", () => {
+      const { phase, recording } = this.#walk.store.state;
+      if (document.hidden && phase === "running" && recording === "off") {
+        this.#hiddenPause = this.#walk.event("pause") !== null;
+      } else if (!document.hidden && this.#hiddenPause) {
+        this.#hiddenPause = false;
+        this.#walk.event("resume");
+      }
+    });
+    addEventListener("online", () => this.#walk.retryNow());
+    addEventListener("hashchange", () => {
+      const world = new URLSearchParams(location.hash.slice(1)).get("world");
+      if (world && world !== this.#walk.store.state.session?.world) this.go({ world });
+    });
+  }
+}
+
+function otherThan(history: string | undefined): string {
+  return history === "dense" ? "sparse" : "dense";
+}
+
+async function toggleFullScreen(element: HTMLElement): Promise<void> {
+  if (document.fullscreenElement) await document.exitFullscreen();
+  else await element.requestFullscreen?.();
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys to actions. Keys are known by their place on the keyboard (KeyboardEvent.code), so that W A S D
+// lie where the left hand expects them on any layout.
+
+export type Action = "w" | "a" | "s" | "d" | "left" | "right" | "up" | "down";
+
+export const kActions: readonly Action[] = ["w", "a", "s", "d", "left", "right", "up", "down"];
+
+const kKeys: Record<string, Action> = {
+  KeyW: "w",
+  KeyA: "a",
+  KeyS: "s",
+  KeyD: "d",
+  ArrowLeft: "left",
+  ArrowRight: "right",
+  ArrowUp: "up",
+  ArrowDown: "down",
+  KeyJ: "left",
+  KeyL: "right",
+  KeyI: "up",
+  KeyK: "down",
+};
+
+export class Keyboard {
+  #held = new Set<string>();
+
+  static walks(code: string): boolean {
+    return Object.hasOwn(kKeys, code);
+  }
+
+  press(code: string): void {
+    if (Keyboard.walks(code)) this.#held.add(code);
+  }
+
+  release(code: string): void {
+    this.#held.delete(code);
+  }
+
+  /** The window lost the keyboard: nobody will tell when keys go up. */
+  releaseAll(): void {
+    this.#held.clear();
+  }
+
+  /** What is held, each once and in a fixed order. */
+  get actions(): Action[] {
+    const held = new Set([...this.#held].map((code) => kKeys[code]));
+    return kActions.filter((action) => held.has(action));
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP side of the server.
+import type { Model, Start, World } from "./messages.js";
+
+/** The server's own words on what went wrong, meant for people. */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+async function call<T>(path: string, options: RequestInit = {}): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(path, { ...options, credentials: "same-origin" });
+  } catch {
+    throw new ApiError("The server does not answer.", 0);
+  }
+  const body: unknown = await response.json().catch(() => null);
+  if (response.ok) return body as T;
+  const message = (body as { error?: { message?: string } } | null)?.error?.message;
+  throw new ApiError(message ?? `The server answered ${response.status}.`, response.status);
+}
+
+const json = (body: object): RequestInit => ({
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify(body),
+});
+
+export const api = {
+  models: () => call<{ data: Model[] }>("/v1/models").then(({ data }) => data),
+  starts: () => call<{ data: Start[]; styles?: string[] }>("/v1/starts"),
+  worlds: () => call<{ data: World[] }>("/v1/worlds").then(({ data }) => data),
+  renameWorld: (id: string, name: string) => call<World>(`/v1/worlds/${encodeURIComponent(id)}`, json({ name })),
+  deleteWorld: (id: string) => call(`/v1/worlds/${encodeURIComponent(id)}`, { method: "DELETE" }),
+};
+
+/** Where to walk: a WebSocket of the page's own server. */
+export function walkUrl(page: { protocol: string; host: string }): string {
+  return `${page.protocol === "https:" ? "wss:" : "ws:"}//${page.host}/v1/realtime_video/generate`;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows the frames of one view on a canvas: decodes them in order, paces them, draws them.
+import { splitFrames } from "../net/codec.js";
+import type { FrameBatch } from "../net/messages.js";
+import { Pacer } from "./pacer.js";
+
+interface Shown {
+  picture: ImageBitmap;
+  frame: number;
+  event: number | null;
+}
+
+/** A few chunks: more than that, and the picture would lag behind the walker's hands. */
+const kCapacity = 80;
+
+export class Player {
+  readonly canvas: HTMLCanvasElement;
+  #context: CanvasRenderingContext2D;
+  #pacer = new Pacer<Shown>({ fps: 16, capacity: kCapacity });
+  #decoding: Promise<void> = Promise.resolve();
+  #undecoded = 0;
+  #generation = 0;
+  #chunk = -1;
+  #times: number[] = [];
+  #onShown: (frame: number, event: number | null, now: number) => void;
+
+  constructor(canvas: HTMLCanvasElement, onShown: (frame: number, event: number | null, now: number) => void) {
+    this.canvas = canvas;
+    this.#onShown = onShown;
+    const context = canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("This browser cannot draw on a canvas.");
+    this.#context = context;
+  }
+
+  /** Another world: what was on its way belongs to the one before. */
+  reset(fps: number, size: readonly [number, number]): void {
+    for (const { picture } of this.#pacer.clear()) picture.close();
+    this.#pacer = new Pacer<Shown>({ fps, capacity: kCapacity });
+    this.#generation++;
+    this.#chunk = -1;
+    this.#times = [];
+    if (this.canvas.width !== size[0] || this.canvas.height !== size[1]) [this.canvas.width, this.canvas.height] = size;
+  }
+
+  push(batch: FrameBatch): void {
+    if (batch.encoding !== "jpeg") return;
+    if (batch.chunk_index !== this.#chunk) {
+      this.#chunk = batch.chunk_index;
+      this.#pacer.beginChunk(performance.now());
+    }
+    // A hidden page decodes late or never: what waits undecoded is bounded too.
+    if (this.#undecoded > kCapacity) return;
+    const generation = this.#generation;
+    splitFrames(batch).forEach((bytes, index) => {
+      this.#undecoded++;
+      const frame = batch.frame_index + index;
+      this.#decoding = this.#decoding
+        .then(() => createImageBitmap(new Blob([bytes], { type: batch.content_type })))
+        .then((picture) => {
+          if (generation === this.#generation) this.#pacer.push({ picture, frame, event: batch.event_id })?.picture.close();
+          else picture.close();
+        })
+        .catch(() => undefined) // a damaged frame is left out
+        .finally(() => this.#undecoded--);
+    });
+  }
+
+  /** Once per screen refresh. */
+  tick(now: number): void {
+    const due = this.#pacer.next(now);
+    if (!due) return;
+    this.#context.drawImage(due.picture, 0, 0, this.canvas.width, this.canvas.height);
+    due.picture.close();
+    this.#times.push(now);
+    while ((this.#times[0] ?? now) < now - 3000) this.#times.shift();
+    this.#onShown(due.frame, due.event, now);
+  }
+
+  /** Frames shown a second, over the last three. */
+  get fps(): number {
+    const first = this.#times[0];
+    const last = this.#times.at(-1);
+    if (first === undefined || last === undefined || last <= first) return 0;
+    if (performance.now() - last > 3000) return 0;
+    return ((this.#times.length - 1) * 1000) / (last - first);
+  }
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// A walk: the connection to the server, what it said, and what can be asked of it.
+import { fromWire, kIdentity, type Pose } from "../core/pose.js";
+import { Store } from "../core/store.js";
+import type { Transition } from "../input/sender.js";
+import { Connection, type Link, type Socket } from "../net/connection.js";
+import type {
+  ChunkStats,
+  ErrorMessage,
+  FrameBatch,
+  Init,
+  Role,
+  ServerMessage,
+  SessionMessage,
+  Thumbnails,
+  ViewInfo,
+  World,
+} from "../net/messages.js";
+import { LatencyMeter } from "./latency.js";
+import { WalkedPath } from "./path.js";
+
+export interface Retained {
+  frame: number;
+  role: Role;
+  pose: Pose;
+  seen: boolean;
+}
+
+/** What one memory holds. */
+export interface MemoryState {
+  info: ViewInfo;
+  retained: Retained[];
+  revisited: { frame: number; overlap: number } | null;
+  coverage: number | null; // of the sphere, 0..1
+  stats: ChunkStats | null;
+}
+
+export interface WalkState {
+  /** none: the start screen. */
+  phase: "none" | "starting" | "running" | "paused";
+  reason: string; // of the pause
+  progress: number | null; // of starting, 0..1
+  queue: number; // walks that wait for the engine
+  link: Link;
+  session: SessionMessage | null;
+  name: string;
+  prompt: string;
+  pose: Pose;
+  memories: MemoryState[];
+  pictures: boolean; // a frame has come
+  recording: "off" | "starting" | "on" | "stopping";
+  failure: string | null; // why it ended
+}
+
+const kNothing: WalkState = {
+  phase: "none",
+  reason: "",
+  progress: null,
+  queue: 0,
+  link: { state: "idle" },
+  session: null,
+  name: "",
+  prompt: "",
+  pose: kIdentity,
+  memories: [],
+  pictures: false,
+  recording: "off",
+  failure: null,
+};
+
+export interface WalkEvents {
+  onFrames: (batch: FrameBatch) => void;
+  onThumbnails: (message: Thumbnails) => void;
+  onStats: (stats: ChunkStats) => void;
+  /** A world is ready; everything seen before is of another one unless `same`. */
+  onSession: (session: SessionMessage, same: boolean) => void;
+  onRecorded: (url: string, seconds: number) => void;
+  onError: (message: string) => void;
+}
+
+type Answer = Extract<ServerMessage, { request_id?: unknown }>;
+interface Pending {
+  resolve: (answer: Answer) => void;
+  reject: (error: Error) => void;
+}
+
+export class Walk {
+  readonly store = new Store<WalkState>({ ...kNothing });
+  readonly path = new WalkedPath();
+  readonly latency = new LatencyMeter();
+  #events: WalkEvents;
+  #connection: Connection;
+  #init: Init = {};
+  #nextEvent = 1;
+  #nextRequest = 1;
+  #pending = new Map<number, Pending>();
+  #switched = new Map<number, { view: number; before: Partial<ViewInfo> }>();
+
+  constructor(open: () => Socket, events: WalkEvents) {
+    this.#events = events;
+    this.#connection = new Connection({
+      open,
+      greet: () => ({ type: "init", protocol: 1, realtime_output_format: "jpeg", ...this.#greeting() }),
+      onMessage: (message) => this.receive(message),
+      onLink: (link) => this.#linkChanged(link),
+    });
+  }
+
+  /** Begins a walk; the one before ends. */
+  begin(init: Init): void {
+    this.#init = init;
+    this.latency.clear();
+    this.#switched.clear();
+    this.store.set({ ...kNothing, phase: "starting" });
+    this.#connection.start();
+  }
+
+  /** Back to the start screen; the world stays with the server. */
+  end(): void {
+    this.#connection.stop();
+    this.#failPending("The walk has ended.");
+    this.store.set({ ...kNothing });
+  }
+
+  retryNow(): void {
+    this.#connection.retryNow();
+  }
+
+  /** After the world was opened elsewhere: takes it back. */
+  takeBack(): void {
+    const world = this.store.state.session?.world;
+    if (world) this.begin({ world });
+  }
+
+  /** What began this walk, to begin another one like it. */
+  get init(): Readonly<Init> {
+    return this.#init;
+  }
+
+  control(transition: Transition, now: number): void {
+    const id = this.event("camera_actions", { mode: "state", transitions: [transition] });
+    if (id !== null) this.latency.sent(id, now);
+  }
+
+  /** The id of the event, or null without a connection. */
+  event(kind: string, payload?: unknown): number | null {
+    const id = this.#nextEvent;
+    if (!this.#connection.send({ type: "event", kind, payload, event_id: id })) return null;
+    this.#nextEvent++;
+    return id;
+  }
+
+  /** Another setting of one memory; shown at once, taken back if the server refuses it. */
+  switch(kind: "history" | "steps" | "readout", view: number, value: string | number): void {
+    const info = this.store.state.memories[view]?.info;
+    if (!info || info[kind] === value) return;
+    const id = this.event(kind, { [kind]: value, view });
+    if (id === null) return;
+    this.#switched.set(id, { view, before: { [kind]: info[kind] } });
+    this.#patchInfo(view, { [kind]: value });
+  }
+
+  save(name: string): Promise<World> {
+    return this.#request({ type: "save", name }, "saved").then((answer) => answer.world);
+  }
+
+  fork(name: string): Promise<World> {
+    return this.#request({ type: "fork", name, switch: true }, "forked").then((answer) => {
+      // The same past under another id: nothing on the page is wrong but the id.
+      const session = this.store.state.session;
+      if (session) this.store.set({ session: { ...session, world: answer.world.id }, name: answer.world.name });
+      this.#init = { world: answer.world.id };
+      return answer.world;
+    });
+  }
+
+  record(on: boolean): void {
+    const action = on ? "start" : "stop";
+    const view = this.store.state.memories.length > 1 ? -1 : 0;
+    const sent = this.#connection.send({ type: "record", action, view, request_id: this.#nextRequest++ });
+    if (sent) this.store.set({ recording: on ? "starting" : "stopping" });
+  }
+
+  /** Public for tests: everything the server says. */
+  receive(message: ServerMessage): void {
+    switch (message.type) {
+      case "session":
+        return this.#opened(message);
+      case "state":
+        return this.store.set({
+          phase: message.state,
+          reason: message.reason ?? "",
+          progress: message.progress ?? null,
+          queue: message.queue_length ?? 0,
+        });
+      case "frame_batch":
+        this.store.set({ pictures: true });
+        return this.#events.onFrames(message);
+      case "thumbnails":
+        return this.#events.onThumbnails(message);
+      case "chunk_stats":
+        return this.#chunk(message);
+      case "recording":
+        this.store.set({ recording: message.state === "started" ? "on" : "off" });
+        if (message.state === "saved" && message.url) this.#events.onRecorded(message.url, message.seconds ?? 0);
+        return;
+      case "error":
+        return this.#error(message);
+      case "receipt":
+        if (message.status === "applied" && message.event_id !== null) this.#switched.delete(message.event_id);
+        return;
+      case "saved":
+      case "forked":
+      case "worlds":
+        return this.#answer(message);
+      default:
+        return;
+    }
+  }
+
+  #greeting(): Init {
+    const world = this.store.state.session?.world;
+    return world ? { world } : this.#init;
+  }
+
+  #linkChanged(link: Link): void {
+    if (link.state === "lost" || link.state === "ended") this.#failPending("The connection was lost.");
+    if (link.state === "lost") this.store.set({ recording: "off" });
+    const failure = link.state === "ended" ? (this.store.state.failure ?? endOf(link.code)) : this.store.state.failure;
+    this.store.set({ link, failure });
+  }
+
+  #opened(session: SessionMessage): void {
+    const before = this.store.state.session;
+    const same = before?.world === session.world;
+    this.path.reset(session.path_first, session.path);
+    this.store.set({
+      phase: this.store.state.phase === "paused" ? "paused" : "running",
+      progress: null,
+      failure: null,
+      session,
+      name: session.name,
+      prompt: session.prompt,
+      pose: fromWire(session.pose),
+      memories: session.views.map((info, view) => ({
+        ...(same && this.store.state.memories[view]
+          ? this.store.state.memories[view]
+          : { retained: [], revisited: null, coverage: null, stats: null }),
+        info,
+      })),
+      pictures: same && this.store.state.pictures,
+    });
+    this.#events.onSession(session, same);
+  }
+
+  #chunk(stats: ChunkStats): void {
+    const { memories } = this.store.state;
+    const old = memories[stats.view];
+    if (!old) return;
+    if (stats.view === 0) this.path.extend(stats.first_latent, stats.poses);
+    const memory: MemoryState = {
+      info: old.info,
+      retained: stats.retained.map((entry) => ({
+        frame: entry.frame,
+        role: entry.kind,
+        pose: fromWire(entry.pose),
+        seen: entry.seen,
+      })),
+      revisited: stats.revisited,
+      coverage: stats.panorama?.share ?? null,
+      stats: stats.replayed && old.stats ? old.stats : stats,
+    };
+    this.store.set({
+      memories: memories.map((other, view) => (view === stats.view ? memory : other)),
+      pose: this.path.last ?? this.store.state.pose,
+      queue: stats.queue_length ?? 0,
+    });
+    this.#events.onStats(stats);
+  }
+
+  #patchInfo(view: number, patch: Partial<ViewInfo>): void {
+    this.store.set({
+      memories: this.store.state.memories.map((memory, at) =>
+        at === view ? { ...memory, info: { ...memory.info, ...patch } } : memory,
+      ),
+    });
+  }
+
+  #error(message: ErrorMessage): void {
+    const refused = message.event_id === undefined ? undefined : this.#switched.get(message.event_id);
+    if (refused) this.#patchInfo(refused.view, refused.before);
+    const pending = typeof message.request_id === "number" ? this.#pending.get(message.request_id) : undefined;
+    if (pending) {
+      this.#pending.delete(message.request_id as number);
+      pending.reject(new Error(message.message));
+      return;
+    }
+    if (message.fatal) {
+      this.store.set({ failure: message.message });
+      this.#connection.stop();
+      this.store.set({ link: { state: "ended", code: 0 } });
+      return;
+    }
+    const { recording } = this.store.state;
+    if (message.request_id !== undefined && recording !== "off")
+      this.store.set({ recording: recording === "stopping" ? "on" : "off" });
+    this.#events.onError(message.message);
+  }
+
+  #request<K extends Answer["type"]>(
+    message: object,
+    _answer: K,
+  ): Promise<Extract<Answer, { type: K }>> {
+    const id = this.#nextRequest++;
+    return new Promise((resolve, reject) => {
+      if (!this.#connection.send({ ...message, request_id: id })) {
+        reject(new Error("There is no connection to the server."));
+        return;
+      }
+      this.#pending.set(id, { resolve: (answer) => resolve(answer as Extract<Answer, { type: K }>), reject });
+    });
+  }
+
+  #answer(message: Answer): void {
+    const id = message.request_id;
+    if (typeof id !== "number") return;
+    this.#pending.get(id)?.resolve(message);
+    this.#pending.delete(id);
+  }
+
+  #failPending(reason: string): void {
+    for (const pending of this.#pending.values()) pending.reject(new Error(reason));
+    this.#pending.clear();
+  }
+}
+
+function endOf(code: number): string {
+  if (code === 4001) return "This world was opened in another window.";
+  if (code === 1009) return "The server refused a message that was too big.";
+  if (code === 1008) return "The server ended the connection: too much at once, or too long without a word.";
+  return "The server ended the walk.";
+}

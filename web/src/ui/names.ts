@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for people where the protocol has identifiers.
+
+interface Named {
+  label: string;
+  short: string;
+  hint: string;
+}
+
+const kHistories: Record<string, Named> = {
+  sparse: { label: "LOCI: panorama bank", short: "LOCI", hint: "first frame, frames that look where no other looks, newest frames" },
+  pinned: { label: "LOCI with anchors", short: "LOCI, anchored", hint: "the bank, with early frames that never leave" },
+  dense: { label: "Full softmax: everything", short: "Full softmax", hint: "attends to every earlier frame; grows with the walk" },
+  window: { label: "Sliding window", short: "Window", hint: "first and newest frames, nothing between" },
+  overlap: { label: "Retrieval by overlap", short: "Overlap", hint: "frames that saw most of what comes next" },
+  landmarks: { label: "Landmarks", short: "Landmarks", hint: "frames at the places nearest to here" },
+  content: { label: "Retrieval by content", short: "Content", hint: "frames whose keys answer best" },
+};
+
+export function historyName(id: string): Named {
+  return kHistories[id] ?? { label: id, short: id, hint: "" };
+}
+
+export const kReadouts: Record<string, string> = {
+  on: "State on",
+  off: "State off",
+  random: "State random",
+};
+
+const kReasons: Record<string, string> = {
+  idle: "Nothing was pressed for a while.",
+  max_chunks: "As many chunks as were asked for.",
+  storage: "The server's disk is full.",
+};
+
+export function pauseReason(reason: string): string {
+  return kReasons[reason] ?? "";
+}
+
+export function seconds(value: number): string {
+  if (value < 60) return `${value.toFixed(value < 10 ? 1 : 0)} s`;
+  const whole = Math.round(value);
+  return `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
+}
+
+export function bytes(value: number): string {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let size = value;
+  let unit = 0;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit++;
+  }
+  return `${size.toFixed(size >= 10 || unit === 0 ? 0 : 1)} ${units[unit] ?? ""}`;
+}
+
+/** "just now", "5 minutes ago", then a date. `then` and `now` in seconds since 1970. */
+export function ago(then: number, now: number): string {
+  const passed = Math.max(0, now - then);
+  if (passed < 60) return "just now";
+  const steps: [number, Intl.RelativeTimeFormatUnit][] = [
+    [3600, "minute"],
+    [86400, "hour"],
+    [7 * 86400, "day"],
+  ];
+  const sizes: Partial<Record<Intl.RelativeTimeFormatUnit, number>> = { minute: 60, hour: 3600, day: 86400 };
+  for (const [limit, unit] of steps)
+    if (passed < limit) return new Intl.RelativeTimeFormat("en").format(-Math.floor(passed / (sizes[unit] ?? 1)), unit);
+  return new Date(then * 1000).toLocaleDateString("en", { year: "numeric", month: "short", day: "numeric" });
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The panels beside the view: map, panorama, measures. On narrow screens one at a time.
+import { h } from "../core/dom.js";
+import type { MemoryState, Retained, WalkState } from "../session/walk.js";
+import type { ThumbnailCache } from "../session/thumbnails.js";
+import { MapView, type MapScene } from "../views/map.js";
+import type { Palette } from "../views/palette.js";
+import { Plots } from "../views/plots.js";
+import { SphereView } from "../views/sphere.js";
+import { button } from "./controls.js";
+import { historyName } from "./names.js";
+
+const kTabs = [
+  ["map", "Map"],
+  ["panorama", "Panorama"],
+  ["measures", "Measures"],
+] as const;
+
+export class Side {
+  readonly element: HTMLElement;
+  readonly plots: Plots;
+  #map: MapView;
+  #sphere: SphereView;
+  #which = h("div", { class: "which", role: "group", "aria-label": "Which memory is shown" });
+  #legend = h("p", { class: "legend" });
+  #share = h("output", { class: "panel-number" });
+  #chosen = 0;
+  #thumbnails: readonly ThumbnailCache[];
+  #onChoose: () => void;
+
+  constructor(palette: Palette, thumbnails: readonly ThumbnailCache[], onChoose: () => void) {
+    this.#thumbnails = thumbnails;
+    this.#onChoose = onChoose;
+    const look = (frame: number) => this.#thumbnails[this.#chosen]?.get(frame);
+    const mapCanvas = h("canvas", { class: "map", "aria-label": "Top view: the walked path, the camera and the frames in memory", role: "img", tabIndex: 0 });
+    const sphereCanvas = h("canvas", { class: "sphere", "aria-label": "Directions around you that the memory has seen", role: "img" });
+    this.#map = new MapView(mapCanvas, palette, look);
+    this.#sphere = new SphereView(sphereCanvas, palette, look);
+    this.plots = new Plots(palette);
+    let flat = false;
+    const tools = h(
+      "div",
+      { class: "map-tools" },
+      button("Straight from above, or tilted", () => this.#map.tilt((flat = !flat)), { icon: "tilt", kind: "quiet", bare: true }),
+      button("Follow the walker", () => {
+        flat = false;
+        this.#map.recentre();
+      }, { icon: "centre", kind: "quiet", bare: true }),
+    );
+    this.element = h(
+      "aside",
+      { class: "side", dataset: { tab: "map" }, "aria-label": "Memory and measures" },
+      this.#tabs(),
+      this.#which,
+      panel("map", "Map", tools, h("div", { class: "holder" }, mapCanvas, !this.#map.works && h("p", { class: "no-webgl" }, "The map needs WebGL.")), this.#legend),
+      panel("panorama", "Panorama in memory", this.#share, h("div", { class: "holder" }, sphereCanvas)),
+      panel("measures", "Measures", null, this.plots.element),
+    );
+  }
+
+  recolour(palette: Palette): void {
+    this.#map.recolour(palette);
+    this.#sphere.recolour(palette);
+    this.plots.recolour(palette);
+  }
+
+  /** Thumbnails of a view have come. */
+  refresh(view: number): void {
+    if (view !== this.#chosen) return;
+    this.#map.refresh();
+    this.#sphere.refresh();
+  }
+
+  clear(): void {
+    this.#chosen = 0;
+    this.#map.clear();
+    this.#sphere.clear();
+    this.plots.clear();
+    this.#share.textContent = "";
+    this.#legend.replaceChildren();
+  }
+
+  update(state: Readonly<WalkState>, path: MapScene["path"]): void {
+    const memory = state.memories[this.#chosen] ?? state.memories[0];
+    const { session } = state;
+    if (!memory || !session) return;
+    this.#choices(state.memories);
+    const scene: MapScene = {
+      path,
+      pose: state.pose,
+      retained: memory.retained,
+      revisited: memory.revisited?.frame ?? null,
+      fov: session.fov,
+      aspect: session.size[0] / session.size[1],
+    };
+    this.#map.update(scene);
+    this.#sphere.update(scene);
+    const share = memory.coverage ?? this.#sphere.share;
+    this.#share.textContent = memory.retained.length ? `${Math.round(100 * share)} % of all directions` : "";
+    this.#count(memory.retained, memory.revisited !== null);
+  }
+
+  #choices(memories: readonly MemoryState[]): void {
+    this.#which.hidden = memories.length < 2;
+    const key = memories.map(({ info }) => info.history).join() + this.#chosen;
+    if (this.#which.dataset.key === key) return;
+    this.#which.dataset.key = key;
+    this.#which.replaceChildren(
+      ...memories.map(({ info }, view) =>
+        h(
+          "button",
+          {
+            type: "button",
+            dataset: { view: String(view) },
+            "aria-pressed": String(view === this.#chosen),
+            onclick: () => {
+              this.#chosen = view;
+              this.#map.clear();
+              this.#onChoose();
+            },
+          },
+          historyName(info.history).short,
+        ),
+      ),
+    );
+  }
+
+  #count(retained: readonly Retained[], revisiting: boolean): void {
+    const count = (role: string): number => retained.filter((entry) => entry.role === role).length;
+    const entries: [string, string][] = [
+      ["sink", `${count("sink")} first`],
+      ["bank", `${count("bank")} bank`],
+      ["recent", `${count("recent")} recent`],
+    ];
+    if (revisiting) entries.push(["revisited", "revisited"]);
+    const text = entries.map(([, label]) => label).join();
+    if (this.#legend.dataset.text === text) return;
+    this.#legend.dataset.text = text;
+    this.#legend.replaceChildren(...entries.map(([role, label]) => h("span", { class: `key ${role}` }, label)));
+  }
+
+  #tabs(): HTMLElement {
+    const tabs = kTabs.map(([id, label]) =>
+      h("button", {
+        type: "button",
+        role: "tab",
+        "aria-selected": String(id === "map"),
+        onclick: () => {
+          this.element.dataset.tab = id;
+          for (const tab of tabs) tab.setAttribute("aria-selected", String(tab.textContent === label));
+        },
+      }, label),
+    );
+    return h("div", { class: "tabs", role: "tablist", "aria-label": "Panels" }, ...tabs);
+  }
+}
+
+function panel(id: string, title: string, extra: Node | null, ...content: Node[]): HTMLElement {
+  return h("section", { class: "panel", dataset: { panel: id }, "aria-label": title }, h("header", {}, h("h2", {}, title), extra), ...content);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The live views and what lies over them while there is nothing to see.
+import { fill, h } from "../core/dom.js";
+import type { WalkState } from "../session/walk.js";
+import { button } from "./controls.js";
+import { pauseReason } from "./names.js";
+import type { ViewPane } from "./viewpane.js";
+
+export interface StageActions {
+  retry: () => void;
+  takeBack: () => void;
+  home: () => void;
+  resume: () => void;
+}
+
+export class Stage {
+  readonly element: HTMLElement;
+  #panes = h("div", { class: "panes" });
+  #veil = h("div", { class: "veil", role: "status" });
+  #shown = "";
+  #actions: StageActions;
+
+  constructor(actions: StageActions) {
+    this.#actions = actions;
+    this.element = h("div", { class: "stage" }, this.#panes, this.#veil);
+  }
+
+  /** One pane or two, side by side. */
+  show(panes: readonly ViewPane[], aspect: number): void {
+    fill(this.#panes, ...panes.map((pane) => pane.element));
+    this.#panes.dataset.count = String(panes.length);
+    this.#panes.style.setProperty("--aspect", String(aspect));
+  }
+
+  update(state: Readonly<WalkState>, now: number): void {
+    const { kind, title, text } = veilOf(state, now);
+    this.#veil.hidden = kind === "none";
+    this.#veil.dataset.kind = kind;
+    this.element.dataset.dim = String(kind !== "none" && kind !== "paused");
+    const key = [kind, title].join("|");
+    if (key !== this.#shown) {
+      this.#shown = key;
+      fill(this.#veil, h("div", { class: "veil-card" }, ...this.#content(kind, title, state)));
+    }
+    const line = this.#veil.querySelector(".veil-text");
+    if (line && line.textContent !== text) line.textContent = text;
+    const bar = this.#veil.querySelector("progress");
+    if (bar && state.progress !== null) bar.value = state.progress;
+  }
+
+  #content(kind: string, title: string, state: Readonly<WalkState>): HTMLElement[] {
+    const parts: HTMLElement[] = [];
+    if (kind === "busy") parts.push(h("div", { class: "spinner", "aria-hidden": "true" }));
+    parts.push(h("h2", {}, title), h("p", { class: "veil-text" }));
+    if (kind === "busy" && state.progress !== null) parts.push(h("progress", { max: 1, value: state.progress, "aria-label": "Progress" }));
+    if (kind === "lost") parts.push(button("Try now", this.#actions.retry, { kind: "primary" }));
+    if (kind === "paused") parts.push(button("Go on", this.#actions.resume, { icon: "play", kind: "primary" }));
+    if (kind === "ended") {
+      const back = state.session ? [button("Go on here", this.#actions.takeBack, { kind: "primary" })] : [];
+      parts.push(h("div", { class: "row" }, ...back, button("To the start", this.#actions.home)));
+    }
+    return parts;
+  }
+}
+
+export type VeilKind = "none" | "busy" | "lost" | "paused" | "ended";
+
+/** What lies over the picture, and why. */
+export function veilOf(state: Readonly<WalkState>, now: number): { kind: VeilKind; title: string; text: string } {
+  const { link, phase, queue } = state;
+  if (link.state === "ended") return { kind: "ended", title: "The walk has ended", text: state.failure ?? "" };
+  if (link.state === "lost") {
+    const wait = Math.max(0, Math.ceil((link.retryAt - now) / 1000));
+    return { kind: "lost", title: "Connection lost", text: `Nothing you have seen is lost. Trying again in ${wait} s.` };
+  }
+  if (link.state === "connecting")
+    return { kind: "busy", title: link.attempt > 1 ? "Reconnecting" : "Connecting", text: "Asking the server for a walk." };
+  if (phase === "starting") {
+    const text = queue > 0 ? `${queue} ahead of you.` : state.progress !== null ? "Reading the past back." : "Looking at the first picture.";
+    return { kind: "busy", title: "Preparing the world", text };
+  }
+  if (phase === "paused") return { kind: "paused", title: "Paused", text: pauseReason(state.reason) || "Any step goes on." };
+  if (phase === "running" && !state.pictures) return { kind: "busy", title: "Almost there", text: "Waiting for the first picture." };
+  return { kind: "none", title: "", text: "" };
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first screen: choose a place or bring a picture, say how, and go.
+import { fill, h } from "../core/dom.js";
+import { api, ApiError } from "../net/api.js";
+import type { Init, Model, Start, World } from "../net/messages.js";
+import { button, field, select, setChoices, Stepper } from "./controls.js";
+import { icon } from "./icons.js";
+import { historyName } from "./names.js";
+import { pictureIn, readPicture } from "./upload.js";
+import { worldCard } from "./worlds.js";
+
+export interface StartActions {
+  go: (init: Init) => void;
+  worlds: () => void;
+  error: (message: string) => void;
+}
+
+export class StartScreen {
+  readonly element: HTMLElement;
+  #actions: StartActions;
+  #grid = h("div", { class: "places", role: "radiogroup", "aria-label": "Start pictures" });
+  #worlds = h("div", { class: "world-row" });
+  #worldsSection: HTMLElement;
+  #preview = h("div", { class: "preview" });
+  #prompt = h("textarea", { rows: 3, placeholder: "What the world looks like", maxLength: 2000 });
+  #promptField: HTMLElement;
+  #model: HTMLSelectElement;
+  #modelField: HTMLElement;
+  #history = select("History policy", [], () => undefined);
+  #steps = new Stepper("Steps of the solver", 1, 50, () => undefined);
+  #seed = h("input", { type: "text", inputMode: "numeric", value: "42", "aria-label": "Seed", autocomplete: "off" });
+  #second = h("input", { type: "checkbox", role: "switch" });
+  #other = select("Second memory", [], () => undefined);
+  #go: HTMLButtonElement;
+  #note = h("p", { class: "note", role: "alert" });
+  #models: Model[] = [];
+  #starts: Start[] = [];
+  #chosen: string | null = null;
+  #own: { blob: Blob; url: string } | null = null;
+
+  constructor(actions: StartActions) {
+    this.#actions = actions;
+    this.#model = select("Model", [], () => this.#offer());
+    this.#go = button("Start walking", () => void this.#start(), { kind: "primary", icon: "play" });
+    this.#go.disabled = true;
+    this.#promptField = field("Prompt", this.#prompt);
+    this.#modelField = field("Model", this.#model);
+    this.#second.addEventListener("change", () => (otherField.hidden = !this.#second.checked));
+    const otherField = field("Second memory", this.#other);
+    otherField.hidden = true;
+    this.#worldsSection = h(
+      "section",
+      { class: "recent", hidden: true },
+      h("header", {}, h("h2", {}, "Go on where you were"), button("All worlds", actions.worlds, { kind: "quiet" })),
+      this.#worlds,
+    );
+    this.element = h(
+      "main",
+      { class: "start" },
+      h(
+        "div",
+        { class: "start-main" },
+        h("h1", {}, "Pick a place. Walk into it."),
+        h("p", { class: "lead" }, "Every step is generated as you take it, and what you have seen is remembered: turn back and it is still there."),
+        this.#note,
+        this.#worldsSection,
+        h("section", {}, h("header", {}, h("h2", {}, "Begin somewhere new")), this.#grid),
+      ),
+      h(
+        "form",
+        {
+          class: "start-side",
+          "aria-label": "How to walk",
+          onsubmit: (event: Event) => {
+            event.preventDefault();
+            void this.#start();
+          },
+        },
+        this.#preview,
+        this.#promptField,
+        this.#modelField,
+        field("Memory", this.#history),
+        h("div", { class: "pair" }, field("Steps", this.#steps.element), field("Seed", this.#seedBox())),
+        h("label", { class: "switch" }, this.#second, h("span", {}, h("b", {}, "Split view"), "two memories on the same controls")),
+        otherField,
+        this.#go,
+      ),
+    );
+    this.#listenForPictures();
+  }
+
+  /** Asks the server what there is; false if it wants a token first. */
+  async load(): Promise<boolean> {
+    this.#skeleton();
+    try {
+      const [models, starts] = await Promise.all([api.models(), api.starts()]);
+      this.#models = models;
+      this.#starts = starts.data;
+      setChoices(this.#model, models.map(({ id }) => ({ value: id, label: id })));
+      this.#modelField.hidden = models.length < 2;
+      this.#offer();
+      this.#show();
+      this.#note.textContent = "";
+      void this.reloadWorlds();
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return false;
+      this.#note.replaceChildren(
+        `${(error as Error).message} `,
+        button("Try again", () => void this.load(), { kind: "plain" }),
+      );
+      fill(this.#grid);
+    }
+    return true;
+  }
+
+  async reloadWorlds(): Promise<void> {
+    const worlds = await api.worlds().catch((): World[] => []);
+    this.#worldsSection.hidden = worlds.length === 0;
+    fill(this.#worlds, ...worlds.slice(0, 4).map((world) => worldCard(world, () => this.#actions.go({ world: world.id }))));
+  }
+
+  get models(): readonly Model[] {
+    return this.#models;
+  }
+
+  #seedBox(): HTMLElement {
+    const dice = button(
+      "Another seed",
+      () => (this.#seed.value = String(Math.floor(Math.random() * 1e6))),
+      { icon: "dice", kind: "quiet", bare: true },
+    );
+    return h("div", { class: "with-button" }, this.#seed, dice);
+  }
+
+  #offer(): void {
+    const model = this.#models.find(({ id }) => id === this.#model.value) ?? this.#models[0];
+    if (!model) return;
+    const choices = model.loci.histories.map((value) => ({ value, label: historyName(value).label }));
+    setChoices(this.#history, choices);
+    setChoices(this.#other, choices);
+    this.#history.value = model.loci.history;
+    this.#other.value = model.loci.histories.includes("dense") ? "dense" : (model.loci.histories[0] ?? "");
+    this.#steps.value = model.loci.steps;
+    this.#promptField.hidden = !model.loci.text;
+  }
+
+  #skeleton(): void {
+    fill(this.#grid, ...Array.from({ length: 6 }, () => h("div", { class: "place skeleton", "aria-hidden": "true" })));
+  }
+
+  #show(): void {
+    const cards = this.#starts.map((start) => this.#card(start));
+    fill(this.#grid, this.#dropCard(), ...cards);
+    const first = this.#starts[0];
+    if (first && this.#chosen === null) this.#choose(first.id);
+    else this.#choose(this.#chosen);
+    this.#go.disabled = this.#starts.length === 0 && !this.#own;
+  }
+
+  #card(start: Start): HTMLElement {
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "place",
+        role: "radio",
+        dataset: { start: start.id },
+        onclick: () => this.#choose(start.id),
+        ondblclick: () => void this.#start(),
+      },
+      h("img", { src: start.picture, alt: "", loading: "lazy" }),
+      h("span", {}, start.title),
+    );
+  }
+
+  #dropCard(): HTMLElement {
+    const input = h("input", { type: "file", accept: "image/*", class: "visually-hidden", onchange: () => void this.#take(pictureIn(input.files)) });
+    return h(
+      "label",
+      { class: "place drop", dataset: { start: "own" } },
+      input,
+      this.#own ? h("img", { src: this.#own.url, alt: "Your picture" }) : icon("picture"),
+      h("span", {}, this.#own ? "Your picture" : "Your own picture"),
+      !this.#own && h("small", {}, "Drop, paste or choose"),
+    );
+  }
+
+  #choose(id: string | null): void {
+    this.#chosen = id;
+    for (const card of this.#grid.querySelectorAll<HTMLElement>(".place")) {
+      const on = card.dataset.start === id;
+      card.classList.toggle("chosen", on);
+      if (card.getAttribute("role") === "radio") card.setAttribute("aria-checked", String(on));
+    }
+    const start = this.#starts.find((entry) => entry.id === id);
+    const source = id === "own" ? this.#own?.url : start?.picture;
+    fill(this.#preview, source ? h("img", { src: source, alt: start?.title ?? "Your picture" }) : null);
+    if (start) this.#prompt.value = start.prompt;
+  }
+
+  async #take(file: File | null): Promise<void> {
+    if (!file) return;
+    try {
+      const blob = await readPicture(file);
+      if (this.#own) URL.revokeObjectURL(this.#own.url);
+      this.#own = { blob, url: URL.createObjectURL(blob) };
+      this.#prompt.value = "";
+      this.#chosen = "own";
+      this.#show();
+    } catch (error) {
+      this.#actions.error((error as Error).message);
+    }
+  }
+
+  #listenForPictures(): void {
+    const here = (): boolean => this.element.isConnected && !this.element.hidden;
+    addEventListener("dragover", (event) => {
+      event.preventDefault();
+      if (here()) this.element.dataset.dropping = "";
+    });
+    addEventListener("dragleave", (event) => {
+      if (event.relatedTarget === null) delete this.element.dataset.dropping;
+    });
+    addEventListener("drop", (event) => {
+      event.preventDefault();
+      delete this.element.dataset.dropping;
+      if (!here()) return;
+      const file = pictureIn(event.dataTransfer?.files);
+      if (file) void this.#take(file);
+      else this.#actions.error("Drop a picture file, such as a JPEG or PNG.");
+    });
+    addEventListener("paste", (event) => {
+      if (here()) void this.#take(pictureIn(event.clipboardData?.files));
+    });
+  }
+
+  async #start(): Promise<void> {
+    const seed = this.#seed.value.trim();
+    if (!/^\d{1,20}$/.test(seed)) {
+      this.#actions.error("The seed is a whole number.");
+      this.#seed.focus();
+      return;
+    }
+    const init: Init = {
+      model: this.#model.value,
+      seed,
+      history: this.#history.value,
+      num_inference_steps: this.#steps.value,
+    };
+    if (!this.#promptField.hidden) init.prompt = this.#prompt.value.trim();
+    if (this.#chosen === "own" && this.#own) init.first_frame = new Uint8Array(await this.#own.blob.arrayBuffer());
+    else if (this.#chosen) init.start = this.#chosen;
+    if (this.#second.checked) init.second = { history: this.#other.value };
+    this.#actions.go(init);
+  }
+}

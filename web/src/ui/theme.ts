@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Light or dark: as the system says until the user says otherwise.
+
+type Theme = "light" | "dark";
+const kKey = "loci-theme";
+
+const systemDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Storage may be forbidden. */
+function stored(): Theme | null {
+  try {
+    const value = localStorage.getItem(kKey);
+    return value === "light" || value === "dark" ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+export function theme(): Theme {
+  return stored() ?? (systemDark.matches ? "dark" : "light");
+}
+
+export function toggleTheme(): void {
+  const next: Theme = theme() === "dark" ? "light" : "dark";
+  try {
+    if (next === (systemDark.matches ? "dark" : "light")) localStorage.removeItem(kKey);
+    else localStorage.setItem(kKey, next);
+  } catch {
+    document.documentElement.dataset.theme = next;
+  }
+  dispatchEvent(new Event("loci-theme"));
+}
+
+/** Calls `onChange` now and whenever the colours change. */
+export function watchTheme(onChange: (theme: Theme) => void): void {
+  const apply = (): void => {
+    document.documentElement.dataset.theme = theme();
+    onChange(theme());
+  };
+  systemDark.addEventListener("change", apply);
+  addEventListener("loci-theme", apply);
+  apply();
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// One view of the stage: its picture, the switches of its memory, and what it recognises.
+import { fill, h } from "../core/dom.js";
+import type { Thumbnail } from "../session/thumbnails.js";
+import type { MemoryState } from "../session/walk.js";
+import { button, select, setChoices, Stepper } from "./controls.js";
+import { historyName, kReadouts } from "./names.js";
+
+export interface PaneActions {
+  history: (view: number, value: string) => void;
+  steps: (view: number, value: number) => void;
+  readout: (view: number, value: string) => void;
+  reset: (view: number) => void;
+}
+
+export class ViewPane {
+  readonly element: HTMLElement;
+  readonly canvas: HTMLCanvasElement;
+  readonly surface: HTMLElement;
+  #history: HTMLSelectElement;
+  #steps: Stepper;
+  #readout: HTMLSelectElement;
+  #reset: HTMLButtonElement;
+  #recall = h("div", { class: "recall", hidden: true, "aria-live": "off" });
+  #recalled = "";
+
+  constructor(view: number, actions: PaneActions) {
+    this.canvas = h("canvas", { class: "picture", width: 3, height: 2, role: "img", "aria-label": "Live view" });
+    this.#history = select("History policy", [], (value) => actions.history(view, value));
+    this.#steps = new Stepper("Steps of the solver", 1, 50, (value) => actions.steps(view, value));
+    this.#readout = select("What is read of the recurrent state", [], (value) => actions.readout(view, value));
+    this.#reset = button("Reset memory", () => actions.reset(view), {
+      icon: "reset",
+      kind: "quiet",
+      hint: "Forget what the recurrent state holds",
+    });
+    this.surface = h("div", { class: "surface", tabIndex: 0, role: "application", "aria-label": "Live view: walk with W A S D, look with the arrows or by dragging" }, this.canvas, this.#recall);
+    this.element = h(
+      "section",
+      { class: "pane", dataset: { view: String(view) }, "aria-label": `Memory ${view + 1}` },
+      h(
+        "div",
+        { class: "pane-bar" },
+        h("span", { class: "pane-key", "aria-hidden": "true" }),
+        this.#history,
+        h("label", { class: "inline" }, h("span", {}, "Steps"), this.#steps.element),
+        this.#readout,
+        this.#reset,
+      ),
+      this.surface,
+    );
+  }
+
+  /** What the model offers. */
+  offer(histories: readonly string[], readouts: readonly string[]): void {
+    setChoices(this.#history, histories.map((value) => ({ value, label: historyName(value).label })));
+    setChoices(this.#readout, readouts.map((value) => ({ value, label: kReadouts[value] ?? value })));
+  }
+
+  update(memory: MemoryState, thumbnail: (frame: number) => Thumbnail | undefined): void {
+    const { info, revisited } = memory;
+    if (document.activeElement !== this.#history) this.#history.value = info.history;
+    this.#history.title = historyName(info.history).hint;
+    this.#steps.value = info.steps;
+    if (document.activeElement !== this.#readout) this.#readout.value = info.readout;
+    this.#readout.hidden = this.#reset.hidden = !info.recurrent;
+    this.#recall.hidden = revisited === null;
+    if (!revisited) return;
+    const picture = thumbnail(revisited.frame);
+    const what = `${revisited.frame} ${Math.round(revisited.overlap * 100)} ${picture !== undefined}`;
+    if (what === this.#recalled) return;
+    this.#recalled = what;
+    fill(
+      this.#recall,
+      picture && copyOf(picture),
+      h("span", {}, h("b", {}, "Seen before"), `frame ${revisited.frame} · ${Math.round(revisited.overlap * 100)} %`),
+    );
+  }
+}
+
+function copyOf({ picture }: Thumbnail): HTMLCanvasElement {
+  const canvas = h("canvas", { width: picture.width, height: picture.height, "aria-hidden": "true" });
+  canvas.getContext("2d")?.drawImage(picture, 0, 0);
+  return canvas;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small plots of what a walk costs and what its memory does, one line per memory.
+import uPlot from "uplot";
+
+import { h } from "../core/dom.js";
+import type { ChunkStats } from "../net/messages.js";
+import type { Palette } from "./palette.js";
+import { Series } from "./series.js";
+
+interface Measure {
+  id: string;
+  title: string;
+  unit: string;
+  help: string;
+  /** Null where a chunk has no such number. */
+  value: (stats: ChunkStats) => number | null | undefined;
+  digits: number;
+}
+
+const kMiB = 1024 * 1024;
+
+export const kMeasures: readonly Measure[] = [
+  {
+    id: "frame",
+    title: "Frame time",
+    unit: "ms",
+    help: "time to make one video frame",
+    value: (stats) => (stats.chunk_total_ms === undefined ? null : stats.chunk_total_ms / Math.max(1, stats.num_frames)),
+    digits: 0,
+  },
+  {
+    id: "latency",
+    title: "Latency",
+    unit: "ms",
+    help: "from a control to the first picture that obeys it",
+    value: () => null, // measured here, where the picture is seen
+    digits: 0,
+  },
+  {
+    id: "memory",
+    title: "Memory",
+    unit: "MiB",
+    help: "states and stored keys and values of this world",
+    value: (stats) => stats.memory_bytes / kMiB,
+    digits: 1,
+  },
+  {
+    id: "retention",
+    title: "Retention",
+    unit: "%",
+    help: "how much of the recurrent state a chunk left standing",
+    value: (stats) => (stats.retention === null ? null : 100 * stats.retention),
+    digits: 0,
+  },
+  {
+    id: "norm",
+    title: "State norm",
+    unit: "",
+    help: "size of the recurrent state",
+    value: (stats) => stats.state_norm,
+    digits: 2,
+  },
+];
+
+class Plot {
+  readonly element: HTMLElement;
+  readonly #measure: Measure;
+  readonly #series = new Series(2);
+  #number = h("output", { class: "plot-number" });
+  #holder = h("div", { class: "plot-canvas" });
+  #chart: uPlot | null = null;
+  #palette: Palette;
+
+  constructor(measure: Measure, palette: Palette) {
+    this.#measure = measure;
+    this.#palette = palette;
+    this.element = h(
+      "figure",
+      { class: "plot", dataset: { measure: measure.id }, title: `${measure.title}: ${measure.help}` },
+      h("figcaption", {}, measure.title, this.#number),
+      this.#holder,
+    );
+    this.#holder.setAttribute("role", "img");
+    new ResizeObserver(() => this.#resize()).observe(this.#holder);
+    this.#label();
+  }
+
+  add(line: number, seconds: number, value: number | null | undefined): void {
+    if (value === null || value === undefined) return;
+    this.#series.add(line, seconds, value);
+    this.#chart?.setData(this.#series.columns as uPlot.AlignedData);
+    this.#label();
+  }
+
+  clear(): void {
+    this.#series.clear();
+    this.#chart?.setData(this.#series.columns as uPlot.AlignedData);
+    this.#label();
+  }
+
+  recolour(palette: Palette): void {
+    this.#palette = palette;
+    this.#chart?.destroy();
+    this.#chart = null;
+    this.#resize();
+  }
+
+  #label(): void {
+    const values = [0, 1].map((line) => this.#series.last(line)).filter((value) => value !== null);
+    const text = values.map((value) => value.toFixed(this.#measure.digits)).join(" · ");
+    this.#number.textContent = text ? `${text} ${this.#measure.unit}`.trim() : "–";
+    this.#holder.setAttribute("aria-label", `${this.#measure.title} over time, now ${this.#number.textContent}`);
+  }
+
+  #resize(): void {
+    const { clientWidth: width, clientHeight: height } = this.#holder;
+    if (width === 0 || height === 0) return;
+    if (this.#chart) this.#chart.setSize({ width, height });
+    else this.#chart = new uPlot(this.#options(width, height), this.#series.columns as uPlot.AlignedData, this.#holder);
+  }
+
+  #options(width: number, height: number): uPlot.Options {
+    const { lines, text, grid } = this.#palette;
+    return {
+      width,
+      height,
+      padding: [6, 4, 2, 0],
+      legend: { show: false },
+      cursor: { show: false },
+      scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high) } },
+      axes: [
+        { show: false },
+        {
+          stroke: text,
+          font: "10px Inter, sans-serif",
+          size: 38,
+          gap: 4,
+          splits: (_, __, low, high) => [low, high],
+          values: (_, ticks) => ticks.map(short),
+          grid: { stroke: grid, width: 1 },
+          ticks: { show: false },
+        },
+      ],
+      series: [{}, ...lines.map((stroke) => ({ stroke, width: 1.75, spanGaps: true, points: { show: false } }))],
+    };
+  }
+}
+
+/** A little air around the line; something sensible around one value or none. */
+function range(low: number | null, high: number | null): [number, number] {
+  if (low === null || high === null) return [0, 1];
+  const air = Math.max((high - low) * 0.15, Math.abs(high) * 0.05, 1e-3);
+  return [Math.max(low >= 0 ? 0 : -Infinity, low - air), high + air];
+}
+
+export function short(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 10000) return `${(value / 1000).toFixed(0)}k`;
+  if (size >= 1000) return `${(value / 1000).toFixed(1)}k`;
+  if (size >= 10 || size === 0) return value.toFixed(0);
+  return value.toFixed(size >= 1 ? 1 : 2);
+}
+
+export class Plots {
+  readonly element: HTMLElement;
+  #plots: Map<string, Plot>;
+
+  constructor(palette: Palette) {
+    this.#plots = new Map(kMeasures.map((measure) => [measure.id, new Plot(measure, palette)]));
+    this.element = h("div", { class: "plots" }, ...[...this.#plots.values()].map((plot) => plot.element));
+  }
+
+  /** `seconds` of the walk. */
+  add(stats: ChunkStats, seconds: number): void {
+    for (const measure of kMeasures) this.#plots.get(measure.id)?.add(stats.view, seconds, measure.value(stats));
+  }
+
+  latency(view: number, seconds: number, ms: number): void {
+    this.#plots.get("latency")?.add(view, seconds, ms);
+  }
+
+  clear(): void {
+    for (const plot of this.#plots.values()) plot.clear();
+  }
+
+  recolour(palette: Palette): void {
+    for (const plot of this.#plots.values()) plot.recolour(palette);
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers over time for the plots, in memory that does not grow.
+
+/** The newest `capacity` points of several lines over one x axis. */
+export class Series {
+  readonly #capacity: number;
+  #x: number[] = [];
+  #lines: (number | null)[][];
+
+  constructor(lines: number, capacity = 600) {
+    this.#capacity = capacity;
+    this.#lines = Array.from({ length: lines }, () => []);
+  }
+
+  get length(): number {
+    return this.#x.length;
+  }
+
+  /** A point of one line; the others have none at this x unless they already do. */
+  add(line: number, x: number, value: number): void {
+    const at = this.#place(x);
+    const values = this.#lines[line];
+    if (values) values[at] = Number.isFinite(value) ? value : null;
+    if (this.#x.length <= this.#capacity) return;
+    this.#x.shift();
+    for (const other of this.#lines) other.shift();
+  }
+
+  #place(x: number): number {
+    let at = this.#x.length;
+    while (at > 0 && (this.#x[at - 1] ?? 0) > x) at--;
+    if (at > 0 && this.#x[at - 1] === x) return at - 1;
+    this.#x.splice(at, 0, x);
+    for (const line of this.#lines) line.splice(at, 0, null);
+    return at;
+  }
+
+  /** x, then every line: what uPlot takes. */
+  get columns(): [number[], ...(number | null)[][]] {
+    return [this.#x, ...this.#lines];
+  }
+
+  last(line: number): number | null {
+    const values = this.#lines[line] ?? [];
+    for (let i = values.length - 1; i >= 0; i--) {
+      const value = values[i];
+      if (value !== null && value !== undefined) return value;
+    }
+    return null;
+  }
+
+  clear(): void {
+    this.#x = [];
+    this.#lines = this.#lines.map(() => []);
+  }
+}

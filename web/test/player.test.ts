@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Pacer } from "../src/player/pacer.js";
+import { LatencyMeter } from "../src/session/latency.js";
+
+/** Shows what is due on a screen of 60 Hz; times at which frames appeared. */
+function play(pacer: Pacer<number>, from: number, to: number): { frame: number; at: number }[] {
+  const shown: { frame: number; at: number }[] = [];
+  for (let now = from; now < to; now += 1000 / 60) {
+    const frame = pacer.next(now);
+    if (frame !== undefined) shown.push({ frame, at: now });
+  }
+  return shown;
+}
+
+test("a burst is spread over the time until the next one", () => {
+  const pacer = new Pacer<number>({ fps: 16, capacity: 100 });
+  const shown: { frame: number; at: number }[] = [];
+  // A chunk of 20 frames every 2.5 s: 8 frames a second, half the video's rate.
+  for (let chunk = 0; chunk < 12; chunk++) {
+    pacer.beginChunk(chunk * 2500);
+    for (let i = 0; i < 20; i++) pacer.push(20 * chunk + i);
+    shown.push(...play(pacer, chunk * 2500, (chunk + 1) * 2500));
+  }
+  assert.deepEqual(shown.map(({ frame }) => frame), [...shown.keys()], "in order, none twice");
+  const late = shown.filter(({ at }) => at > 17500);
+  const gaps = late.slice(1).map(({ at }, i) => at - (late[i]?.at ?? 0));
+  assert.ok(Math.max(...gaps) < 250, `no long rest: ${Math.max(...gaps)}`);
+  assert.ok(Math.abs(pacer.fps - 8) < 0.5, `rate ${pacer.fps}`);
+  assert.equal(pacer.dropped, 0);
+});
+
+test("never faster than the video, however fast the server", () => {
+  const pacer = new Pacer<number>({ fps: 16, capacity: 100 });
+  let count = 0;
+  for (let chunk = 0; chunk < 8; chunk++) {
+    pacer.beginChunk(chunk * 1250);
+    for (let i = 0; i < 20; i++) pacer.push(i);
+    count += play(pacer, chunk * 1250, (chunk + 1) * 1250).length;
+  }
+  assert.ok(pacer.fps <= 16 + 1e-9);
+  assert.ok(count >= 150, `${count} of 160 frames shown in ten seconds`);
+});
+
+test("a slow screen loses old frames and stays close to now", () => {
+  const pacer = new Pacer<number>({ fps: 16, capacity: 40 });
+  const dropped: number[] = [];
+  for (let i = 0; i < 100; i++) {
+    const out = pacer.push(i);
+    if (out !== undefined) dropped.push(out);
+  }
+  assert.equal(pacer.waiting, 40);
+  assert.equal(pacer.dropped, 60);
+  assert.deepEqual(dropped.slice(0, 3), [0, 1, 2]);
+  assert.equal(pacer.next(0), 60);
+});
+
+test("a pause is not taken for a rate", () => {
+  const pacer = new Pacer<number>({ fps: 16, capacity: 40 });
+  pacer.beginChunk(0);
+  for (let i = 0; i < 20; i++) pacer.push(i);
+  play(pacer, 0, 2000);
+  pacer.beginChunk(600_000);
+  assert.ok(pacer.fps > 15);
+});
+
+test("what waits is handed back when the world changes", () => {
+  const pacer = new Pacer<number>({ fps: 16, capacity: 40 });
+  pacer.push(1);
+  pacer.push(2);
+  assert.deepEqual(pacer.clear(), [1, 2]);
+  assert.equal(pacer.waiting, 0);
+});
+
+test("latency counts from the oldest control that a picture answers", () => {
+  const meter = new LatencyMeter();
+  meter.sent(1, 100);
+  meter.sent(2, 150);
+  meter.sent(3, 900);
+  assert.equal(meter.shown(null, 1000), null);
+  assert.equal(meter.shown(2, 1000), 900);
+  assert.equal(meter.shown(2, 1010), null, "once per control");
+  assert.equal(meter.shown(3, 1500), 600);
+  for (let id = 10; id < 2000; id++) meter.sent(id, id);
+  assert.equal(meter.shown(5000, 5000), 5000 - (2000 - 256), "unanswered ones do not pile up");
+});

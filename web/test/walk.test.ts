@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { decode } from "@msgpack/msgpack";
+
+import type { Socket } from "../src/net/connection.js";
+import type { ChunkStats, SessionMessage, ServerMessage, World } from "../src/net/messages.js";
+import { Walk, type WalkEvents } from "../src/session/walk.js";
+import { veilOf } from "../src/ui/stage.js";
+import { statusOf } from "../src/ui/topbar.js";
+
+const session = (world: string, more: Partial<SessionMessage> = {}): SessionMessage => ({
+  type: "session",
+  protocol: 1,
+  world,
+  name: "",
+  resumed: false,
+  next_chunk: 1,
+  latents: 1,
+  pose: [0, 0, 0, 1, 0, 0, 0],
+  prompt: "a town",
+  seed: "42",
+  size: [192, 128],
+  fps: 16,
+  chunk_latents: 5,
+  frames_per_latent: 4,
+  fov: 90,
+  camera: { move: 1, turn: 30, pitch_limit: 60 },
+  views: [{ model: "m", history: "sparse", history_frames: 29, readout: "on", steps: 4, recurrent: true, frame_budget: 29 }],
+  path: [[0, 0, 0, 1, 0, 0, 0]],
+  path_first: 0,
+  ...more,
+});
+
+const stats = (chunk: number, more: Partial<ChunkStats> = {}): ChunkStats => ({
+  type: "chunk_stats",
+  view: 0,
+  chunk_index: chunk,
+  num_frames: 20,
+  first_latent: 1 + 5 * (chunk - 1),
+  poses: Array.from({ length: 5 }, (_, i) => [0, 0, 0.25 * (5 * (chunk - 1) + i + 1), 1, 0, 0, 0]),
+  event_id: null,
+  memory_bytes: 1 << 20,
+  retained: [{ frame: 0, kind: "sink", pose: [0, 0, 0, 1, 0, 0, 0], seen: true }],
+  revisited: null,
+  retention: 0.7,
+  state_norm: 3,
+  ...more,
+});
+
+class Line {
+  sockets: (Socket & { sent: Record<string, unknown>[] })[] = [];
+  log: string[] = [];
+  walk: Walk;
+
+  constructor() {
+    const note =
+      (name: string) =>
+      (...values: unknown[]): void =>
+        void this.log.push([name, ...values.filter((value) => typeof value !== "object")].join(" "));
+    const events: WalkEvents = {
+      onFrames: note("frames"),
+      onThumbnails: note("thumbnails"),
+      onStats: note("stats"),
+      onSession: (_, same) => note("session")(same),
+      onRecorded: note("recorded"),
+      onError: note("error"),
+    };
+    this.walk = new Walk(() => this.#open(), events);
+  }
+
+  get last(): Record<string, unknown> {
+    return this.sockets.at(-1)?.sent.at(-1) ?? {};
+  }
+
+  #open(): Socket {
+    const socket = {
+      binaryType: "",
+      readyState: 1,
+      onopen: null,
+      onmessage: null,
+      onclose: null,
+      sent: [] as Record<string, unknown>[],
+      send(data: Uint8Array) {
+        this.sent.push(decode(data) as Record<string, unknown>);
+      },
+      close() {
+        this.readyState = 3;
+      },
+    } satisfies Socket & { sent: Record<string, unknown>[] };
+    this.sockets.push(socket);
+    return socket;
+  }
+
+  begin(init: object, ...messages: ServerMessage[]): void {
+    this.walk.begin(init);
+    this.sockets.at(-1)?.onopen?.();
+    for (const message of messages) this.walk.receive(message);
+  }
+}
+
+test("a walk: the start is asked for, a lost one goes on in its world", () => {
+  const line = new Line();
+  line.begin({ start: "town-1", seed: "3" }, { type: "state", state: "starting" });
+  const greeting: unknown = line.last;
+  assert.deepEqual(greeting, { type: "init", protocol: 1, realtime_output_format: "jpeg", start: "town-1", seed: "3" });
+  assert.equal(line.walk.store.state.phase, "starting");
+  line.walk.receive(session("world_a"));
+  assert.equal(line.walk.store.state.phase, "running");
+  line.walk.takeBack();
+  line.sockets.at(-1)?.onopen?.();
+  assert.equal(line.last.world, "world_a");
+  assert.equal(line.last.start, undefined);
+  line.walk.end();
+  assert.equal(line.walk.store.state.phase, "none");
+});
+
+test("chunks move the camera and fill the memory", () => {
+  const line = new Line();
+  line.begin({}, session("world_a"), stats(1), stats(2, { revisited: { frame: 0, overlap: 0.6 } }));
+  const { state } = line.walk.store;
+  assert.equal(line.walk.path.end, 11);
+  assert.ok(Math.abs((state.pose[11] ?? 0) - 2.5) < 1e-9);
+  assert.deepEqual(state.memories[0]?.revisited, { frame: 0, overlap: 0.6 });
+  assert.equal(state.memories[0]?.retained[0]?.role, "sink");
+  line.walk.receive(stats(3, { view: 1 }));
+  assert.equal(line.walk.path.end, 11, "a view that is not there changes nothing");
+  line.walk.end();
+});
+
+test("the same world again keeps what is known, another one does not", () => {
+  const line = new Line();
+  line.begin({}, session("world_a"), stats(1));
+  line.walk.receive(session("world_a", { latents: 6 }));
+  assert.equal(line.walk.store.state.memories[0]?.retained.length, 1);
+  line.walk.receive(session("world_b"));
+  assert.equal(line.walk.store.state.memories[0]?.retained.length, 0);
+  assert.deepEqual(line.log.filter((entry) => entry.startsWith("session")), ["session false", "session true", "session false"]);
+  line.walk.end();
+});
+
+test("switches show at once and go back when refused", () => {
+  const line = new Line();
+  line.begin({}, session("world_a"));
+  line.walk.switch("history", 0, "dense");
+  assert.equal(line.walk.store.state.memories[0]?.info.history, "dense");
+  assert.deepEqual(line.last.payload, { history: "dense", view: 0 });
+  const refused = line.last.event_id as number;
+  line.walk.switch("steps", 0, 8);
+  const taken = line.last.event_id as number;
+  line.walk.receive({ type: "receipt", event_id: taken, kind: "steps", status: "applied", chunk_index: 2 });
+  line.walk.receive({ type: "error", code: "bad_request", message: "too long for that", event_id: refused });
+  assert.equal(line.walk.store.state.memories[0]?.info.history, "sparse");
+  assert.equal(line.walk.store.state.memories[0]?.info.steps, 8);
+  const count = line.sockets.at(-1)?.sent.length;
+  line.walk.switch("steps", 0, 8);
+  assert.equal(line.sockets.at(-1)?.sent.length, count, "nothing to change, nothing to say");
+  line.walk.end();
+});
+
+test("requests are answered by their number, or refused", async () => {
+  const line = new Line();
+  line.begin({}, session("world_a"));
+  const saved = line.walk.save("harbour");
+  const first = line.last.request_id as number;
+  const refused = line.walk.save("again");
+  const second = line.last.request_id as number;
+  const world = { id: "world_s", name: "harbour" } as World;
+  line.walk.receive({ type: "error", code: "limit", message: "no room", request_id: second });
+  line.walk.receive({ type: "saved", world, request_id: first });
+  assert.equal((await saved).id, "world_s");
+  await assert.rejects(refused, /no room/);
+
+  const forked = line.walk.fork("copy");
+  line.walk.receive({ type: "forked", world: { ...world, id: "world_f" }, switched: true, request_id: line.last.request_id as number });
+  await forked;
+  assert.equal(line.walk.store.state.session?.world, "world_f");
+
+  const lost = line.walk.save("x");
+  line.walk.end();
+  await assert.rejects(lost, /ended/);
+  await assert.rejects(line.walk.save("y"), /no connection/);
+});
+
+test("recording of one view or both", () => {
+  const line = new Line();
+  const views = session("w").views;
+  line.begin({}, session("world_a", { views: [...views, ...views] }));
+  line.walk.record(true);
+  assert.equal(line.last.view, -1);
+  assert.equal(line.walk.store.state.recording, "starting");
+  line.walk.receive({ type: "recording", state: "started" });
+  line.walk.record(false);
+  assert.equal(line.last.action, "stop");
+  line.walk.receive({ type: "recording", state: "saved", url: "/v1/videos/v/content", seconds: 2.5 });
+  assert.equal(line.walk.store.state.recording, "off");
+  assert.ok(line.log.includes("recorded /v1/videos/v/content 2.5"));
+  line.walk.end();
+});
+
+test("what lies over the picture says what is going on", () => {
+  const line = new Line();
+  const veil = () => veilOf(line.walk.store.state, 0);
+  line.walk.begin({});
+  assert.equal(veil().title, "Connecting");
+  line.sockets.at(-1)?.onopen?.();
+  line.walk.receive({ type: "state", state: "starting", queue_length: 2 });
+  assert.match(veil().text, /2 ahead/);
+  line.walk.receive({ type: "state", state: "starting", progress: 0.5 });
+  assert.match(veil().text, /past/);
+  line.walk.receive(session("world_a"));
+  assert.equal(veil().kind, "busy", "no picture yet");
+  line.walk.receive({ type: "frame_batch" } as ServerMessage);
+  assert.equal(veil().kind, "none");
+  assert.equal(statusOf(line.walk.store.state, 0, 0).text, "Waiting for the first chunk");
+  line.walk.receive(stats(1));
+  assert.equal(statusOf(line.walk.store.state, 7.96, 0).text, "Live · 8.0 fps");
+  line.walk.receive({ type: "state", state: "paused", reason: "idle" });
+  assert.deepEqual([veil().kind, statusOf(line.walk.store.state, 0, 0).text], ["paused", "Paused"]);
+  line.sockets.at(-1)?.onclose?.({ code: 1006 });
+  assert.equal(veil().kind, "lost");
+  assert.match(statusOf(line.walk.store.state, 0, Date.now()).text, /Reconnecting in 1 s/);
+  line.walk.end();
+});
+
+test("a fatal error ends the walk and says why", () => {
+  const line = new Line();
+  line.begin({ world: "world_x" });
+  line.walk.receive({ type: "error", code: "not_found", message: "There is no such world.", fatal: true });
+  const state = line.walk.store.state;
+  assert.deepEqual([veilOf(state, 0).kind, veilOf(state, 0).text], ["ended", "There is no such world."]);
+  line.begin({});
+  line.sockets.at(-1)?.onclose?.({ code: 4001 });
+  assert.match(veilOf(line.walk.store.state, 0).text, /another window/);
+  line.walk.end();
+});
