@@ -136,15 +136,24 @@ bool looks_like_key_string(std::string_view text) {
 }
 
 Pose KeyCamera::advance(const Keys& keys, double seconds) {
+  return drive(Axes{static_cast<double>(keys.forward), static_cast<double>(keys.right),
+                    static_cast<double>(keys.yaw), static_cast<double>(keys.pitch)},
+               seconds);
+}
+
+Pose KeyCamera::drive(const Axes& axes, double seconds) {
   const double yaw_before = yaw_;
-  yaw_ += keys.yaw * speeds_.turn * seconds;
-  pitch_ = std::clamp(pitch_ + keys.pitch * speeds_.turn * seconds, -speeds_.pitch_limit,
-                      speeds_.pitch_limit);
-  double step = speeds_.move * seconds;
-  if (keys.forward != 0 && keys.right != 0) step /= std::numbers::sqrt2;
+  look(axes.yaw * speeds_.turn * seconds, axes.pitch * speeds_.turn * seconds);
+  const double step = speeds_.move * seconds / std::max(1.0, std::hypot(axes.forward, axes.right));
   const Mat3 heading = rotation_from_angles((yaw_before + yaw_) / 2, 0);
-  position_ = position_ + heading.column(2) * (keys.forward * step) +
-              heading.column(0) * (keys.right * step);
+  position_ = position_ + heading.column(2) * (axes.forward * step) +
+              heading.column(0) * (axes.right * step);
+  return pose();
+}
+
+Pose KeyCamera::look(double yaw, double pitch) {
+  yaw_ += yaw;
+  pitch_ = std::clamp(pitch_ + pitch, -speeds_.pitch_limit, speeds_.pitch_limit);
   return pose();
 }
 

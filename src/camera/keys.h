@@ -21,6 +21,11 @@ struct Keys {
   bool operator==(const Keys&) const = default;
 };
 
+// The same for sticks: each axis from -1 to 1.
+struct Axes {
+  double forward = 0, right = 0, yaw = 0, pitch = 0;
+};
+
 struct KeySpeeds {
   double move = 1;                            // metres a second, in any direction
   double turn = std::numbers::pi / 6;         // radians a second, of yaw and of pitch
@@ -55,6 +60,9 @@ class KeyCamera {
 
   // The pose after `seconds` with these keys held. Position follows the yaw half way through.
   Pose advance(const Keys& keys, double seconds);
+  Pose drive(const Axes& axes, double seconds);
+  // Turns by so many radians, pitch within its limit.
+  Pose look(double yaw, double pitch);
   Pose pose() const;
   // Continues from a pose; its roll is dropped.
   void set_pose(const Pose& pose);

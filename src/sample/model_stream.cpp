@@ -60,7 +60,8 @@ ModelStream::ModelStream(const ModelStream& other)
       readout_(other.readout_),
       readout_seed_(other.readout_seed_),
       world_to_first_(other.world_to_first_),
-      next_frame_(other.next_frame_) {}
+      next_frame_(other.next_frame_),
+      retention_(other.retention_) {}
 
 std::unique_ptr<ModelStream> ModelStream::fork() const {
   return std::unique_ptr<ModelStream>(new ModelStream(*this));
@@ -91,7 +92,7 @@ void ModelStream::open_chunk(std::span<const camera::Pose> poses,
           ? model::compact_times(next_frame_, static_cast<int64_t>(chunk.visible.size()))
           : std::vector<double>(chunk.visible.begin(), chunk.visible.end());
   const at::NoGradGuard no_grad;
-  chunk.past = model::PastKeys(store_, chunk.visible, key_times, frames);
+  chunk.past = model::PastKeys(store_, chunk.visible, key_times);
   chunk_ = std::move(chunk);
 }
 
@@ -126,6 +127,12 @@ void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps)
   forward.store_first = next_frame_;
   model::ContentProbe probe{.layer = content_layer(model_.config())};
   if (policy_->wants_content()) forward.probe = &probe;
+  double kept = 0;
+  int64_t layers = 0;
+  forward.on_retention = [&](int64_t, const at::Tensor& log_retention) {
+    kept += log_retention.exp().mean().item<double>();
+    ++layers;
+  };
   try {
     model_.forward(latents, timesteps, forward);
   } catch (...) {
@@ -143,6 +150,7 @@ void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps)
     policy_->commit(view);
   }
   store_.retain(policy_->retained());
+  if (layers > 0) retention_ = kept / static_cast<double>(layers);
   next_frame_ += frames;
   chunk_.reset();
 }

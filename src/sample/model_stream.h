@@ -71,6 +71,8 @@ class ModelStream {
   const memory::KvStore& store() const { return store_; }
   // By layer; undefined for softmax blocks and before the first commit.
   const std::vector<at::Tensor>& states() const { return states_; }
+  // Mean share of the states that the newest commit kept; nothing without states or a commit.
+  std::optional<double> retention() const { return retention_; }
   // Bytes that the open chunk holds of its history beside the store.
   int64_t staged_bytes() const { return chunk_ ? chunk_->past.staged_bytes() : 0; }
 
@@ -96,6 +98,7 @@ class ModelStream {
   std::optional<camera::Pose> world_to_first_;
   int64_t next_frame_ = 0;
   std::optional<OpenChunk> chunk_;
+  std::optional<double> retention_;
 };
 
 }  // namespace loci::sample

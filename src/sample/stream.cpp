@@ -206,6 +206,19 @@ Stream Stream::fork() const {
   return copy;
 }
 
+void Stream::adopt(Stream other) {
+  LOCI_CHECK(model_ == other.model_ && frames_ == other.frames_,
+             "a stream of {} latents adopts one of {}, or of another model", frames_,
+             other.frames_);
+  options_ = other.options_;
+  prompt_ = std::move(other.prompt_);
+  readout_ = other.readout_;
+  readout_seed_ = other.readout_seed_;
+  main_ = std::move(other.main_);
+  negative_ = std::move(other.negative_);
+  pending_ = std::move(other.pending_);
+}
+
 int64_t Stream::history_bytes() const {
   int64_t bytes = 0;
   for (const ModelStream* stream : streams()) {

@@ -71,6 +71,11 @@ class Stream {
   // An independent stream with the same past.
   Stream fork() const;
 
+  // Goes on with the memory of `other`, a stream of the same model that went the same way under
+  // other options; frames go on from those of this one. Streams of different length are a
+  // programmer's error.
+  void adopt(Stream other);
+
   // A world: everything needed to go on bit by bit as this stream would, in one file that appears
   // whole. Loading it with another model or autoencoder is bad input; without an autoencoder no
   // frames are made.
