@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 #include <benchmark/benchmark.h>
 
+#include "loci/kernels/attention.h"
 #include "loci/kernels/delta_rule.h"
 #include "loci/kernels/head_map.h"
 
@@ -47,6 +48,40 @@ void delta_write_forward(benchmark::State& bench) { delta_rule(bench, false); }
 void delta_write_with_backward(benchmark::State& bench) { delta_rule(bench, true); }
 BENCHMARK(delta_write_forward)->Apply(sizes);
 BENCHMARK(delta_write_with_backward)->Apply(sizes);
+
+// A chunk over a retained past of 34 frames and itself, beside libtorch on the concatenation.
+using Attention = decltype(&attention);
+void attend(benchmark::State& bench, Attention function, bool turned) {
+  constexpr int64_t kFrames = 34, kChunkFrames = 5;
+  const int64_t tokens = bench.range(0), heads = bench.range(1);
+  const int64_t frame = tokens / kChunkFrames;
+  at::manual_seed(1);
+  const SlotTensor key{at::randn({kFrames, 1, frame, heads, kChannels}), {}};
+  const SlotTensor value{at::randn({kFrames, 1, frame, heads, kChannels}), {}};
+  std::vector<int64_t> index(kFrames);
+  for (int64_t i = 0; i < kFrames; ++i) index[i] = kFrames - 1 - i;
+  std::optional<HeadMap> turn;
+  if (turned) {
+    turn.emplace();
+    turn->rotations = {{.begin = 0, .pairs = 22, .adjacent = true}};
+    turn->cosine = at::rand({kFrames * frame, 22});
+    turn->sine = at::rand({kFrames * frame, 22});
+  }
+  const AttentionPast past(key, value, index, at::kFloat, at::kCPU, turn);
+  const at::Tensor query = at::randn({1, tokens, heads, kChannels});
+  const at::NoGradGuard no_grad;
+  for (auto _ : bench) {
+    const at::Tensor out = function(query, query, query, &past);
+    benchmark::DoNotOptimize(out.const_data_ptr());
+  }
+  set_rate(bench, 4.0 * static_cast<double>(heads * tokens * (past.tokens() + tokens) * kChannels));
+}
+void attention_past_turned(benchmark::State& bench) { attend(bench, attention, true); }
+void attention_past_in_place(benchmark::State& bench) { attend(bench, attention, false); }
+void attention_libtorch(benchmark::State& bench) { attend(bench, attention_by_libtorch, false); }
+BENCHMARK(attention_past_turned)->Apply(sizes);
+BENCHMARK(attention_past_in_place)->Apply(sizes);
+BENCHMARK(attention_libtorch)->Apply(sizes);
 
 // Tiles of four channels by a matrix a token, the other channels by rotations.
 void projective_map(benchmark::State& bench) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #endif
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -150,8 +151,10 @@ IsaLevel choose_level(std::optional<std::string_view> requested, IsaLevel best) 
   fail("LOCI_ISA={}: there is no such level; choose one of: {}", *requested, level_names());
 }
 
-IsaLevel isa_level() {
-  static const IsaLevel level = [] {
+namespace {
+
+std::atomic<IsaLevel>& current_level() {
+  static std::atomic<IsaLevel> level = [] {
     const char* requested = std::getenv("LOCI_ISA");
     return choose_level(
         requested == nullptr ? std::nullopt : std::optional<std::string_view>(requested),
@@ -159,5 +162,16 @@ IsaLevel isa_level() {
   }();
   return level;
 }
+
+}  // namespace
+
+IsaLevel isa_level() { return current_level().load(std::memory_order_relaxed); }
+
+IsaOverride::IsaOverride(IsaLevel level) : before_(isa_level()) {
+  LOCI_CHECK(level <= cpu_features().best_level(), "this machine has no {}", name_of(level));
+  current_level() = level;
+}
+
+IsaOverride::~IsaOverride() { current_level() = before_; }
 
 }  // namespace loci::kernels

@@ -60,4 +60,17 @@ IsaLevel choose_level(std::optional<std::string_view> requested, IsaLevel best);
 // this machine, decided once.
 IsaLevel isa_level();
 
+// All kernels use `level`, which the machine must have, as long as this lives. For comparing
+// levels with each other; not to be made while kernels run.
+class IsaOverride {
+ public:
+  explicit IsaOverride(IsaLevel level);
+  ~IsaOverride();
+  IsaOverride(const IsaOverride&) = delete;
+  IsaOverride& operator=(const IsaOverride&) = delete;
+
+ private:
+  IsaLevel before_;
+};
+
 }  // namespace loci::kernels

@@ -96,20 +96,6 @@ void KvSlots::put(int64_t slot, const at::Tensor& frame) {
   data_.select(0, slot).copy_((wide / scale).round());
 }
 
-void KvSlots::read(const at::Tensor& index, at::Tensor out) const {
-  at::Tensor chosen = data_.index_select(0, index);
-  if (format_ == KvFormat::kInt8) {
-    chosen = chosen.to(at::kFloat).mul_(scale_.index_select(0, index));
-  }
-  // [n, B, T, H, D] → [B, n, T, H, D], which `out` is with n and T folded.
-  out.unflatten(1, {index.size(0), frame_[1]}).copy_(chosen.transpose(0, 1));
-}
-
-at::Tensor KvSlots::view(int64_t count, at::Device device) const {
-  if (frame_[0] != 1 || data_.scalar_type() != dtype_ || data_.device() != device) return {};
-  return data_.narrow(0, 0, count).flatten(0, 2).unsqueeze(0);
-}
-
 KvSlots::Raw KvSlots::save(const at::Tensor& index) const {
   return {data_.index_select(0, index),
           scale_.defined() ? scale_.index_select(0, index) : at::Tensor()};

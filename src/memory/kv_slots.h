@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/kernels/attention.h"
+
 namespace loci::memory {
 
 // How numbers are kept between uses.
@@ -36,11 +38,8 @@ class KvSlots {
   void grow(int64_t slots);
 
   void put(int64_t slot, const at::Tensor& frame);
-  // Slots `index` (int64 [n]) side by side into `out` [B, n*T, H, D].
-  void read(const at::Tensor& index, at::Tensor out) const;
-  // Slots [0, count) side by side without a copy, [1, count*T, H, D]; undefined where that cannot
-  // be: a batch above one, another type, or another device.
-  at::Tensor view(int64_t count, at::Device device) const;
+  // All slots as they are kept.
+  kernels::SlotTensor tensor() const { return {data_, scale_}; }
 
   // The stored numbers of slots `index` themselves, for a file, and back into slots 0, 1, ….
   // `scale` is undefined unless the format is kInt8.

@@ -118,39 +118,13 @@ void KvStore::retain(std::span<const int64_t> frames) {
   slot_of_ = std::move(kept);
 }
 
-KvStore::Entry KvStore::gather(int64_t layer, Branch branch, std::span<const int64_t> frames,
-                               int64_t room) const {
+kernels::AttentionPast KvStore::past(int64_t layer, Branch branch, std::span<const int64_t> frames,
+                                     const std::optional<kernels::HeadMap>& turn) const {
   const Slots& source = slots(layer, branch);
-  const auto count = static_cast<int64_t>(frames.size());
-  at::Tensor index = at::empty({count}, at::kLong);
-  bool in_order = true;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t slot = slot_of_.at(frames[i]);
-    in_order = in_order && slot == i;
-    index.data_ptr<int64_t>()[i] = slot;
-  }
-  const int64_t total = count + room;
-  // The slots behind must be free, as the caller may write there.
-  in_order = in_order && total <= allocated_ &&
-             std::all_of(slot_of_.begin(), slot_of_.end(), [&](const auto& entry) {
-               return entry.second < count || entry.second >= total;
-             });
-  Entry entry;
-  entry.tokens = count * layout_.tokens;
-  const auto side_by_side = [&](const KvSlots& stored) {
-    if (in_order) {
-      if (at::Tensor view = stored.view(total, layout_.device); view.defined()) return view;
-    }
-    at::Tensor out = at::empty(
-        {layout_.batch, total * layout_.tokens, layout_.heads_of(branch), layout_.channels},
-        at::TensorOptions(layout_.dtype).device(layout_.device));
-    stored.read(index, out.narrow(1, 0, entry.tokens));
-    entry.copied += static_cast<int64_t>(out.nbytes());
-    return out;
-  };
-  entry.key = side_by_side(source.key);
-  entry.value = side_by_side(source.value);
-  return entry;
+  std::vector<int64_t> index;
+  for (const int64_t frame : frames) index.push_back(slot_of_.at(frame));
+  return {source.key.tensor(), source.value.tensor(), std::move(index),
+          layout_.dtype,       layout_.device,        turn};
 }
 
 std::vector<int64_t> KvStore::frames() const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,9 +25,9 @@ struct KvLayout {
   int64_t camera_heads = 0;
   int64_t channels = 0;
   std::vector<bool> main_layers;      // per layer: whether its main branch keeps history
-  at::ScalarType dtype = at::kFloat;  // of what gather() gives
+  at::ScalarType dtype = at::kFloat;  // in which keys and values are used
   KvFormat format = KvFormat::kPlain;
-  at::Device device = at::kCPU;  // of what gather() gives
+  at::Device device = at::kCPU;  // where they are used
   // Keeps the main branch's slots in host memory. A chunk then brings at most `staging_bytes` of
   // them to the device at its start and the rest layer by layer whenever they are used. The same
   // limit bounds the copies that a chunk makes of its history when host and device are one.
@@ -64,15 +65,10 @@ class KvStore {
   // Forgets all frames but these (ascending).
   void retain(std::span<const int64_t> frames);
 
-  struct Entry {
-    at::Tensor key, value;  // [B, tokens + room*T, H, D]
-    int64_t tokens = 0;     // of the frames; what follows them is free for the caller to write
-    int64_t copied = 0;     // bytes that are not the store's own
-  };
-  // Frames (ascending, all present) side by side, with room for more frames behind them. Where the
-  // slots already stand like that nothing is copied, and the room is that of the next new frames.
-  Entry gather(int64_t layer, Branch branch, std::span<const int64_t> frames,
-               int64_t room = 0) const;
+  // Frames (ascending, all present) for attention, with their keys turned by `turn` if there is
+  // one. Valid as long as those frames are retained; slots that are added meanwhile do no harm.
+  kernels::AttentionPast past(int64_t layer, Branch branch, std::span<const int64_t> frames,
+                              const std::optional<kernels::HeadMap>& turn = {}) const;
 
   std::vector<int64_t> frames() const;
   bool has(int64_t frame) const { return slot_of_.contains(frame); }

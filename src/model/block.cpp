@@ -75,7 +75,7 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
   }
   at::Tensor seen;
   if (recurrent_) {
-    const at::Tensor local = history_attention(turned_query, turned_key, value, context, {},
+    const at::Tensor local = history_attention(turned_query, turned_key, value, context, nullptr,
                                                /*turn_keys=*/true, /*local=*/true);
     seen =
         (local + (*recurrent_)(h, query, key, value, layer_, context, state)).to(h.scalar_type());
@@ -83,15 +83,15 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
     if (context.store != nullptr) {
       context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);
     }
-    seen = history_attention(turned_query, turned_key, value, context,
-                             context.past_entry(layer_, memory::Branch::kMain),
+    const auto past = context.past_entry(layer_, memory::Branch::kMain);
+    seen = history_attention(turned_query, turned_key, value, context, past.get(),
                              /*turn_keys=*/true, /*local=*/false);
   }
   return self_.out(seen.flatten(-2));
 }
 
 at::Tensor Block::cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const {
-  return cross_.out(attention(cross_.queries(x), text.key, text.value).flatten(-2));
+  return cross_.out(kernels::attention(cross_.queries(x), text.key, text.value).flatten(-2));
 }
 
 TextKeys::Entry Block::text_keys(const at::Tensor& text) const {

@@ -26,8 +26,8 @@ at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer,
   if (context.store != nullptr) {
     context.store->put(layer, memory::Branch::kCamera, context.store_first, key, value);
   }
-  const at::Tensor seen = history_attention(query, key, value, context,
-                                            context.past_entry(layer, memory::Branch::kCamera),
+  const auto past = context.past_entry(layer, memory::Branch::kCamera);
+  const at::Tensor seen = history_attention(query, key, value, context, past.get(),
                                             /*turn_keys=*/false, /*local=*/false);
   return out_(kernels::head_map(seen, maps.camera_output).flatten(-2));
 }

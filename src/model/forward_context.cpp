@@ -41,50 +41,40 @@ memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64
 }
 
 PastKeys::PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
-                   std::span<const double> key_times, int64_t room)
-    : store_(&store), frames_(std::move(frames)), room_(room) {
+                   std::span<const double> key_times)
+    : store_(&store), frames_(std::move(frames)) {
   LOCI_CHECK(frames_.size() == key_times.size(), "{} key times for {} frames", key_times.size(),
              frames_.size());
   if (frames_.empty()) return;
   std::vector<double> shifts;
+  bool turned = false;
   for (size_t i = 0; i < frames_.size(); ++i) {
     shifts.push_back(key_times[i] - static_cast<double>(frames_[i]));
-    turned_ = turned_ || shifts.back() != 0;
+    turned = turned || shifts.back() != 0;
   }
   const memory::KvLayout& layout = store.layout();
-  turn_ = time_shift(shifts, layout.tokens);
-  staged_.resize(layout.layers());
+  if (turned) turn_ = time_shift(shifts, layout.tokens);
   for (int64_t layer = 0; layer < layout.layers(); ++layer) {
     for (const memory::Branch branch : {memory::Branch::kMain, memory::Branch::kCamera}) {
       if (!layout.keeps(layer, branch)) continue;
       const Entry entry = load(layer, branch);
-      if (layout.staging_bytes > 0 && staged_bytes_ + entry.copied > layout.staging_bytes) continue;
-      staged_bytes_ += entry.copied;
-      (branch == memory::Branch::kMain ? staged_[layer].main : staged_[layer].camera) = entry;
+      const int64_t bytes = staged_bytes_ + entry->bytes();
+      if (layout.staging_bytes > 0 && bytes > layout.staging_bytes) continue;
+      staged_bytes_ = bytes;
+      staged_[{layer, branch}] = entry;
     }
   }
 }
 
 PastKeys::Entry PastKeys::load(int64_t layer, memory::Branch branch) const {
-  Entry entry = store_->gather(layer, branch, frames_, room_);
-  if (branch == memory::Branch::kMain && turned_) {
-    at::Tensor key = at::empty_like(entry.key);
-    // A gathered key is replaced; a view of the slots is joined by a copy.
-    if (entry.copied < static_cast<int64_t>(entry.key.nbytes() + entry.value.nbytes())) {
-      entry.copied += static_cast<int64_t>(key.nbytes());
-    }
-    key.narrow(1, 0, entry.tokens)
-        .copy_(kernels::head_map(entry.key.narrow(1, 0, entry.tokens), turn_));
-    entry.key = key;
-  }
-  return entry;
+  return std::make_shared<kernels::AttentionPast>(
+      store_->past(layer, branch, frames_, branch == memory::Branch::kMain ? turn_ : std::nullopt));
 }
 
 PastKeys::Entry PastKeys::entry(int64_t layer, memory::Branch branch) const {
-  if (frames_.empty() || !store_->layout().keeps(layer, branch)) return {};
-  const Entry& staged =
-      branch == memory::Branch::kMain ? staged_[layer].main : staged_[layer].camera;
-  return staged.key.defined() ? staged : load(layer, branch);
+  if (frames_.empty() || !store_->layout().keeps(layer, branch)) return nullptr;
+  const auto staged = staged_.find({layer, branch});
+  return staged == staged_.end() ? load(layer, branch) : staged->second;
 }
 
 std::vector<double> compact_times(int64_t start, int64_t count) {

@@ -6,7 +6,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -38,37 +42,31 @@ std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size);
 memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64_t tokens,
                            at::ScalarType dtype);
 
-// History from a store: gathered and turned once for all steps of a chunk, as far as the store's
-// staging limit allows; layers beyond it are gathered and turned whenever they are used.
+// History from a store: values are read in their slots; keys that change their time are laid out
+// once for all steps of a chunk, as far as the store's staging limit allows, and beyond it whenever
+// they are used.
 class PastKeys {
  public:
-  using Entry = memory::KvStore::Entry;
-
   PastKeys() = default;
-  // `frames` (ascending) from the store, with room for `room` frames behind them; their keys,
-  // written at their own frame number as time, are turned to key_times. The store must outlive
-  // this, and keep those frames.
+  // `frames` (ascending) from the store; their keys, written at their own frame number as time, are
+  // turned to key_times. The store must outlive this, and keep those frames.
   PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
-           std::span<const double> key_times, int64_t room);
+           std::span<const double> key_times);
 
-  // Undefined tensors where the layer keeps none, or where the history is empty.
-  Entry entry(int64_t layer, memory::Branch branch) const;
+  // Null where the layer keeps none, or where the history is empty.
+  std::shared_ptr<const kernels::AttentionPast> entry(int64_t layer, memory::Branch branch) const;
 
   // Bytes held for the chunk beside the store itself.
   int64_t staged_bytes() const { return staged_bytes_; }
 
  private:
-  struct Staged {
-    Entry main, camera;
-  };
+  using Entry = std::shared_ptr<const kernels::AttentionPast>;
   Entry load(int64_t layer, memory::Branch branch) const;
 
   const memory::KvStore* store_ = nullptr;
   std::vector<int64_t> frames_;
-  int64_t room_ = 0;
-  kernels::HeadMap turn_;
-  bool turned_ = false;
-  std::vector<Staged> staged_;  // per layer; undefined where not staged
+  std::optional<kernels::HeadMap> turn_;
+  std::map<std::pair<int64_t, memory::Branch>, Entry> staged_;
   int64_t staged_bytes_ = 0;
 };
 
@@ -118,8 +116,9 @@ struct ForwardContext {
   // Recompute each block in the backward pass instead of keeping its activations.
   bool checkpoint_blocks = false;
 
-  PastKeys::Entry past_entry(int64_t layer, memory::Branch branch) const {
-    return past == nullptr ? PastKeys::Entry() : past->entry(layer, branch);
+  std::shared_ptr<const kernels::AttentionPast> past_entry(int64_t layer,
+                                                           memory::Branch branch) const {
+    return past == nullptr ? nullptr : past->entry(layer, branch);
   }
 };
 

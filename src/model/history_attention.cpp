@@ -15,26 +15,13 @@ at::Tensor take_frames(const at::Tensor& x, const std::vector<int64_t>& frames, 
   return x.unflatten(1, {-1, tokens}).index_select(1, index).flatten(1, 2);
 }
 
-// The first `tokens` of `past` and then x. `past` has room for x, or is followed by it in a copy.
-at::Tensor behind(const at::Tensor& past, int64_t tokens, const at::Tensor& x) {
-  if (past.size(1) < tokens + x.size(1)) return at::cat({past.narrow(1, 0, tokens), x}, 1);
-  past.narrow(1, tokens, x.size(1)).copy_(x);
-  return past.narrow(1, 0, tokens + x.size(1));
-}
-
 }  // namespace
-
-at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
-  return at::scaled_dot_product_attention(query.transpose(1, 2), key.transpose(1, 2),
-                                          value.transpose(1, 2))
-      .transpose(1, 2);
-}
 
 at::Tensor history_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, const ForwardContext& context,
-                             const PastKeys::Entry& past, bool turn_keys, bool local) {
+                             const kernels::AttentionPast* past, bool turn_keys, bool local) {
   const int64_t tokens = context.maps->grid.tokens();
-  LOCI_CHECK(!past.key.defined() || context.chunks.size() == 1,
+  LOCI_CHECK(past == nullptr || context.chunks.size() == 1,
              "a stored past belongs to a single chunk, the input has {}", context.chunks.size());
   std::vector<at::Tensor> outputs;
   for (const ChunkSpan& chunk : context.chunks) {
@@ -53,11 +40,8 @@ at::Tensor history_attention(const at::Tensor& query, const at::Tensor& key,
         v = at::cat({take_frames(value, chunk.earlier, tokens), v}, 1);
       }
     }
-    if (!local && past.key.defined()) {
-      k = behind(past.key, past.tokens, k);
-      v = behind(past.value, past.tokens, v);
-    }
-    outputs.push_back(attention(query.narrow(1, begin, size), k, v));
+    outputs.push_back(
+        kernels::attention(query.narrow(1, begin, size), k, v, local ? nullptr : past));
   }
   return outputs.size() == 1 ? outputs.front() : at::cat(outputs, 1);
 }

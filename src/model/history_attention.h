@@ -9,15 +9,11 @@
 namespace loci::model {
 
 // query, key, value [B, N, H, 128] of all frames of the input → [B, N, H, 128].
-// `past` is the branch's and layer's entry of PastKeys, undefined without one; the input's keys and
-// values are written to the room behind it where there is some. `turn_keys`: whether the keys
-// carry a time (main branch) and follow a chunk's compact times. `local` looks at the own chunk
-// only.
+// `past` is the branch's and layer's entry of PastKeys, null without one. `turn_keys`: whether the
+// keys carry a time (main branch) and follow a chunk's compact times. `local` looks at the own
+// chunk only.
 at::Tensor history_attention(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, const ForwardContext& context,
-                             const PastKeys::Entry& past, bool turn_keys, bool local);
-
-// Plain attention, [B, N, H, 128] x [B, M, H, 128] → [B, N, H, 128], scaled by 128^-1/2.
-at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value);
+                             const kernels::AttentionPast* past, bool turn_keys, bool local);
 
 }  // namespace loci::model

@@ -46,15 +46,15 @@ void put_all(KvStore& store, int64_t first, int64_t count) {
 }
 
 void expect_frames(const KvStore& store, const std::vector<int64_t>& frames) {
-  const KvStore::Entry main = store.gather(0, Branch::kMain, frames);
-  const KvStore::Entry camera = store.gather(1, Branch::kCamera, frames);
+  const kernels::AttentionPast main = store.past(0, Branch::kMain, frames);
+  const kernels::AttentionPast camera = store.past(1, Branch::kCamera, frames);
   for (size_t i = 0; i < frames.size(); ++i) {
     const auto at_token = static_cast<int64_t>(i) * 3;
     const auto part = [&](const at::Tensor& x) { return x.narrow(1, at_token, 3); };
-    EXPECT_TRUE(at::equal(part(main.key), marked(frames[i], 1, 0, Branch::kMain, false)));
-    EXPECT_TRUE(at::equal(part(main.value), marked(frames[i], 1, 0, Branch::kMain, true)));
-    EXPECT_TRUE(at::equal(part(camera.key), marked(frames[i], 1, 1, Branch::kCamera, false)));
-    EXPECT_TRUE(at::equal(part(camera.value), marked(frames[i], 1, 1, Branch::kCamera, true)));
+    EXPECT_TRUE(at::equal(part(main.keys()), marked(frames[i], 1, 0, Branch::kMain, false)));
+    EXPECT_TRUE(at::equal(part(main.values()), marked(frames[i], 1, 0, Branch::kMain, true)));
+    EXPECT_TRUE(at::equal(part(camera.keys()), marked(frames[i], 1, 1, Branch::kCamera, false)));
+    EXPECT_TRUE(at::equal(part(camera.values()), marked(frames[i], 1, 1, Branch::kCamera, true)));
   }
 }
 
@@ -121,37 +121,37 @@ TEST(KvStore, KeepsInItsOwnType) {
   narrow.dtype = at::kBFloat16;
   KvStore store(narrow, 1);
   put_all(store, 0, 1);
-  EXPECT_EQ(store.gather(0, Branch::kMain, std::vector<int64_t>{0}).key.scalar_type(),
+  EXPECT_EQ(store.past(0, Branch::kMain, std::vector<int64_t>{0}).keys().scalar_type(),
             at::kBFloat16);
 }
 
-TEST(KvStore, StandsInPlaceWhereItCan) {
-  KvLayout single = layout();
-  single.batch = 1;
-  const auto put = [](KvStore& store, int64_t first, int64_t count) {
-    store.add_frames(first, count);
-    for (const Branch branch : {Branch::kMain, Branch::kCamera}) {
-      const at::Tensor x = marked(first, count, 0, branch, false).narrow(0, 0, 1);
-      store.put(0, branch, first, x, x + 0.5);
-    }
-  };
-  KvStore store(single, 0);
-  put(store, 0, 4);
-  const std::vector<int64_t> frames = {0, 1, 2, 3};
-  const KvStore::Entry entry = store.gather(0, Branch::kMain, frames, /*room=*/2);
-  EXPECT_EQ(entry.copied, 0);
-  EXPECT_EQ(entry.tokens, 4 * 3);
-  EXPECT_EQ(entry.key.size(1), 6 * 3);
-  EXPECT_TRUE(
-      at::equal(entry.key.narrow(1, 0, 12), marked(0, 4, 0, Branch::kMain, false).narrow(0, 0, 1)));
-  // Writing behind the frames leaves them as they are.
-  entry.key.narrow(1, 12, 6).fill_(-1);
-  EXPECT_TRUE(at::equal(store.gather(0, Branch::kMain, frames).key.narrow(1, 0, 12),
-                        marked(0, 4, 0, Branch::kMain, false).narrow(0, 0, 1)));
-  // Frames that do not stand like that are copied: not in order, or somebody stands behind them.
-  EXPECT_GT(store.gather(0, Branch::kMain, std::vector<int64_t>{0, 2}, 1).copied, 0);
-  EXPECT_GT(store.gather(0, Branch::kMain, std::vector<int64_t>{0, 1}, 1).copied, 0);
-  EXPECT_GT(KvStore::Entry(store.gather(0, Branch::kMain, frames, 1000)).copied, 0);
+TEST(KvStore, IsReadInPlaceUnlessKeysAreTurned) {
+  KvLayout whole = layout();
+  whole.channels = 32;  // what the kernel takes
+  KvStore store(whole, 4);
+  store.add_frames(0, 3);
+  const at::Tensor x = at::randn({2, 9, 2, 32});
+  store.put(0, Branch::kMain, 0, x, x + 1);
+  const std::vector<int64_t> frames = {0, 2};
+  const kernels::AttentionPast in_place = store.past(0, Branch::kMain, frames);
+  EXPECT_EQ(in_place.bytes(), 0);
+  EXPECT_EQ(in_place.tokens(), 6);
+  kernels::HeadMap turn;
+  turn.rotations = {{.begin = 0, .pairs = 2, .adjacent = true}};
+  turn.cosine = at::zeros({6, 2});
+  turn.sine = at::ones({6, 2});
+  const kernels::AttentionPast turned = store.past(0, Branch::kMain, frames, turn);
+  // One panel of 32 keys a sample and head; values stay where they are.
+  EXPECT_EQ(turned.bytes(), 2 * 2 * 32 * 32 * 4);
+  const at::Tensor seen = at::cat({x.narrow(1, 0, 3), x.narrow(1, 6, 3)}, 1);
+  EXPECT_TRUE(at::equal(in_place.keys(), seen));
+  EXPECT_TRUE(at::equal(turned.keys(), kernels::head_map(seen, turn)));
+  EXPECT_TRUE(at::equal(turned.values(), seen + 1));
+  // Where no kernel applies, both are gathered.
+  KvLayout odd = layout();
+  KvStore gathered(odd, 4);
+  put_all(gathered, 0, 3);
+  EXPECT_EQ(gathered.past(0, Branch::kMain, frames).bytes(), 2 * 2 * 6 * 2 * 4 * 4);
 }
 
 TEST(KvStore, NarrowFormatsStayClose) {
@@ -173,9 +173,10 @@ TEST(KvStore, NarrowFormatsStayClose) {
     KvStore store(narrow, 2);
     store.add_frames(0, 1);
     store.put(0, Branch::kMain, 0, key, value);
-    const KvStore::Entry entry = store.gather(0, Branch::kMain, std::vector<int64_t>{0});
-    EXPECT_EQ(entry.key.scalar_type(), at::kFloat);
-    for (const auto& [got, wanted] : {std::pair(entry.key, key), std::pair(entry.value, value)}) {
+    const kernels::AttentionPast entry = store.past(0, Branch::kMain, std::vector<int64_t>{0});
+    EXPECT_EQ(entry.keys().scalar_type(), at::kFloat);
+    for (const auto& [got, wanted] :
+         {std::pair(entry.keys(), key), std::pair(entry.values(), value)}) {
       const at::Tensor largest = wanted.abs().amax(-1, /*keepdim=*/true);
       const double error = ((got - wanted).abs() / largest).max().item<double>();
       EXPECT_LE(error, c.error * 1.0001);
@@ -202,13 +203,13 @@ TEST(KvStore, SavedAndClonedStoresHoldTheSame) {
     loaded.restore(store.save());
     KvStore copy = store.clone();
     EXPECT_EQ(loaded.frames(), frames);
-    const at::Tensor before = store.gather(0, Branch::kMain, frames).key.clone();
-    EXPECT_TRUE(at::equal(loaded.gather(0, Branch::kMain, frames).key, before));
-    EXPECT_TRUE(at::equal(loaded.gather(1, Branch::kCamera, frames).value,
-                          store.gather(1, Branch::kCamera, frames).value));
+    const at::Tensor before = store.past(0, Branch::kMain, frames).keys().clone();
+    EXPECT_TRUE(at::equal(loaded.past(0, Branch::kMain, frames).keys(), before));
+    EXPECT_TRUE(at::equal(loaded.past(1, Branch::kCamera, frames).values(),
+                          store.past(1, Branch::kCamera, frames).values()));
     // Writing to the copy leaves the original alone.
     copy.put(0, Branch::kMain, 5, at::zeros({2, 3, 2, 4}), at::zeros({2, 3, 2, 4}));
-    EXPECT_TRUE(at::equal(store.gather(0, Branch::kMain, frames).key, before));
+    EXPECT_TRUE(at::equal(store.past(0, Branch::kMain, frames).keys(), before));
   }
 }
 

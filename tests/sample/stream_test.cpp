@@ -39,7 +39,10 @@ model::VaeConfig tiny_vae_config() {
 
 // A model, an autoencoder, a walk, and a text.
 struct Setting {
-  model::Transformer model = testing::random_transformer(testing::tiny_config());
+  explicit Setting(const model::TransformerConfig& config = testing::tiny_config())
+      : model(testing::random_transformer(config)) {}
+
+  model::Transformer model;
   model::Vae vae{tiny_vae_config()};
   TinyWindow walk = testing::tiny_window(testing::tiny_config(), 8);
   Prompt prompt{"a text", walk.text[0], "another", at::full({2, 16}, 0.3)};
@@ -113,8 +116,7 @@ at::Tensor direct_denoise(const ModelStream& past, const Setting& s, const Promp
     const model::TextKeys text = s.model.text_keys(prompt.embedding.unsqueeze(0));
     const std::vector<int64_t> seen = past.policy().select({});
     const auto count = static_cast<int64_t>(seen.size());
-    const model::PastKeys history(past.store(), seen, model::compact_times(first, count),
-                                  /*room=*/0);
+    const model::PastKeys history(past.store(), seen, model::compact_times(first, count));
     model::ForwardContext context;
     context.maps = &maps;
     context.text = &text;
@@ -352,7 +354,10 @@ TEST(World, RefusesOtherModelsAndDamage) {
 }
 
 TEST(Stream, StagingLimitsChangeNoNumber) {
-  const Setting s;
+  // Two layers have keys to turn, of which one fits.
+  model::TransformerConfig config = testing::tiny_config();
+  config.layers = 3;
+  const Setting s(config);
   StreamOptions options = s.options();
   Stream all = s.after(options, 4);
   const int64_t bytes = all.main().staged_bytes();

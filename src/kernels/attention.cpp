@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "loci/base/error.h"
+#include "loci/kernels/attention_dispatch.h"
+#include "loci/kernels/cpu_features.h"
+
+namespace loci::kernels {
+
+using attention_kernels::KeySet;
+using attention_kernels::kPanel;
+using attention_kernels::kQueryBlock;
+using attention_kernels::Number;
+using attention_kernels::PackWork;
+using attention_kernels::Work;
+
+namespace {
+
+// Channels of a head come in whole tiles of the widest kernel.
+constexpr int64_t kChannelStep = 32;
+
+void attend(const Work& work) {
+#if defined(__x86_64__)
+  if (isa_level() >= IsaLevel::kAvx512) return attention_kernels::attend_avx512(work);
+  if (isa_level() >= IsaLevel::kAvx2) return attention_kernels::attend_avx2(work);
+#endif
+  attention_kernels::attend_plain(work);
+}
+
+void pack(const PackWork& work) {
+#if defined(__x86_64__)
+  if (isa_level() >= IsaLevel::kAvx512) return attention_kernels::pack_avx512(work);
+  if (isa_level() >= IsaLevel::kAvx2) return attention_kernels::pack_avx2(work);
+#endif
+  attention_kernels::pack_plain(work);
+}
+
+struct Result {
+  at::Tensor out;      // [B, N, H, D]
+  at::Tensor log_sum;  // [B, H, N] FP32
+};
+
+// All tensors contiguous, the kernel applies.
+Result run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+           const AttentionPast* past, bool want_log_sum) {
+  const std::vector<int64_t> only = {0};
+  const SlotTensor key_slot{key.unsqueeze(0), {}}, value_slot{value.unsqueeze(0), {}};
+  const at::Tensor panels = pack_keys(key_slot, only, key.scalar_type(), nullptr);
+  std::vector<KeySet> sets;
+  if (past != nullptr && !past->empty()) sets.push_back(PastReader::key_set(*past));
+  if (key.size(1) > 0) {
+    sets.push_back({.key = slot_rows(key_slot),
+                    .value = slot_rows(value_slot),
+                    .index = only.data(),
+                    .slot_tokens = key.size(1),
+                    .tokens = key.size(1),
+                    .panels = panels.const_data_ptr(),
+                    .panel_type = number_type(panels.scalar_type())});
+  }
+  Result result;
+  result.out = at::empty_like(query);
+  if (want_log_sum) {
+    result.log_sum = at::empty({query.size(0), query.size(2), query.size(1)}, at::kFloat);
+  }
+  Work work{};
+  work.query = query.const_data_ptr();
+  work.out = result.out.mutable_data_ptr();
+  work.type = number_type(query.scalar_type());
+  work.log_sum = want_log_sum ? result.log_sum.mutable_data_ptr<float>() : nullptr;
+  work.batch = query.size(0);
+  work.query_tokens = query.size(1);
+  work.heads = query.size(2);
+  work.channels = query.size(3);
+  work.sets = sets.data();
+  work.set_count = std::ssize(sets);
+  work.scale = 1 / std::sqrt(static_cast<float>(work.channels));
+  const int64_t blocks = (work.query_tokens + kQueryBlock - 1) / kQueryBlock;
+  at::parallel_for(0, work.batch * work.heads * blocks, 1, [&](int64_t first, int64_t last) {
+    Work part = work;
+    std::vector<float> scratch(attention_kernels::scratch_size(work.channels));
+    part.scratch = scratch.data();
+    for (int64_t task = first; task < last; ++task) {
+      part.sample = task / blocks / work.heads;
+      part.head = task / blocks % work.heads;
+      part.begin = task % blocks * kQueryBlock;
+      part.end = std::min(part.begin + kQueryBlock, work.query_tokens);
+      attend(part);
+    }
+  });
+  return result;
+}
+
+// [B, N, H, D] → [B, H, N, D] and back.
+at::Tensor heads_first(const at::Tensor& x) { return x.transpose(1, 2); }
+
+class Attend : public torch::autograd::Function<Attend> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& query,
+                            const at::Tensor& key, const at::Tensor& value) {
+    const Result result = run(query, key, value, nullptr, /*want_log_sum=*/true);
+    context->save_for_backward({query, key, value, result.out, result.log_sum});
+    return result.out;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const auto [query, key, value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+        heads_first(gradients[0]), heads_first(saved[0]), heads_first(saved[1]),
+        heads_first(saved[2]), heads_first(saved[3]), saved[4], /*dropout_p=*/0,
+        /*is_causal=*/false);
+    return {heads_first(query), heads_first(key), heads_first(value)};
+  }
+};
+
+}  // namespace
+
+bool kernel_applies(at::Device stored, at::Device device, at::ScalarType dtype, int64_t channels) {
+  return stored.is_cpu() && device.is_cpu() && (dtype == at::kFloat || dtype == at::kBFloat16) &&
+         channels % kChannelStep == 0;
+}
+
+Number number_type(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat:
+      return Number::kFloat;
+    case at::kBFloat16:
+      return Number::kBfloat16;
+    case at::kChar:
+      return Number::kInt8;
+    default:
+      fail_check("keys and values of type {} have no kernel", c10::toString(dtype));
+  }
+}
+
+attention_kernels::SlotRows slot_rows(const SlotTensor& slots) {
+  LOCI_CHECK(slots.data.is_contiguous(), "slots have to be contiguous");
+  return {.data = slots.data.const_data_ptr(),
+          .scale = slots.scale.defined() ? slots.scale.const_data_ptr<float>() : nullptr,
+          .type = number_type(slots.data.scalar_type())};
+}
+
+at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, at::ScalarType dtype,
+                     const HeadMap* turn) {
+  PackWork work{};
+  work.rows = slot_rows(key);
+  work.index = index.data();
+  work.batch = key.data.size(1);
+  work.slot_tokens = key.data.size(2);
+  work.heads = key.data.size(3);
+  work.channels = key.data.size(4);
+  work.tokens = work.slot_tokens * std::ssize(index);
+  work.to_type = number_type(dtype);
+  at::Tensor cosine, sine;
+  if (turn != nullptr && !turn->rotations.empty()) {
+    cosine = turn->cosine.to(at::kFloat).contiguous();
+    sine = turn->sine.to(at::kFloat).contiguous();
+    LOCI_CHECK(cosine.dim() == 2 && cosine.size(0) == work.tokens, "a turn of {} tokens for {}",
+               cosine.size(0), work.tokens);
+    work.rotations = turn->rotations.data();
+    work.rotation_count = std::ssize(turn->rotations);
+    work.pairs = cosine.size(1);
+    work.cosine = cosine.const_data_ptr<float>();
+    work.sine = sine.const_data_ptr<float>();
+  }
+  const int64_t panels = (work.tokens + kPanel - 1) / kPanel;
+  const at::Tensor packed =
+      at::empty({work.batch, work.heads, panels, work.channels, kPanel}, dtype);
+  auto* to = static_cast<std::byte*>(packed.mutable_data_ptr());
+  const auto head_bytes = static_cast<int64_t>(packed.nbytes()) / (work.batch * work.heads);
+  at::parallel_for(0, work.batch * work.heads, 1, [&](int64_t first, int64_t last) {
+    PackWork part = work;
+    for (int64_t task = first; task < last; ++task) {
+      part.sample = task / work.heads;
+      part.head = task % work.heads;
+      part.to = to + task * head_bytes;
+      pack(part);
+    }
+  });
+  return packed;
+}
+
+KeySet PastReader::key_set(const AttentionPast& past) {
+  return {.key = slot_rows(past.key_),
+          .value = slot_rows(past.value_),
+          .index = past.index_.data(),
+          .slot_tokens = past.slot_tokens_,
+          .tokens = past.tokens(),
+          .panels = past.panels_.defined() ? past.panels_.const_data_ptr() : nullptr,
+          .panel_type = number_type(past.dtype_)};
+}
+
+at::Tensor attention_by_libtorch(const at::Tensor& query, const at::Tensor& key,
+                                 const at::Tensor& value, const AttentionPast* past) {
+  const bool more = past != nullptr && !past->empty();
+  const at::Tensor k = more ? at::cat({past->keys(), key}, 1) : key;
+  const at::Tensor v = more ? at::cat({past->values(), value}, 1) : value;
+  return heads_first(
+      at::scaled_dot_product_attention(heads_first(query), heads_first(k), heads_first(v)));
+}
+
+at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const AttentionPast* past) {
+  LOCI_CHECK(query.dim() == 4 && key.dim() == 4 && key.sizes() == value.sizes() &&
+                 query.size(0) == key.size(0) && query.size(2) == key.size(2) &&
+                 query.size(3) == key.size(3),
+             "queries [B, N, H, D] and keys and values [B, M, H, D] do not belong together");
+  const bool applies =
+      kernel_applies(key.device(), query.device(), query.scalar_type(), query.size(3)) &&
+      key.scalar_type() == query.scalar_type() && value.scalar_type() == query.scalar_type();
+  const bool differentiate =
+      at::GradMode::is_enabled() &&
+      (query.requires_grad() || key.requires_grad() || value.requires_grad());
+  if (!applies || (differentiate && past != nullptr && !past->empty())) {
+    return attention_by_libtorch(query, key, value, past);
+  }
+  const at::Tensor q = query.contiguous(), k = key.contiguous(), v = value.contiguous();
+  return differentiate ? Attend::apply(q, k, v) : run(q, k, v, past, false).out;
+}
+
+}  // namespace loci::kernels
