@@ -61,6 +61,8 @@ class Optimizer {
   void load_state(const std::map<std::string, at::Tensor>& state);
 
   const std::vector<model::Parameter>& trained() const { return trained_; }
+  // The rank that updates trained()[i].
+  int owner(size_t i) const { return slots_[i].owner; }
 
  private:
   struct Slot {

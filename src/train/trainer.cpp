@@ -86,15 +86,10 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
   transformer_->set_compute_type(compute_type(config_.compute));
   optimizer_ = std::make_unique<Optimizer>(config_.optimizer, parameters->all(), communicator_);
   if (saved) optimizer_->load_state(by_name(saved->optimizer));
-  if (communicator_.leader()) {
-    const std::map<std::string, at::Tensor> averaged =
-        saved ? by_name(saved->ema) : std::map<std::string, at::Tensor>();
-    for (const model::Parameter& parameter : parameters->all()) {
-      const auto found = averaged.find(parameter.name);
-      ema_.push_back((found == averaged.end() ? parameter.tensor : found->second).detach().clone());
-    }
-    folder_.truncate_log(done_);
-  }
+  averages_ = std::make_unique<AveragedWeights>(
+      parameters->all(), *optimizer_, communicator_, config_.ema,
+      saved ? by_name(saved->ema) : std::map<std::string, at::Tensor>());
+  if (communicator_.leader()) folder_.truncate_log(done_);
   if (!config_.distill.teacher.empty()) {
     teacher_ = std::make_unique<model::Transformer>(
         model::load_model(config_.distill.teacher, {.dtype = at::kFloat}).transformer);
@@ -239,20 +234,8 @@ Trainer::UpdateResult Trainer::update(bool checkpoint_due) {
         done_ + 1, folder_.path().string());
   }
   ++done_;
-  if (communicator_.leader()) update_ema();
+  averages_->update(done_);
   return result;
-}
-
-void Trainer::update_ema() {
-  const at::NoGradGuard no_grad;
-  // Early on the average follows quickly, so that it does not remember the start for long.
-  const double decay =
-      std::min(config_.ema, static_cast<double>(done_ + 1) / static_cast<double>(done_ + 10));
-  std::vector<at::Tensor> current;
-  for (const model::Parameter& parameter : transformer_->parameters().all()) {
-    current.push_back(parameter.tensor.detach());
-  }
-  at::_foreach_lerp_(ema_, current, 1 - decay);
 }
 
 void Trainer::log(const Json& metrics) {
@@ -265,15 +248,8 @@ void Trainer::log(const Json& metrics) {
 }
 
 void Trainer::validate_averaged() {
-  // The leader's averaged weights take the trained ones' place on every rank meanwhile.
   const at::NoGradGuard no_grad;
-  const std::vector<model::Parameter>& all = transformer_->parameters().all();
-  std::vector<at::Tensor> trained;
-  for (size_t i = 0; i < all.size(); ++i) {
-    trained.push_back(all[i].tensor.detach().clone());
-    if (communicator_.leader()) all[i].tensor.copy_(ema_[i]);
-    communicator_.broadcast(all[i].tensor.detach(), 0);
-  }
+  const AveragedWeights::InPlace averaged(*averages_);
   const Phase& phase = config_.phase(done_);
   const ValidationScores scores =
       validate(*transformer_, *captions_, *held_out_, config_.validation, config_.noise,
@@ -291,7 +267,6 @@ void Trainer::validate_averaged() {
       events_.image("samples", done_, sheet);
     }
   }
-  for (size_t i = 0; i < all.size(); ++i) all[i].tensor.copy_(trained[i]);
 }
 
 void Trainer::save() {
@@ -299,11 +274,10 @@ void Trainer::save() {
   state.update = done_;
   state.config = config_.source;
   state.optimizer = optimizer_->state();  // every rank takes part
+  state.ema = averages_->gathered();
   if (!communicator_.leader()) return;
-  const std::vector<model::Parameter>& all = transformer_->parameters().all();
-  for (size_t i = 0; i < all.size(); ++i) {
-    state.model.emplace_back(all[i].name, all[i].tensor.detach());
-    state.ema.emplace_back(all[i].name, ema_[i]);
+  for (const auto& [name, tensor] : transformer_->parameters().all()) {
+    state.model.emplace_back(name, tensor.detach());
   }
   folder_.save(state, config_.keep_checkpoints);
 }

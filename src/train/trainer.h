@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "loci/model/transformer.h"
+#include "loci/train/averaged_weights.h"
 #include "loci/train/captions.h"
 #include "loci/train/communicator.h"
 #include "loci/train/event_log.h"
@@ -50,7 +51,6 @@ class Trainer {
   const WindowSource& source(const Phase& phase, uint64_t index) const;
   std::vector<std::string> captions() const;
   void start_from(const std::filesystem::path& folder);
-  void update_ema();
   void log(const Json& metrics);
   void validate_averaged();
   void save();
@@ -63,7 +63,7 @@ class Trainer {
   std::unique_ptr<CaptionEncoder> captions_;
   std::unique_ptr<model::Transformer> teacher_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::vector<at::Tensor> ema_;  // on the leader, in the order of the parameters
+  std::unique_ptr<AveragedWeights> averages_;
   std::map<std::string, std::unique_ptr<WindowSource>> sources_;  // by folder
   std::unique_ptr<WindowSource> held_out_;
   int64_t done_ = 0;

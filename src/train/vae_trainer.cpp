@@ -22,12 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-io::NamedTensors named(const std::vector<model::Parameter>& parameters,
-                       const std::vector<at::Tensor>& values) {
-  io::NamedTensors tensors;
-  for (size_t i = 0; i < parameters.size(); ++i)
-    tensors.emplace_back(parameters[i].name, values[i]);
-  return tensors;
+bool belongs_to_encoder(const model::Parameter& parameter) {
+  return parameter.name.starts_with("encoder.") || parameter.name.starts_with("quant_conv.");
 }
 
 std::vector<double> to_list(const at::Tensor& values) {
@@ -67,8 +63,16 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   VaeTrainConfig config;
   config.source = json;
   reader.ignore({"model"});
-  config.model =
-      model::VaeConfig::from_json(json.value("model", Json::object()), where + ": model");
+  config.start = reader.get<std::string>("start", "");
+  config.decoder_only = reader.get<bool>("decoder_only", config.decoder_only);
+  if (config.start.empty()) {
+    config.model =
+        model::VaeConfig::from_json(json.value("model", Json::object()), where + ": model");
+    if (config.decoder_only) fail("{}: decoder_only needs a trained encoder; set start", where);
+  } else {
+    if (json.contains("model")) fail("{}: with start, its own config counts; drop model", where);
+    config.model = model::Vae::load(config.start).config();
+  }
   config.data = VideoClipsConfig::from(reader.section("data"));
   config.loss = VaeLossWeights::from(reader.section("loss"));
   for (const ConfigReader& phase : reader.sections("phases")) {
@@ -112,16 +116,15 @@ VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folde
   }
   const auto stored = saved ? by_name(saved->model) : std::map<std::string, at::Tensor>();
   vae_ = std::make_unique<model::Vae>(
-      saved ? model::Vae::from_tensors(config_.model, stored, folder.string())
-            : model::Vae(config_.model, {.seed = config_.seed}));
-  const std::vector<model::Parameter>& parameters = vae_->parameters().all();
-  optimizer_ = std::make_unique<Optimizer>(config_.optimizer, parameters, *communicator_);
-  const auto averaged = saved ? by_name(saved->ema) : std::map<std::string, at::Tensor>();
-  for (const model::Parameter& parameter : parameters) {
-    at::Tensor start = parameter.tensor.detach().clone();
-    if (saved) start.copy_(averaged.at(parameter.name));
-    ema_.push_back(start);
-  }
+      saved                   ? model::Vae::from_tensors(config_.model, stored, folder.string())
+      : config_.start.empty() ? model::Vae(config_.model, {.seed = config_.seed})
+                              : model::Vae::load(config_.start));
+  std::vector<model::Parameter> trained = vae_->parameters().all();
+  if (config_.decoder_only) std::erase_if(trained, belongs_to_encoder);
+  optimizer_ = std::make_unique<Optimizer>(config_.optimizer, trained, *communicator_);
+  averages_ = std::make_unique<AveragedWeights>(
+      vae_->parameters().all(), *optimizer_, *communicator_, config_.ema,
+      saved ? by_name(saved->ema) : std::map<std::string, at::Tensor>());
   if (saved) {
     optimizer_->load_state(by_name(saved->optimizer));
     done_ = saved->update;
@@ -169,25 +172,23 @@ VaeLoss VaeTrainer::update() {
       hash_keys({config_.seed, static_cast<uint64_t>(done_)}));
 
   optimizer_->zero_gradients();
-  const model::Vae::Posterior posterior = vae_->encode(pixels);
+  const model::Vae::Posterior posterior = [&] {
+    const at::AutoGradMode differentiate(!config_.decoder_only);
+    return vae_->encode(pixels);
+  }();
   const at::Tensor noise = at::randn(posterior.mean.sizes(), generator, at::kFloat);
   VaeLoss loss =
       vae_loss(vae_->decode(sample_posterior(posterior, noise)), pixels, posterior, config_.loss);
   loss.total.backward();
   gradient_norm_ = optimizer_->step(done_);
   ++done_;
-  const at::NoGradGuard no_grad;
-  // Early on, the average follows closely instead of dragging the start along.
-  const double keep = std::min(
-      config_.ema, (1.0 + static_cast<double>(done_)) / (10.0 + static_cast<double>(done_)));
-  const std::vector<model::Parameter>& parameters = vae_->parameters().all();
-  for (size_t i = 0; i < ema_.size(); ++i) ema_[i].lerp_(parameters[i].tensor, 1 - keep);
+  averages_->update(done_);
   loss.total = loss.total.detach();
   return loss;
 }
 
 model::Vae VaeTrainer::averaged() const {
-  return model::Vae::from_tensors(config_.model, by_name(named(vae_->parameters().all(), ema_)),
+  return model::Vae::from_tensors(config_.model, by_name(averages_->gathered()),
                                   "the averaged weights");
 }
 
@@ -222,12 +223,10 @@ VaeScore VaeTrainer::validate() {
 void VaeTrainer::save() {
   TrainingState state;
   state.update = done_;
-  std::vector<at::Tensor> values;
-  for (const model::Parameter& parameter : vae_->parameters().all()) {
-    values.push_back(parameter.tensor.detach());
+  for (const auto& [name, tensor] : vae_->parameters().all()) {
+    state.model.emplace_back(name, tensor.detach());
   }
-  state.model = named(vae_->parameters().all(), values);
-  state.ema = named(vae_->parameters().all(), ema_);
+  state.ema = averages_->gathered();
   state.optimizer = optimizer_->state();
   state.config = config_.source;
   folder_.save(state, config_.keep);
@@ -240,7 +239,7 @@ void VaeTrainer::run() {
   const auto export_model = [this] {
     const VaeScore score = validate();
     model::Vae vae = averaged();
-    vae.set_statistics(score.mean, score.deviation);
+    if (!config_.decoder_only) vae.set_statistics(score.mean, score.deviation);
     AtomicDirectory target(folder_.path() / "vae", AtomicDirectory::Existing::kReplace);
     vae.save(target.temporary());
     target.commit();

@@ -8,6 +8,7 @@
 
 #include "loci/base/config.h"
 #include "loci/model/vae.h"
+#include "loci/train/averaged_weights.h"
 #include "loci/train/communicator.h"
 #include "loci/train/optimizer.h"
 #include "loci/train/run_folder.h"
@@ -38,6 +39,11 @@ struct VaeTrainConfig {
   std::vector<VaePhase> phases;  // in order
   double ema = 0.999;            // share of the old average kept at each update
   uint64_t seed = 0;
+  // A folder or file that Vae::load() reads, to start from instead of random weights; its sizes and
+  // statistics are then the model's.
+  std::filesystem::path start;
+  // Leaves the encoder of `start` as it is, so that what it encoded stays valid.
+  bool decoder_only = false;
   int64_t checkpoint_every = 250, keep = 2;
   int64_t validate_every = 250, validation_clips = 8, validation_frames = 17;
   Json source;  // what it was read from, for checkpoints
@@ -88,7 +94,7 @@ class VaeTrainer {
   std::unique_ptr<model::Vae> vae_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<VideoClips> training_, validation_;
-  std::vector<at::Tensor> ema_;  // in the order of the parameters
+  std::unique_ptr<AveragedWeights> averages_;
   double gradient_norm_ = 0;
   int64_t done_ = 0;
 };

@@ -134,6 +134,29 @@ TEST_P(VaeResume, GoesOnAsIfNothingHadHappened) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, VaeResume, ::testing::Values("adamw", "muon"),
                          [](const auto& info) { return std::string(info.param); });
 
+// A better decoder for latents that exist already.
+TEST_F(VaeTraining, TheDecoderGoesOnAlone) {
+  Json whole = recipe_;
+  whole["start"] = (folder_ / "nothing").string();
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(whole, "recipe"), HasSubstr("drop model"));
+  whole.erase("start");
+  whole["decoder_only"] = true;
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(whole, "recipe"), HasSubstr("set start"));
+  VaeTrainer(VaeTrainConfig::from_json(recipe_, "recipe"), folder_ / "first", false).run();
+  Json second = recipe_;
+  second.erase("model");
+  second["start"] = (folder_ / "first/vae").string();
+  second["decoder_only"] = true;
+  VaeTrainer(VaeTrainConfig::from_json(second, "recipe"), folder_ / "second", false).run();
+  const model::Vae before = model::Vae::load(folder_ / "first/vae");
+  const model::Vae after = model::Vae::load(folder_ / "second/vae");
+  const at::Tensor pixels = model::pixels_from_frames(moving_slope(5, 32, 32, 1));
+  EXPECT_TRUE(at::equal(before.encode(pixels).mean, after.encode(pixels).mean));
+  EXPECT_EQ(before.config().latents_mean, after.config().latents_mean);
+  const at::Tensor latents = before.encode(pixels).mean;
+  EXPECT_FALSE(at::equal(before.decode(latents), after.decode(latents)));
+}
+
 TEST_F(VaeTraining, ClipsOfAFolderAreFittedSplitAndRepeatable) {
   ::testing::internal::CaptureStderr();
   const VaeTrainConfig made = config();
