@@ -22,11 +22,6 @@ fs::path vae_path(const fs::path& folder) {
   fail("{} holds no autoencoder: expected vae/ or Wan2.2_VAE.pth", folder.string());
 }
 
-bool has_text_encoder(const fs::path& folder) {
-  return fs::exists(folder / "text_encoder") ||
-         fs::exists(folder / "models_t5_umt5-xxl-enc-bf16.pth");
-}
-
 model::TransformerConfig read_config(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
     fail("{} is no model folder: expected one with config.json, weights and vae/", folder.string());
@@ -92,9 +87,14 @@ const model::Vae& ModelFolder::vae() const {
   return *vae_;
 }
 
+bool ModelFolder::has_text_encoder() const {
+  return fs::exists(path_ / "text_encoder") ||
+         fs::exists(path_ / "models_t5_umt5-xxl-enc-bf16.pth");
+}
+
 Prompt ModelFolder::prompt(const std::string& text, const std::string& negative) const {
   Prompt prompt{text, {}, negative, {}};
-  if (!has_text_encoder(path_)) {
+  if (!has_text_encoder()) {
     if (!text.empty() || !negative.empty()) {
       fail("{} holds no text encoder: leave the prompt empty", path_.string());
     }

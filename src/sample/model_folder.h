@@ -38,6 +38,7 @@ class ModelFolder {
   const model::Vae& vae() const;
   const GenerationDefaults& defaults() const { return defaults_; }
 
+  bool has_text_encoder() const;
   // Embeds both texts; the encoder is in memory no longer than that, and results are kept in
   // prompt_cache(). A folder without a text encoder takes empty ones only, which are zeros.
   Prompt prompt(const std::string& text, const std::string& negative) const;
