@@ -38,6 +38,7 @@ class Recording {
   Recording(RecordingFiles files, const RecordingOptions& options);
 
   const std::string& name() const { return files_.name; }
+  const std::string& caption() const { return caption_; }
   // Frames at options.fps.
   int64_t frame_count() const { return static_cast<int64_t>(trajectory_.poses.size()); }
   // All poses at options.fps, with lenses of the resized and cut pictures.

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/continuation.h"
+
+#include <chrono>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/io/safetensors.h"
+#include "loci/model/pixels.h"
+#include "loci/model/weight_hash.h"
+
+namespace loci::eval {
+
+namespace fs = std::filesystem;
+
+at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t clip,
+                          int64_t frames, const fs::path& cache) {
+  const at::NoGradGuard no_grad;
+  const fs::path folder = cache / model::weight_hash(vae.parameters());
+  const fs::path file = folder / fmt::format("{:05}-{}.safetensors", clip, frames);
+  if (fs::exists(file)) return io::SafetensorsFile::open(file).tensor("latents").clone();
+  model::VaeEncoder encoder(vae);
+  std::vector<at::Tensor> parts;
+  for (int64_t at = 0; at < frames;) {
+    check_interrupt();
+    const int64_t count = at == 0 ? 1 : std::min(clips.format().chunk_frames(), frames - at);
+    parts.push_back(encoder.encode(model::pixels_from_frames(clips.read(clip, at, count))));
+    at += count;
+  }
+  at::Tensor latents = at::cat(parts, 2);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
+  io::write_safetensors(file, {{"latents", latents}});
+  return latents;
+}
+
+Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& clips, size_t clip,
+                           const Sampling& sampling, const fs::path& cache)
+    : folder_(&folder),
+      clips_(&clips),
+      clip_(clip),
+      sampling_(&sampling),
+      cameras_(latent_cameras(clips.clip(clip), clips.format().frames_per_latent)),
+      prompt_(prompt_for(folder, clips.clip(clip).caption, sampling)),
+      context_(encoded_frames(folder.vae(), clips, clip, clips.clip(clip).context_frames, cache)),
+      decoder_(std::make_unique<model::VaeDecoder>(folder.vae())) {
+  const at::NoGradGuard no_grad;
+  for (int64_t at = 0; at < context_.size(2); ++at) {
+    check_interrupt();
+    decoder_->decode(context_.narrow(2, at, 1));
+  }
+}
+
+ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const {
+  using Clock = std::chrono::steady_clock;
+  const at::NoGradGuard no_grad;
+  const ClipFormat& format = clips_->format();
+  sample::Stream stream(folder_->transformer(), nullptr,
+                        stream_options(*folder_, arm, *sampling_, format.width, format.height),
+                        prompt_);
+  stream.set_readout(arm.readout, sampling_->seed);
+  const std::span<const camera::Pose> poses = cameras_.poses;
+  const std::span<const camera::Intrinsics> lenses = cameras_.lenses;
+  const auto known = static_cast<size_t>(context_.size(2));
+  const auto chunk_size = static_cast<size_t>(format.chunk_size);
+  for (size_t at = 0; at < known;) {
+    check_interrupt();
+    const size_t count = at == 0 ? 1 : std::min(chunk_size, known - at);
+    if (arm.reset_states && at > 0) stream.reset_states();
+    stream.accept(context_.narrow(2, static_cast<int64_t>(at), static_cast<int64_t>(count)),
+                  poses.subspan(at, count), lenses.subspan(at, count));
+    at += count;
+  }
+  model::VaeDecoder decoder = *decoder_;
+  ContinuationCost cost;
+  for (size_t at = known; at + chunk_size <= poses.size(); at += chunk_size) {
+    check_interrupt();
+    const auto started = Clock::now();
+    if (arm.reset_states) stream.reset_states();
+    const sample::Chunk chunk =
+        stream.push(poses.subspan(at, chunk_size), lenses.subspan(at, chunk_size));
+    const at::Tensor frames = model::frames_from_pixels(decoder.decode(chunk.latents));
+    cost.seconds += std::chrono::duration<double>(Clock::now() - started).count();
+    cost.visible += static_cast<double>(chunk.visible.size());
+    ++cost.chunks;
+    take(static_cast<int64_t>(at - 1) * format.frames_per_latent + 1, frames);
+  }
+  cost.visible /= static_cast<double>(std::max<int64_t>(1, cost.chunks));
+  cost.history_bytes = stream.history_bytes();
+  return cost;
+}
+
+}  // namespace loci::eval

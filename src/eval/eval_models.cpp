@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/eval_models.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "loci/base/error.h"
+#include "loci/base/random.h"
+
+namespace loci::eval {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::streamoff kSample = 1 << 20;  // bytes
+
+void mix(uint64_t& hash, const void* data, size_t size) {
+  const char* bytes = static_cast<const char*>(data);
+  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min(sizeof(word), size - at));
+    hash = hash_keys({hash, word});
+  }
+}
+
+void mix_file(uint64_t& hash, const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const auto size = static_cast<std::streamoff>(fs::file_size(file));
+  std::string bytes(static_cast<size_t>(std::min(size, kSample)), '\0');
+  for (const std::streamoff begin :
+       {std::streamoff{0}, std::max<std::streamoff>(0, size - kSample)}) {
+    stream.seekg(begin);
+    if (!stream.read(bytes.data(), std::ssize(bytes))) fail("{}: cannot be read", file.string());
+    mix(hash, bytes.data(), bytes.size());
+  }
+  mix(hash, &size, sizeof(size));
+}
+
+}  // namespace
+
+std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts) {
+  std::vector<ModelChoice> models;
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    const size_t sign = text.find('=');
+    ModelChoice model;
+    model.path = sign == std::string::npos ? text : text.substr(sign + 1);
+    // "models/mini/" is named mini too.
+    const fs::path plain = fs::path(model.path / "").parent_path();
+    model.name = sign == std::string::npos ? plain.filename().string() : text.substr(0, sign);
+    if (model.name.empty() || model.path.empty()) {
+      fail("--model: '{}' is neither DIR nor NAME=DIR", text);
+    }
+    if (!names.insert(model.name).second) {
+      fail("--model: two models are named '{}'; give one of them another as NAME=DIR", model.name);
+    }
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+std::string variant_name(const ModelChoice& model, const Arm& arm, size_t arms) {
+  return arms == 1 ? model.name : model.name + ", " + arm.label;
+}
+
+sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
+                                     const Sampling& sampling, int64_t width, int64_t height) {
+  const sample::GenerationDefaults& defaults = folder.defaults();
+  sample::StreamOptions options;
+  std::tie(options.latent_height, options.latent_width) = folder.latent_size(height, width);
+  options.history.kind = arm.history.value_or(defaults.history);
+  options.history.budget = arm.budget;
+  options.history.recent = std::max<int64_t>(0, std::min(options.history.recent, arm.budget - 1));
+  options.solver = defaults.solver;
+  options.solver.kind = sampling.solver.value_or(options.solver.kind);
+  options.solver.steps = sampling.steps.value_or(options.solver.steps);
+  options.guidance = sampling.guidance.value_or(defaults.guidance);
+  options.seed = sampling.seed;
+  return options;
+}
+
+sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& caption,
+                          const Sampling& sampling) {
+  return folder.prompt(sampling.captions && folder.has_text_encoder() ? caption : "", "");
+}
+
+std::string fingerprint(const fs::path& folder) {
+  if (!fs::is_directory(folder)) fail("{}: not a model folder", folder.string());
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string suffix = entry.path().extension().string();
+    if (entry.is_regular_file() &&
+        (suffix == ".safetensors" || suffix == ".pth" || suffix == ".json")) {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  uint64_t hash = 0;
+  for (const fs::path& file : files) {
+    const std::string name = file.lexically_relative(folder).string();
+    mix(hash, name.data(), name.size());
+    mix_file(hash, file);
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& arms,
+              const Sampling& s) {
+  Json json = {{"seed", std::to_string(s.seed)},
+               {"dtype", s.dtype == at::kBFloat16 ? "bf16" : "fp32"},
+               {"captions", s.captions}};
+  if (s.width && s.height) json["size"] = {*s.width, *s.height};
+  if (s.steps) json["steps"] = *s.steps;
+  if (s.solver) json["solver"] = *s.solver;
+  if (s.guidance) json["guidance"] = *s.guidance;
+  for (const ModelChoice& model : models) {
+    json["models"].push_back({{"name", model.name}, {"weights", fingerprint(model.path)}});
+  }
+  for (const Arm& arm : arms) {
+    json["arms"].push_back({{"label", arm.label},
+                            {"history", arm.history.value_or("")},
+                            {"budget", arm.budget},
+                            {"readout", sample::name_of(arm.readout)},
+                            {"reset_states", arm.reset_states}});
+  }
+  return json;
+}
+
+}  // namespace loci::eval

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The models that are compared, and the ways in which each of them is run.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/sample/model_folder.h"
+
+namespace loci::eval {
+
+struct ModelChoice {
+  std::string name;
+  std::filesystem::path path;
+};
+// "DIR", named after its folder, or "NAME=DIR". Names that occur twice are bad input.
+std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts);
+
+// One way to run a model.
+struct Arm {
+  std::string label;                   // "sparse 29"
+  std::optional<std::string> history;  // the model folder's own if not given
+  int64_t budget = 29;                 // frames
+  model::Readout readout = model::Readout::kOn;
+  bool reset_states = false;  // before every chunk
+};
+
+// What all models and arms share.
+struct Sampling {
+  std::optional<int64_t> width, height;  // pixels; what the first model was made for
+  std::optional<int64_t> steps;
+  std::optional<std::string> solver;
+  std::optional<double> guidance;
+  uint64_t seed = 42;
+  at::ScalarType dtype = at::kFloat;
+  bool captions = true;  // prompt models that have a text encoder with the clip's caption
+};
+
+// "model", or with several arms "model, label".
+std::string variant_name(const ModelChoice& model, const Arm& arm, size_t arms);
+
+sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
+                                     const Sampling& sampling, int64_t width, int64_t height);
+
+sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& caption,
+                          const Sampling& sampling);
+
+// Names the weights in a folder without reading all of them: names, sizes, and the first and last
+// megabyte of every weight file.
+std::string fingerprint(const std::filesystem::path& folder);
+
+Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& arms,
+              const Sampling& sampling);
+
+}  // namespace loci::eval
