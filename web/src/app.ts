@@ -17,7 +17,7 @@ import { Stage } from "./ui/stage.js";
 import { StartScreen } from "./ui/start.js";
 import { theme, toggleTheme, watchTheme } from "./ui/theme.js";
 import { Toasts } from "./ui/toast.js";
-import { keepToken } from "./ui/token.js";
+import { handOver } from "./ui/token.js";
 import { Topbar } from "./ui/topbar.js";
 import { ViewPane } from "./ui/viewpane.js";
 import { openWorlds } from "./ui/worlds.js";
@@ -114,13 +114,13 @@ export class App {
 
   /** Shows the start, or goes on in the world that the address names. */
   async open(): Promise<void> {
-    const known = await this.#start.load();
-    if (!known) {
+    while (!(await this.#start.load())) {
       const token = await ask("This server wants a token", "Token", "", "Continue");
-      if (token) keepToken(token);
-      if (token) await this.open();
-      else this.#toasts.show("Without a token there is nothing to see. Reload the page to try again.", "error");
-      return;
+      if (!token) {
+        this.#toasts.show("Without a token there is nothing to see. Reload the page to try again.", "error");
+        return;
+      }
+      if (!(await handOver(token))) this.#toasts.show("This is not the token.", "error");
     }
     const world = new URLSearchParams(location.hash.slice(1)).get("world");
     if (world && this.#walk.store.state.phase === "none") this.go({ world });
@@ -130,7 +130,7 @@ export class App {
     for (const cache of this.#thumbnails) cache.clear();
     this.#side.clear();
     this.#devices.forget();
-    this.#stage.show(this.#panes.slice(0, 1), 1.5);
+    this.#stage.show(this.#panes.slice(0, init.second ? 2 : 1), 1.5, false);
     this.#walk.begin(init);
   }
 
@@ -152,9 +152,8 @@ export class App {
       this.#panes[view]?.offer(model?.histories ?? [info.history], model?.readouts ?? [info.readout]);
       if (view === 0) this.#dock.offer(model?.text ?? true);
     });
-    this.#stage.show(this.#panes.slice(0, session.views.length), session.size[0] / session.size[1]);
+    this.#stage.show(this.#panes.slice(0, session.views.length), session.size[0] / session.size[1], true);
     this.#side.update(this.#walk.store.state, this.#walk.path.poses);
-    this.#panes[0]?.surface.focus({ preventScroll: true });
   }
 
   #update(state: Readonly<WalkState>): void {

@@ -20,7 +20,7 @@ test("a burst is spread over the time until the next one", () => {
   const shown: { frame: number; at: number }[] = [];
   // A chunk of 20 frames every 2.5 s: 8 frames a second, half the video's rate.
   for (let chunk = 0; chunk < 12; chunk++) {
-    pacer.beginChunk(chunk * 2500);
+    pacer.arrive(20, chunk * 2500);
     for (let i = 0; i < 20; i++) pacer.push(20 * chunk + i);
     shown.push(...play(pacer, chunk * 2500, (chunk + 1) * 2500));
   }
@@ -32,11 +32,37 @@ test("a burst is spread over the time until the next one", () => {
   assert.equal(pacer.dropped, 0);
 });
 
+test("frames that come one by one are shown soon, evenly, and do not pile up", () => {
+  const pacer = new Pacer<number>({ fps: 16, capacity: 80 });
+  const came: number[] = [];
+  const delays: number[] = [];
+  let frame = 0;
+  let seed = 1;
+  const random = (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;
+  // 8 a second on average, each up to 60 ms early or late; for a while twice as fast.
+  let at = 0;
+  for (let now = 0; now < 60_000; now += 1000 / 60) {
+    while (at <= now) {
+      pacer.arrive(1, now);
+      came.push(now);
+      pacer.push(frame++);
+      at += (now > 20_000 && now < 30_000 ? 62.5 : 125) + 120 * (random() - 0.5);
+    }
+    const shown = pacer.next(now);
+    if (shown !== undefined && now > 10_000) delays.push(now - (came[shown] ?? 0));
+  }
+  delays.sort((a, b) => a - b);
+  const most = delays[Math.floor(0.99 * delays.length)] ?? Infinity;
+  assert.ok(most < 500, `99 of 100 frames wait less than half a second: ${most}`);
+  assert.ok(pacer.waiting <= 4, `${pacer.waiting} wait`);
+  assert.ok(Math.abs(pacer.fps - 8) < 1.5, `rate ${pacer.fps}`);
+});
+
 test("never faster than the video, however fast the server", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 100 });
   let count = 0;
   for (let chunk = 0; chunk < 8; chunk++) {
-    pacer.beginChunk(chunk * 1250);
+    pacer.arrive(20, chunk * 1250);
     for (let i = 0; i < 20; i++) pacer.push(i);
     count += play(pacer, chunk * 1250, (chunk + 1) * 1250).length;
   }
@@ -59,10 +85,10 @@ test("a slow screen loses old frames and stays close to now", () => {
 
 test("a pause is not taken for a rate", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 40 });
-  pacer.beginChunk(0);
+  pacer.arrive(20, 0);
   for (let i = 0; i < 20; i++) pacer.push(i);
   play(pacer, 0, 2000);
-  pacer.beginChunk(600_000);
+  pacer.arrive(20, 600_000);
   assert.ok(pacer.fps > 15);
 });
 

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to show which frame. Frames come in bursts, a chunk at a time; they are shown evenly, at the
-// rate at which chunks really come and never above the video's own.
+// When to show which frame. A server that paces sends frames one by one: a few are held back to even
+// out the network. One that does not sends bursts: they are spread over the time until the next one.
+// Never is a frame shown faster than the video's own rate allows, unless too many wait.
 
 export interface PacerOptions {
   fps: number; // of the video
   capacity: number; // frames held at most; the oldest are dropped
 }
 
+/** Frames that may wait without hurry where they come one by one. */
+const kSlack = 2;
+
 export class Pacer<T> {
   #options: PacerOptions;
   #queue: T[] = [];
-  #period: number; // ms between frames
-  #due = 0;
-  #burst: { start: number; frames: number } | null = null;
+  #period: number; // ms between frames, measured
+  #due = -Infinity;
+  #last: { at: number; frames: number } | null = null;
   #dropped = 0;
 
   constructor(options: PacerOptions) {
@@ -32,34 +36,36 @@ export class Pacer<T> {
     return 1000 / this.#period;
   }
 
-  /** A chunk began to arrive at `now`; the time since the chunk before tells the rate. */
-  beginChunk(now: number): void {
-    const before = this.#burst;
-    this.#burst = { start: now, frames: 0 };
-    if (!before || before.frames === 0) return;
-    const measured = (now - before.start) / before.frames;
+  /** A message with so many frames came; the time since the one before tells the rate. */
+  arrive(frames: number, now: number): void {
+    const before = this.#last;
+    this.#last = { at: now, frames };
+    if (!before) return;
     const shortest = 1000 / this.#options.fps;
+    const measured = Math.max(shortest, (now - before.at) / before.frames);
     // A pause (the user stopped, the tab slept) is no rate.
-    if (measured > 20 * Math.max(this.#period, shortest)) return;
-    this.#period = Math.max(shortest, 0.6 * this.#period + 0.4 * Math.max(shortest, measured));
+    if (measured > 20 * this.#period) return;
+    const weight = before.frames > 1 ? 0.4 : 0.1;
+    this.#period += weight * (measured - this.#period);
   }
 
+  /** A frame that had to go instead, if there was no room. */
   push(frame: T): T | undefined {
-    if (this.#burst) this.#burst.frames++;
     this.#queue.push(frame);
     if (this.#queue.length <= this.#options.capacity) return undefined;
     this.#dropped++;
     return this.#queue.shift();
   }
 
-  /** The frame to show now, if one is due. Late by several frames, it catches up one by one. */
+  /** The frame to show now, if one is due. */
   next(now: number): T | undefined {
     if (this.#queue.length === 0 || now < this.#due) return undefined;
-    // More than a chunk in stock: go faster, so that what is seen stays close to what is made.
-    const stock = this.#queue.length / Math.max(1, this.#burst?.frames ?? 1);
-    const step = this.#period * (stock > 1.5 ? 0.7 : 1);
-    this.#due = Math.max(this.#due + step, now);
-    if (this.#due - now > 2 * step || this.#due === now) this.#due = now + step;
+    const allowed = Math.max(kSlack, this.#last?.frames ?? 0);
+    const surplus = Math.max(0, this.#queue.length - allowed);
+    const step = this.#period / (1 + 0.2 * surplus);
+    // Ticks of the screen are coarse: what one frame was late by is taken off the next.
+    const late = now - this.#due;
+    this.#due = now + step - (late < step ? late : 0);
     return this.#queue.shift();
   }
 
@@ -67,7 +73,7 @@ export class Pacer<T> {
   clear(): T[] {
     const rest = this.#queue;
     this.#queue = [];
-    this.#burst = null;
+    this.#last = null;
     return rest;
   }
 }

@@ -20,7 +20,6 @@ export class Player {
   #decoding: Promise<void> = Promise.resolve();
   #undecoded = 0;
   #generation = 0;
-  #chunk = -1;
   #times: number[] = [];
   #onShown: (frame: number, event: number | null, now: number) => void;
 
@@ -37,17 +36,13 @@ export class Player {
     for (const { picture } of this.#pacer.clear()) picture.close();
     this.#pacer = new Pacer<Shown>({ fps, capacity: kCapacity });
     this.#generation++;
-    this.#chunk = -1;
     this.#times = [];
     if (this.canvas.width !== size[0] || this.canvas.height !== size[1]) [this.canvas.width, this.canvas.height] = size;
   }
 
   push(batch: FrameBatch): void {
     if (batch.encoding !== "jpeg") return;
-    if (batch.chunk_index !== this.#chunk) {
-      this.#chunk = batch.chunk_index;
-      this.#pacer.beginChunk(performance.now());
-    }
+    this.#pacer.arrive(batch.num_frames, performance.now());
     // A hidden page decodes late or never: what waits undecoded is bounded too.
     if (this.#undecoded > kCapacity) return;
     const generation = this.#generation;

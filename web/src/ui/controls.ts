@@ -21,7 +21,11 @@ export function button(label: string, onClick: () => void, options: ButtonOption
     {
       type: "button",
       class: ["button", kind, bare && "bare", shy && "shy"].filter(Boolean).join(" "),
-      onclick: onClick,
+      onclick: (event: MouseEvent) => {
+        // Clicked, it gives the keyboard back: the space bar is for pausing then.
+        if (event.detail > 0) element.blur();
+        onClick();
+      },
       title: options.hint ?? (bare || shy ? label : ""),
       "aria-label": bare || shy ? label : null,
       "aria-keyshortcuts": options.keys,

@@ -21,7 +21,7 @@ export class Side {
   readonly plots: Plots;
   #map: MapView;
   #sphere: SphereView;
-  #which = h("div", { class: "which", role: "group", "aria-label": "Which memory is shown" });
+  #which = h("div", { class: "which", role: "group", "aria-label": "Which memory is shown", hidden: true });
   #legend = h("p", { class: "legend" });
   #share = h("output", { class: "panel-number" });
   #chosen = 0;

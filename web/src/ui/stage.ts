@@ -25,10 +25,11 @@ export class Stage {
     this.element = h("div", { class: "stage" }, this.#panes, this.#veil);
   }
 
-  /** One pane or two, side by side. */
-  show(panes: readonly ViewPane[], aspect: number): void {
+  /** One pane or two, side by side; their switches once it is known what there is to switch. */
+  show(panes: readonly ViewPane[], aspect: number, ready: boolean): void {
     fill(this.#panes, ...panes.map((pane) => pane.element));
     this.#panes.dataset.count = String(panes.length);
+    this.#panes.dataset.ready = String(ready);
     this.#panes.style.setProperty("--aspect", String(aspect));
   }
 

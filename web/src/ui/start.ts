@@ -50,7 +50,7 @@ export class StartScreen {
     otherField.hidden = true;
     this.#worldsSection = h(
       "section",
-      { class: "recent", hidden: true },
+      { class: "recent-worlds", hidden: true },
       h("header", {}, h("h2", {}, "Go on where you were"), button("All worlds", actions.worlds, { kind: "quiet" })),
       this.#worlds,
     );

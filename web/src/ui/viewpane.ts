@@ -34,7 +34,7 @@ export class ViewPane {
       kind: "quiet",
       hint: "Forget what the recurrent state holds",
     });
-    this.surface = h("div", { class: "surface", tabIndex: 0, role: "application", "aria-label": "Live view: walk with W A S D, look with the arrows or by dragging" }, this.canvas, this.#recall);
+    this.surface = h("div", { class: "surface", tabIndex: 0, role: "application", "aria-label": "Live view: walk with W A S D, look with the arrows or by dragging" }, h("div", { class: "frame" }, this.canvas, this.#recall));
     this.element = h(
       "section",
       { class: "pane", dataset: { view: String(view) }, "aria-label": `Memory ${view + 1}` },

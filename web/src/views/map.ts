@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The world from above: the walked path, the camera, and every retained frame with its picture.
-import { GridHelper, type LineBasicMaterial, PerspectiveCamera, Vector3 } from "three";
+import { Box3, BufferGeometry, Float32BufferAttribute, LineBasicMaterial, LineSegments, PerspectiveCamera, Vector3 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { Line2 } from "three/addons/lines/Line2.js";
 import { LineGeometry } from "three/addons/lines/LineGeometry.js";
@@ -22,14 +22,15 @@ export interface MapScene {
   aspect: number;
 }
 
-const kGridMetres = 120;
+const kGridCells = 60; // of a metre
+const kTilt = 0.75; // radians from straight above
 const kGround = -0.9; // metres below the eye of the first frame
 
 export class MapView {
   #stage: Stage3d;
   #camera = new PerspectiveCamera(36, 1, 0.1, 500);
   #controls: OrbitControls;
-  #grid = new GridHelper(kGridMetres, kGridMetres);
+  #grid = new LineSegments(gridLines(), new LineBasicMaterial());
   #path = new Line2(new LineGeometry(), new LineMaterial({ linewidth: 2.5 }));
   #walker = new Frustum();
   #frusta = new Map<number, Frustum>();
@@ -67,7 +68,7 @@ export class MapView {
   recentre(): void {
     this.#free = this.#zoomed = false;
     this.#controls.target.set(0, 0, 0);
-    this.#camera.position.set(0, 9, 4.2);
+    this.#camera.position.set(0, 9 * Math.cos(kTilt), 9 * Math.sin(kTilt));
     this.#controls.update();
     if (this.#scene) this.update(this.#scene);
     this.#stage.draw();
@@ -77,7 +78,7 @@ export class MapView {
   tilt(flat: boolean): void {
     const offset = this.#camera.position.clone().sub(this.#controls.target);
     const distance = offset.length();
-    const angle = flat ? 0.001 : 0.44;
+    const angle = flat ? 0.001 : kTilt;
     offset.set(0, Math.cos(angle) * distance, Math.sin(angle) * distance);
     this.#camera.position.copy(this.#controls.target).add(offset);
     this.#controls.update();
@@ -86,10 +87,7 @@ export class MapView {
 
   recolour(palette: Palette): void {
     this.#palette = palette;
-    const material = this.#grid.material as LineBasicMaterial;
-    material.vertexColors = false;
-    material.color.set(palette.grid);
-    material.needsUpdate = true;
+    this.#grid.material.color.set(palette.grid);
     this.#path.material.color.set(palette.path);
     this.#stage.background(palette.background);
     if (this.#scene) this.update(this.#scene);
@@ -106,13 +104,15 @@ export class MapView {
     this.#drawPath(scene);
     const tanX = Math.tan((Math.min(scene.fov, 150) * Math.PI) / 360);
     const tanY = tanX / scene.aspect;
-    this.#drawFrames(scene, tanX, tanY);
+    if (!this.#free) this.#follow(scene);
+    // Larger from farther away, so that pictures can still be made out.
+    const size = Math.min(4, Math.max(0.8, this.#camera.position.distanceTo(this.#controls.target) / 9));
+    this.#drawFrames(scene, tanX, tanY, size);
     this.#walker.place(scene.pose);
-    this.#walker.look({ colour: this.#palette.camera, width: 3, opacity: 1, depth: 0.75 }, tanX, tanY);
+    this.#walker.look({ colour: this.#palette.camera, width: 3, opacity: 1, depth: 0.75 * size }, tanX, tanY);
     const [x, , z] = position(scene.pose);
     this.#grid.position.x = Math.round(x);
     this.#grid.position.z = Math.round(-z);
-    if (!this.#free) this.#follow(scene);
     this.#stage.draw();
   }
 
@@ -135,7 +135,7 @@ export class MapView {
     this.#path.geometry.setPositions(points);
   }
 
-  #drawFrames({ retained, revisited }: MapScene, tanX: number, tanY: number): void {
+  #drawFrames({ retained, revisited }: MapScene, tanX: number, tanY: number, size: number): void {
     const present = new Set(retained.map(({ frame }) => frame));
     for (const [frame, frustum] of this.#frusta) {
       if (present.has(frame)) continue;
@@ -157,7 +157,7 @@ export class MapView {
           colour: chosen ? this.#palette.revisited : this.#palette.roles[role],
           width: chosen ? 4 : role === "recent" ? 1 : 1.75,
           opacity: chosen ? 1 : role === "recent" ? 0.45 : seen ? 0.9 : 0.55,
-          depth: chosen ? 0.7 : role === "recent" ? 0.38 : 0.5,
+          depth: size * (chosen ? 0.75 : role === "recent" ? 0.35 : 0.55),
         },
         tanX,
         tanY,
@@ -166,21 +166,27 @@ export class MapView {
   }
 
   #follow({ pose, retained }: MapScene): void {
-    const [x, y, z] = position(pose);
-    const target = new Vector3(x, -y, -z);
-    const offset = this.#camera.position.clone().sub(this.#controls.target);
-    if (!this.#zoomed) {
-      // Far enough to have most retained frames in sight.
-      const far = retained.map((entry) => {
-        const [a, b, c] = position(entry.pose);
-        return Math.hypot(a - x, b - y, c - z);
-      });
-      far.sort((a, b) => a - b);
-      const reach = far[Math.floor(0.9 * (far.length - 1))] ?? 0;
-      offset.setLength(Math.min(50, Math.max(7, 3.2 * reach + 4)));
+    const box = new Box3();
+    for (const place of [pose, ...retained.map((entry) => entry.pose)]) {
+      const [x, y, z] = position(place);
+      box.expandByPoint(new Vector3(x, -y, -z));
     }
-    this.#controls.target.copy(target);
-    this.#camera.position.copy(target).add(offset);
+    const offset = this.#camera.position.clone().sub(this.#controls.target);
+    const reach = box.getSize(new Vector3()).length() / 2;
+    if (!this.#zoomed) offset.setLength(Math.min(80, 3 * reach + 5));
+    box.getCenter(this.#controls.target);
+    this.#camera.position.copy(this.#controls.target).add(offset);
     this.#controls.update();
   }
+}
+
+/** Squares of a metre; in short pieces, since long lines that pass the eye are not drawn everywhere. */
+function gridLines(): BufferGeometry {
+  const points: number[] = [];
+  const half = kGridCells / 2;
+  for (let i = -half; i <= half; i++)
+    for (let j = -half; j < half; j++) points.push(i, 0, j, i, 0, j + 1, j, 0, i, j + 1, 0, i);
+  const geometry = new BufferGeometry();
+  geometry.setAttribute("position", new Float32BufferAttribute(points, 3));
+  return geometry;
 }

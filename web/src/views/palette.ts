@@ -20,7 +20,7 @@ export function readPalette(): Palette {
     background: cssColour("--panel"),
     grid: cssColour("--grid"),
     path: cssColour("--path"),
-    camera: cssColour("--accent"),
+    camera: cssColour("--text"),
     text: cssColour("--text-2"),
     faint: cssColour("--dot"),
     revisited: cssColour("--revisited"),

@@ -124,7 +124,7 @@ class Plot {
     return {
       width,
       height,
-      padding: [6, 4, 2, 0],
+      padding: [8, 2, 8, 0],
       legend: { show: false },
       cursor: { show: false },
       scales: { x: { time: false }, y: { range: (_, low, high) => range(low, high) } },
@@ -133,7 +133,7 @@ class Plot {
         {
           stroke: text,
           font: "10px Inter, sans-serif",
-          size: 38,
+          size: 32,
           gap: 4,
           splits: (_, __, low, high) => [low, high],
           values: (_, ticks) => ticks.map(short),

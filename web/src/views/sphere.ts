@@ -30,8 +30,8 @@ const kVertex = `
     vec4 eye = modelViewMatrix * vec4(position, 1.0);
     // Dots on the near half are seen from outside, in the way: faint.
     float inner = smoothstep(-0.15, 0.25, dot(normalize(eye.xyz), normalize(normalMatrix * position)));
-    shade = vec4(tint.rgb, tint.a * mix(0.06, 1.0, inner));
-    gl_PointSize = size * mix(0.7, 1.0, tint.a) * (3.0 / -eye.z);
+    shade = vec4(tint.rgb, tint.a * mix(0.05, 1.0, inner));
+    gl_PointSize = size * mix(0.45, 1.3, tint.a) * (3.0 / -eye.z);
     gl_Position = projectionMatrix * eye;
   }`;
 const kFragment = `
@@ -110,8 +110,8 @@ export class SphereView {
 
   #paint(): void {
     const scene = this.#scene;
-    const dim = new Color(this.#palette.faint);
-    for (let n = 0; n < kDots; n++) this.#tints.set([dim.r, dim.g, dim.b, 0.35], 4 * n);
+    const dim = new Color(this.#palette.faint).convertLinearToSRGB();
+    for (let n = 0; n < kDots; n++) this.#tints.set([dim.r, dim.g, dim.b, 0.5], 4 * n);
     this.#now.visible = this.#again.visible = false;
     this.#share = 0;
     if (scene) this.#paintScene(scene);
@@ -148,13 +148,13 @@ export class SphereView {
     const a = yaw + this.#turn.yaw;
     const b = 0.35 * pitch + this.#turn.pitch - 0.22; // from a little above
     const ahead = new Vector3(Math.sin(a) * Math.cos(b), Math.sin(b), -Math.cos(a) * Math.cos(b));
-    this.#camera.position.copy(ahead).multiplyScalar(-3.75);
+    this.#camera.position.copy(ahead).multiplyScalar(-3.6);
     this.#camera.lookAt(0, 0, 0);
     this.#stage.draw();
   }
 
   #resize(height: number): void {
-    this.#material.uniforms.size = { value: Math.max(2.2, height / 52) * Math.min(devicePixelRatio, 2) };
+    this.#material.uniforms.size = { value: Math.max(3, height / 30) * Math.min(devicePixelRatio, 2) };
   }
 
   #drag(canvas: HTMLCanvasElement): void {
