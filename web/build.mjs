@@ -93,7 +93,11 @@ std::span<const PageFile> page_files() { return kFiles; }
 }
 
 async function makeRule(target, inputs) {
-  const own = ["build.mjs", "package-lock.json", ...(await readdir(join(here, "static"))).map((name) => `static/${name}`)];
+  const own = [
+    "build.mjs",
+    "package-lock.json",
+    ...(await readdir(join(here, "static"))).map((name) => `static/${name}`),
+  ];
   const files = [...own.map((name) => join(here, name)), ...inputs.map((name) => resolve(name))];
   return `${target}: ${files.map((name) => name.replaceAll(" ", "\\ ")).join(" \\\n  ")}\n`;
 }
@@ -124,7 +128,8 @@ async function main() {
   if (values.cpp) {
     await mkdir(dirname(values.cpp), { recursive: true });
     await writeFile(values.cpp, await cppOf(values.out));
-    if (values.depfile) await writeFile(values.depfile, await makeRule(values.cpp, Object.keys(metafile.inputs)));
+    if (values.depfile)
+      await writeFile(values.depfile, await makeRule(values.cpp, Object.keys(metafile.inputs)));
   } else {
     for (const name of await readdir(values.out)) {
       const bytes = await readFile(join(values.out, name));

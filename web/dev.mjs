@@ -80,4 +80,6 @@ server.on("upgrade", (incoming, socket) => {
   outgoing.end();
 });
 
-server.listen(Number(values.port), "127.0.0.1", () => console.log(`http://127.0.0.1:${values.port}/ in front of ${target.origin}`));
+server.listen(Number(values.port), "127.0.0.1", () =>
+  console.log(`http://127.0.0.1:${values.port}/ in front of ${target.origin}`),
+);

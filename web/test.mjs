@@ -33,7 +33,9 @@ try {
     logLevel: "warning",
   });
   const made = (await readdir(outdir)).map((name) => join(outdir, name));
-  const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...made], { stdio: "inherit" });
+  const run = spawnSync(process.execPath, ["--enable-source-maps", "--test", ...made], {
+    stdio: "inherit",
+  });
   process.exitCode = run.status ?? 1;
 } finally {
   await rm(outdir, { recursive: true, force: true });

@@ -47,7 +47,8 @@ export class App {
       onFrames: (batch) => this.#players[batch.view]?.push(batch),
       onThumbnails: ({ view, frames }) => void this.#thumbnails[view]?.add(frames),
       onStats: (stats) => {
-        if (!stats.replayed) this.#side.plots.add(stats, this.#seconds(stats.first_latent + stats.poses.length));
+        if (!stats.replayed)
+          this.#side.plots.add(stats, this.#seconds(stats.first_latent + stats.poses.length));
         this.#thumbnails[stats.view]?.keep(stats.retained.map(({ frame }) => frame));
       },
       onSession: (session, same) => this.#opened(session, same),
@@ -68,7 +69,8 @@ export class App {
         }),
     );
     this.#players = this.#panes.map(
-      (pane, view) => new Player(pane.canvas, (frame, event, now) => this.#shown(view, frame, event, now)),
+      (pane, view) =>
+        new Player(pane.canvas, (frame, event, now) => this.#shown(view, frame, event, now)),
     );
     this.#thumbnails = kViews.map((view) => new ThumbnailCache(() => this.#side.refresh(view)));
     for (const pane of this.#panes) this.#devices.lookOn(pane.surface);
@@ -95,13 +97,20 @@ export class App {
       walk.store.set({ prompt: text });
       this.#toasts.show("The prompt acts from the next chunk on.");
     });
-    this.#side = new Side(readPalette(), this.#thumbnails, () => this.#side.update(walk.store.state, walk.path.poses));
+    this.#side = new Side(readPalette(), this.#thumbnails, () =>
+      this.#side.update(walk.store.state, walk.path.poses),
+    );
     this.#start = new StartScreen({
       go: (init) => this.go(init),
       worlds: () => this.#openWorlds(),
       error: (message) => this.#toasts.show(message, "error"),
     });
-    this.#explorer = h("main", { class: "explorer" }, h("div", { class: "centre" }, this.#stage.element, this.#dock.element), this.#side.element);
+    this.#explorer = h(
+      "main",
+      { class: "explorer" },
+      h("div", { class: "centre" }, this.#stage.element, this.#dock.element),
+      this.#side.element,
+    );
     root.append(this.#topbar.element, this.#start.element, this.#explorer, this.#toasts.element);
     watchTheme((name) => {
       this.#topbar.theme(name === "dark");
@@ -117,7 +126,10 @@ export class App {
     while (!(await this.#start.load())) {
       const token = await ask("This server wants a token", "Token", "", "Continue");
       if (!token) {
-        this.#toasts.show("Without a token there is nothing to see. Reload the page to try again.", "error");
+        this.#toasts.show(
+          "Without a token there is nothing to see. Reload the page to try again.",
+          "error",
+        );
         return;
       }
       if (!(await handOver(token))) this.#toasts.show("This is not the token.", "error");
@@ -149,10 +161,17 @@ export class App {
     this.#side.clear();
     session.views.forEach((info, view) => {
       const model = this.#start.models.find(({ id }) => id === info.model)?.loci;
-      this.#panes[view]?.offer(model?.histories ?? [info.history], model?.readouts ?? [info.readout]);
+      this.#panes[view]?.offer(
+        model?.histories ?? [info.history],
+        model?.readouts ?? [info.readout],
+      );
       if (view === 0) this.#dock.offer(model?.text ?? true);
     });
-    this.#stage.show(this.#panes.slice(0, session.views.length), session.size[0] / session.size[1], true);
+    this.#stage.show(
+      this.#panes.slice(0, session.views.length),
+      session.size[0] / session.size[1],
+      true,
+    );
     this.#side.update(this.#walk.store.state, this.#walk.path.poses);
   }
 
@@ -167,7 +186,9 @@ export class App {
     if (!walking) return;
     this.#dock.update(state, this.#walk.path.length);
     this.#side.update(state, this.#walk.path.poses);
-    state.memories.forEach((memory, view) => this.#panes[view]?.update(memory, (frame) => this.#thumbnails[view]?.get(frame)));
+    state.memories.forEach((memory, view) =>
+      this.#panes[view]?.update(memory, (frame) => this.#thumbnails[view]?.get(frame)),
+    );
   }
 
   #tick(now: number): void {
@@ -197,7 +218,8 @@ export class App {
 
   #togglePause(): void {
     const { phase } = this.#walk.store.state;
-    if (phase === "running" || phase === "paused") this.#walk.event(phase === "running" ? "pause" : "resume");
+    if (phase === "running" || phase === "paused")
+      this.#walk.event(phase === "running" ? "pause" : "resume");
   }
 
   #toggleRecord(): void {
@@ -211,16 +233,31 @@ export class App {
     const { init } = this.#walk;
     const { memories, session } = this.#walk.store.state;
     if (init.world !== undefined || !session) {
-      this.#toasts.show("Split view begins with a walk: choose a start picture and switch it on there.");
+      this.#toasts.show(
+        "Split view begins with a walk: choose a start picture and switch it on there.",
+      );
       return;
     }
     const { second, ...rest } = init;
-    this.go(memories.length > 1 ? rest : { ...rest, second: second ?? { history: otherThan(memories[0]?.info.history) } });
-    this.#toasts.show(memories.length > 1 ? "Started again with one memory." : "Started again with two memories on the same controls.");
+    this.go(
+      memories.length > 1
+        ? rest
+        : { ...rest, second: second ?? { history: otherThan(memories[0]?.info.history) } },
+    );
+    this.#toasts.show(
+      memories.length > 1
+        ? "Started again with one memory."
+        : "Started again with two memories on the same controls.",
+    );
   }
 
   async #save(): Promise<void> {
-    const name = await ask("Save this world", "Name of the world", this.#walk.store.state.name, "Save");
+    const name = await ask(
+      "Save this world",
+      "Name of the world",
+      this.#walk.store.state.name,
+      "Save",
+    );
     if (name === null) return;
     try {
       const world = await this.#walk.save(name);
@@ -232,7 +269,12 @@ export class App {
 
   async #fork(): Promise<void> {
     const { name } = this.#walk.store.state;
-    const chosen = await ask("Go on in a copy", "Name of the copy", name ? `${name}, again` : "", "Fork");
+    const chosen = await ask(
+      "Go on in a copy",
+      "Name of the copy",
+      name ? `${name}, again` : "",
+      "Fork",
+    );
     if (chosen === null) return;
     try {
       const world = await this.#walk.fork(chosen);
@@ -266,7 +308,11 @@ export class App {
   }
 
   #recorded(url: string, length: number): void {
-    const link = h("a", { href: url, download: "loci-walk.mp4", class: "button primary" }, "Download MP4");
+    const link = h(
+      "a",
+      { href: url, download: "loci-walk.mp4", class: "button primary" },
+      "Download MP4",
+    );
     this.#toasts.show(`Recorded ${seconds(length)}.`, "info", link);
   }
 
@@ -279,7 +325,14 @@ export class App {
       "?": openHelp,
     };
     addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
+      if (
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        event.repeat ||
+        document.querySelector("dialog[open]")
+      )
+        return;
       const target = event.target as HTMLElement;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
       // Space and Enter on a button press the button.

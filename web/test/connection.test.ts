@@ -31,7 +31,9 @@ class FakeSocket implements Socket {
   }
   say(message: object): void {
     const bytes = encode(message);
-    this.onmessage?.({ data: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) });
+    this.onmessage?.({
+      data: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength),
+    });
   }
   die(code: number): void {
     this.readyState = 3;
@@ -60,16 +62,27 @@ function setUp() {
 }
 
 test("messages survive the way there and back", () => {
-  const bytes = encodeMessage({ type: "event", payload: undefined, first_frame: new Uint8Array([1, 2]) });
+  const bytes = encodeMessage({
+    type: "event",
+    payload: undefined,
+    first_frame: new Uint8Array([1, 2]),
+  });
   assert.deepEqual(decode(bytes), { type: "event", first_frame: new Uint8Array([1, 2]) });
   assert.deepEqual(decodeMessage('{"type":"pong"}'), { type: "pong" });
-  for (const bad of ["", "[]", "null", '{"type":3}', "{"]) assert.equal(decodeMessage(bad), null, bad);
+  for (const bad of ["", "[]", "null", '{"type":3}', "{"])
+    assert.equal(decodeMessage(bad), null, bad);
   assert.equal(decodeMessage(new Uint8Array([0xc1]).buffer), null);
 });
 
 test("frames of a batch lie one behind the other; lengths that lie are not believed", () => {
   const batch = { payload: new Uint8Array([1, 2, 3, 4, 5]), payload_lengths: [2, 3] } as FrameBatch;
-  assert.deepEqual(splitFrames(batch).map((frame) => [...frame]), [[1, 2], [3, 4, 5]]);
+  assert.deepEqual(
+    splitFrames(batch).map((frame) => [...frame]),
+    [
+      [1, 2],
+      [3, 4, 5],
+    ],
+  );
   assert.equal(splitFrames({ ...batch, payload_lengths: [2, 4] }).length, 1);
   assert.equal(splitFrames({ ...batch, payload_lengths: [-1] }).length, 0);
 });
@@ -160,6 +173,9 @@ test("stopping closes, and late words of an old socket are not heard", () => {
 });
 
 test("walks on the page's own server, as safely as the page came", () => {
-  assert.equal(walkUrl({ protocol: "https:", host: "a:1" }), "wss://a:1/v1/realtime_video/generate");
+  assert.equal(
+    walkUrl({ protocol: "https:", host: "a:1" }),
+    "wss://a:1/v1/realtime_video/generate",
+  );
   assert.equal(walkUrl({ protocol: "http:", host: "b" }), "ws://b/v1/realtime_video/generate");
 });

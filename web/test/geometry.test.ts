@@ -3,11 +3,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { kNear, makeView, project, seenFrom, sphereDirections } from "../src/core/coverage.js";
-import { axis, distance, forward, fromWire, heading, kIdentity, position, toScene, type Pose } from "../src/core/pose.js";
+import {
+  axis,
+  distance,
+  forward,
+  fromWire,
+  heading,
+  kIdentity,
+  position,
+  toScene,
+  type Pose,
+} from "../src/core/pose.js";
 import { WalkedPath } from "../src/session/path.js";
 
 const close = (a: readonly number[], b: readonly number[], message = ""): void =>
-  a.forEach((value, i) => assert.ok(Math.abs(value - (b[i] ?? NaN)) < 1e-6, `${message} ${a.join()} ≠ ${b.join()}`));
+  a.forEach((value, i) =>
+    assert.ok(Math.abs(value - (b[i] ?? NaN)) < 1e-6, `${message} ${a.join()} ≠ ${b.join()}`),
+  );
 
 /** Turned right by `degrees` at x, z. */
 function turned(degrees: number, x = 0, z = 0): number[] {
@@ -31,7 +43,8 @@ test("rotations stay rotations", () => {
   const length = Math.hypot(...q);
   const pose = fromWire([1, 2, 3, ...q.map((value) => value / length)]);
   const [a, b, c] = [axis(pose, 0), axis(pose, 1), axis(pose, 2)];
-  const dot = (u: readonly number[], v: readonly number[]): number => u.reduce((sum, value, i) => sum + value * (v[i] ?? 0), 0);
+  const dot = (u: readonly number[], v: readonly number[]): number =>
+    u.reduce((sum, value, i) => sum + value * (v[i] ?? 0), 0);
   close([dot(a, a), dot(b, b), dot(c, c), dot(a, b), dot(b, c), dot(a, c)], [1, 1, 1, 0, 0, 0]);
 });
 

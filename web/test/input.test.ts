@@ -49,10 +49,20 @@ test("sticks rest in the middle and end at the rim", () => {
 test("a gamepad walks with left stick or cross and looks with the right stick", () => {
   const buttons = Array.from({ length: 16 }, () => ({ pressed: false }));
   assert.deepEqual(padAxes(null), still);
-  assert.deepEqual(padAxes({ axes: [0, -1, 1, 1], buttons }), { forward: 1, right: 0, yaw: 1, pitch: -1 });
+  assert.deepEqual(padAxes({ axes: [0, -1, 1, 1], buttons }), {
+    forward: 1,
+    right: 0,
+    yaw: 1,
+    pitch: -1,
+  });
   buttons[13] = { pressed: true };
   buttons[15] = { pressed: true };
-  assert.deepEqual(padAxes({ axes: [0.05, 0, 0, 0], buttons }), { forward: -1, right: 1, yaw: 0, pitch: 0 });
+  assert.deepEqual(padAxes({ axes: [0.05, 0, 0, 0], buttons }), {
+    forward: -1,
+    right: 1,
+    yaw: 0,
+    pitch: 0,
+  });
 });
 
 test("only changes are sent", () => {
@@ -61,7 +71,10 @@ test("only changes are sent", () => {
   assert.deepEqual(sender.take(10, ["w"], still), { client_ts_ms: 10, actions: ["w"] });
   assert.equal(sender.take(20, ["w"], still), null);
   assert.equal(sender.take(25, ["w"], { ...still, yaw: 0.01 }), null, "a trembling thumb");
-  assert.deepEqual(sender.take(30, ["w"], { ...still, yaw: 0.501 }), { client_ts_ms: 30, axes: quantise({ ...still, yaw: 0.5 }) });
+  assert.deepEqual(sender.take(30, ["w"], { ...still, yaw: 0.501 }), {
+    client_ts_ms: 30,
+    axes: quantise({ ...still, yaw: 0.5 }),
+  });
   assert.deepEqual(sender.take(40, [], still), { client_ts_ms: 40, actions: [], axes: still });
 });
 
@@ -74,7 +87,11 @@ test("turns of the mouse are gathered and none is lost", () => {
   sender.look(2, -1);
   assert.deepEqual(sender.take(170, [], still)?.look, [3, -1]);
   sender.look(0.25, 0);
-  assert.deepEqual(sender.take(171, ["w"], still), { client_ts_ms: 171, actions: ["w"], look: [0.25, 0] });
+  assert.deepEqual(sender.take(171, ["w"], still), {
+    client_ts_ms: 171,
+    actions: ["w"],
+    look: [0.25, 0],
+  });
 });
 
 test("a new connection is told everything that is held", () => {

@@ -24,7 +24,11 @@ test("a burst is spread over the time until the next one", () => {
     for (let i = 0; i < 20; i++) pacer.push(20 * chunk + i);
     shown.push(...play(pacer, chunk * 2500, (chunk + 1) * 2500));
   }
-  assert.deepEqual(shown.map(({ frame }) => frame), [...shown.keys()], "in order, none twice");
+  assert.deepEqual(
+    shown.map(({ frame }) => frame),
+    [...shown.keys()],
+    "in order, none twice",
+  );
   const late = shown.filter(({ at }) => at > 17500);
   const gaps = late.slice(1).map(({ at }, i) => at - (late[i]?.at ?? 0));
   assert.ok(Math.max(...gaps) < 250, `no long rest: ${Math.max(...gaps)}`);

@@ -26,7 +26,11 @@ test("series of two memories share their x axis and stay bounded", () => {
   series.add(1, 1, 20);
   series.add(0, 3, 30);
   series.add(1, 2, 25);
-  assert.deepEqual(series.columns, [[1, 2, 3], [10, null, 30], [20, 25, null]]);
+  assert.deepEqual(series.columns, [
+    [1, 2, 3],
+    [10, null, 30],
+    [20, 25, null],
+  ]);
   assert.deepEqual([series.last(0), series.last(1)], [30, 25]);
   for (let x = 4; x < 100; x++) series.add(0, x, x);
   assert.equal(series.length, 4);
@@ -38,7 +42,14 @@ test("series of two memories share their x axis and stay bounded", () => {
 });
 
 test("numbers for people", () => {
-  assert.deepEqual([0.5, 9.96, 42.4, 60, 119.6, 3601].map(seconds), ["0.5 s", "10.0 s", "42 s", "1 min 00 s", "2 min 00 s", "60 min 01 s"]);
+  assert.deepEqual([0.5, 9.96, 42.4, 60, 119.6, 3601].map(seconds), [
+    "0.5 s",
+    "10.0 s",
+    "42 s",
+    "1 min 00 s",
+    "2 min 00 s",
+    "60 min 01 s",
+  ]);
   assert.deepEqual([12, 1200, 15_400_000, 2.5e9].map(bytes), ["12 B", "1.2 KB", "15 MB", "2.5 GB"]);
   const now = 1_700_000_000;
   assert.deepEqual(

@@ -27,7 +27,17 @@ const session = (world: string, more: Partial<SessionMessage> = {}): SessionMess
   frames_per_latent: 4,
   fov: 90,
   camera: { move: 1, turn: 30, pitch_limit: 60 },
-  views: [{ model: "m", history: "sparse", history_frames: 29, readout: "on", steps: 4, recurrent: true, frame_budget: 29 }],
+  views: [
+    {
+      model: "m",
+      history: "sparse",
+      history_frames: 29,
+      readout: "on",
+      steps: 4,
+      recurrent: true,
+      frame_budget: 29,
+    },
+  ],
   path: [[0, 0, 0, 1, 0, 0, 0]],
   path_first: 0,
   ...more,
@@ -58,7 +68,9 @@ class Line {
     const note =
       (name: string) =>
       (...values: unknown[]): void =>
-        void this.log.push([name, ...values.filter((value) => typeof value !== "object")].join(" "));
+        void this.log.push(
+          [name, ...values.filter((value) => typeof value !== "object")].join(" "),
+        );
     const events: WalkEvents = {
       onFrames: note("frames"),
       onThumbnails: note("thumbnails"),
@@ -104,7 +116,13 @@ test("a walk: the start is asked for, a lost one goes on in its world", () => {
   const line = new Line();
   line.begin({ start: "town-1", seed: "3" }, { type: "state", state: "starting" });
   const greeting: unknown = line.last;
-  assert.deepEqual(greeting, { type: "init", protocol: 1, realtime_output_format: "jpeg", start: "town-1", seed: "3" });
+  assert.deepEqual(greeting, {
+    type: "init",
+    protocol: 1,
+    realtime_output_format: "jpeg",
+    start: "town-1",
+    seed: "3",
+  });
   assert.equal(line.walk.store.state.phase, "starting");
   line.walk.receive(session("world_a"));
   assert.equal(line.walk.store.state.phase, "running");
@@ -136,7 +154,10 @@ test("the same world again keeps what is known, another one does not", () => {
   assert.equal(line.walk.store.state.memories[0]?.retained.length, 1);
   line.walk.receive(session("world_b"));
   assert.equal(line.walk.store.state.memories[0]?.retained.length, 0);
-  assert.deepEqual(line.log.filter((entry) => entry.startsWith("session")), ["session false", "session true", "session false"]);
+  assert.deepEqual(
+    line.log.filter((entry) => entry.startsWith("session")),
+    ["session false", "session true", "session false"],
+  );
   line.walk.end();
 });
 
@@ -149,8 +170,19 @@ test("switches show at once and go back when refused", () => {
   const refused = line.last.event_id as number;
   line.walk.switch("steps", 0, 8);
   const taken = line.last.event_id as number;
-  line.walk.receive({ type: "receipt", event_id: taken, kind: "steps", status: "applied", chunk_index: 2 });
-  line.walk.receive({ type: "error", code: "bad_request", message: "too long for that", event_id: refused });
+  line.walk.receive({
+    type: "receipt",
+    event_id: taken,
+    kind: "steps",
+    status: "applied",
+    chunk_index: 2,
+  });
+  line.walk.receive({
+    type: "error",
+    code: "bad_request",
+    message: "too long for that",
+    event_id: refused,
+  });
   assert.equal(line.walk.store.state.memories[0]?.info.history, "sparse");
   assert.equal(line.walk.store.state.memories[0]?.info.steps, 8);
   const count = line.sockets.at(-1)?.sent.length;
@@ -173,7 +205,12 @@ test("requests are answered by their number, or refused", async () => {
   await assert.rejects(refused, /no room/);
 
   const forked = line.walk.fork("copy");
-  line.walk.receive({ type: "forked", world: { ...world, id: "world_f" }, switched: true, request_id: line.last.request_id as number });
+  line.walk.receive({
+    type: "forked",
+    world: { ...world, id: "world_f" },
+    switched: true,
+    request_id: line.last.request_id as number,
+  });
   await forked;
   assert.equal(line.walk.store.state.session?.world, "world_f");
 
@@ -193,7 +230,12 @@ test("recording of one view or both", () => {
   line.walk.receive({ type: "recording", state: "started" });
   line.walk.record(false);
   assert.equal(line.last.action, "stop");
-  line.walk.receive({ type: "recording", state: "saved", url: "/v1/videos/v/content", seconds: 2.5 });
+  line.walk.receive({
+    type: "recording",
+    state: "saved",
+    url: "/v1/videos/v/content",
+    seconds: 2.5,
+  });
   assert.equal(line.walk.store.state.recording, "off");
   assert.ok(line.log.includes("recorded /v1/videos/v/content 2.5"));
   line.walk.end();
@@ -227,9 +269,17 @@ test("what lies over the picture says what is going on", () => {
 test("a fatal error ends the walk and says why", () => {
   const line = new Line();
   line.begin({ world: "world_x" });
-  line.walk.receive({ type: "error", code: "not_found", message: "There is no such world.", fatal: true });
+  line.walk.receive({
+    type: "error",
+    code: "not_found",
+    message: "There is no such world.",
+    fatal: true,
+  });
   const state = line.walk.store.state;
-  assert.deepEqual([veilOf(state, 0).kind, veilOf(state, 0).text], ["ended", "There is no such world."]);
+  assert.deepEqual(
+    [veilOf(state, 0).kind, veilOf(state, 0).text],
+    ["ended", "There is no such world."],
+  );
   line.begin({});
   line.sockets.at(-1)?.onclose?.({ code: 4001 });
   assert.match(veilOf(line.walk.store.state, 0).text, /another window/);

@@ -60,11 +60,19 @@ export function seenFrom(here: Vec3, directions: Float32Array, views: readonly V
     const place = position(view.pose);
     if (Math.hypot(place[0] - here[0], place[1] - here[1], place[2] - here[2]) >= kNear) return;
     for (let n = 0; n < count; n++) {
-      const spot = project(view, [directions[3 * n] ?? 0, directions[3 * n + 1] ?? 0, directions[3 * n + 2] ?? 0]);
+      const spot = project(view, [
+        directions[3 * n] ?? 0,
+        directions[3 * n + 1] ?? 0,
+        directions[3 * n + 2] ?? 0,
+      ]);
       if (!spot) continue;
       by[n] = index;
       at.set(spot, 2 * n);
     }
   });
-  return { by, at, share: by.reduce((sum, index) => sum + (index >= 0 ? 1 : 0), 0) / Math.max(1, count) };
+  return {
+    by,
+    at,
+    share: by.reduce((sum, index) => sum + (index >= 0 ? 1 : 0), 0) / Math.max(1, count),
+  };
 }

@@ -35,7 +35,8 @@ function apply(element: HTMLElement, props: Props): void {
 }
 
 function append(element: Element, children: Child[]): void {
-  for (const child of children) if (child !== null && child !== undefined && child !== false) element.append(child);
+  for (const child of children)
+    if (child !== null && child !== undefined && child !== false) element.append(child);
 }
 
 /** Replaces what is inside. */

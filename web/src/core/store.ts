@@ -18,7 +18,9 @@ export class Store<T extends object> {
   /** Listeners hear of it at once, and only if something differs. */
   set(patch: Partial<T>): void {
     const before = this.#state;
-    const changed = (Object.keys(patch) as (keyof T)[]).some((key) => !Object.is(before[key], patch[key]));
+    const changed = (Object.keys(patch) as (keyof T)[]).some(
+      (key) => !Object.is(before[key], patch[key]),
+    );
     if (!changed) return;
     this.#state = { ...before, ...patch };
     for (const listener of [...this.#listeners]) listener(this.#state, before);
@@ -27,7 +29,8 @@ export class Store<T extends object> {
   /** Calls `listener` now and at every change of one of `keys` (of anything, without keys). */
   watch(keys: readonly (keyof T)[], listener: Listener<T>): () => void {
     const wrapped: Listener<T> = (state, before) => {
-      if (keys.length === 0 || keys.some((key) => !Object.is(state[key], before[key]))) listener(state, before);
+      if (keys.length === 0 || keys.some((key) => !Object.is(state[key], before[key])))
+        listener(state, before);
     };
     this.#listeners.add(wrapped);
     listener(this.#state, this.#state);

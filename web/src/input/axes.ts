@@ -52,5 +52,8 @@ export function withDeadZone(value: number, zone = 0.15): number {
 export function stick(dx: number, dy: number, radius: number): { x: number; y: number } {
   const length = Math.hypot(dx, dy);
   const scale = length > radius ? radius / length : 1;
-  return { x: withDeadZone((dx * scale) / radius, 0.12), y: withDeadZone((-dy * scale) / radius, 0.12) };
+  return {
+    x: withDeadZone((dx * scale) / radius, 0.12),
+    y: withDeadZone((-dy * scale) / radius, 0.12),
+  };
 }

@@ -9,7 +9,10 @@ import { ControlSender, type Transition } from "./sender.js";
 const kDegreesPerPixel = 0.12;
 
 function typing(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
 export class Devices {
@@ -22,7 +25,8 @@ export class Devices {
 
   constructor() {
     addEventListener("keydown", (event) => {
-      if (!this.#enabled || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+      if (!this.#enabled || event.ctrlKey || event.metaKey || event.altKey || typing(event.target))
+        return;
       if (document.querySelector("dialog[open]") || !Keyboard.walks(event.code)) return;
       event.preventDefault(); // arrows would scroll
       this.#keyboard.press(event.code);
@@ -72,13 +76,21 @@ export class Devices {
       element.setPointerCapture(event.pointerId);
       hold();
     });
-    for (const name of ["pointerup", "pointercancel", "lostpointercapture", "blur"] as const) element.addEventListener(name, release);
-    element.addEventListener("keydown", (event) => (event.key === "Enter" || event.key === " ") && hold());
+    for (const name of ["pointerup", "pointercancel", "lostpointercapture", "blur"] as const)
+      element.addEventListener(name, release);
+    element.addEventListener(
+      "keydown",
+      (event) => (event.key === "Enter" || event.key === " ") && hold(),
+    );
     element.addEventListener("keyup", release);
   }
 
   /** A stick on the page: `name` is "walk" or "look"; `onMove` gets where its knob is, -1..1. */
-  stickOn(element: HTMLElement, name: "walk" | "look", onMove: (x: number, y: number) => void): void {
+  stickOn(
+    element: HTMLElement,
+    name: "walk" | "look",
+    onMove: (x: number, y: number) => void,
+  ): void {
     let start: { id: number; x: number; y: number } | null = null;
     element.addEventListener("pointerdown", (event) => {
       const box = element.getBoundingClientRect();

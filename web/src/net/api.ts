@@ -35,7 +35,8 @@ export const api = {
   models: () => call<{ data: Model[] }>("/v1/models").then(({ data }) => data),
   starts: () => call<{ data: Start[]; styles?: string[] }>("/v1/starts"),
   worlds: () => call<{ data: World[] }>("/v1/worlds").then(({ data }) => data),
-  renameWorld: (id: string, name: string) => call<World>(`/v1/worlds/${encodeURIComponent(id)}`, json({ name })),
+  renameWorld: (id: string, name: string) =>
+    call<World>(`/v1/worlds/${encodeURIComponent(id)}`, json({ name })),
   deleteWorld: (id: string) => call(`/v1/worlds/${encodeURIComponent(id)}`, { method: "DELETE" }),
 };
 

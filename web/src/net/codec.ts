@@ -11,7 +11,8 @@ export function encodeMessage(message: object): Uint8Array {
 /** The message in a WebSocket message, or null if it is none: the page then ignores it. */
 export function decodeMessage(data: ArrayBuffer | string): ServerMessage | null {
   try {
-    const value: unknown = typeof data === "string" ? JSON.parse(data) : decode(new Uint8Array(data));
+    const value: unknown =
+      typeof data === "string" ? JSON.parse(data) : decode(new Uint8Array(data));
     if (typeof value !== "object" || value === null) return null;
     return typeof (value as { type?: unknown }).type === "string" ? (value as ServerMessage) : null;
   } catch {

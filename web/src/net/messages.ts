@@ -162,7 +162,7 @@ export interface Init {
   seed?: string;
   num_inference_steps?: number;
   history?: string;
-  second?: { history?: string; readout?: string };
+  second?: { model?: string; history?: string };
 }
 
 /** From `/v1/models`. */

@@ -23,7 +23,10 @@ export class Player {
   #times: number[] = [];
   #onShown: (frame: number, event: number | null, now: number) => void;
 
-  constructor(canvas: HTMLCanvasElement, onShown: (frame: number, event: number | null, now: number) => void) {
+  constructor(
+    canvas: HTMLCanvasElement,
+    onShown: (frame: number, event: number | null, now: number) => void,
+  ) {
     this.canvas = canvas;
     this.#onShown = onShown;
     const context = canvas.getContext("2d", { alpha: false });
@@ -37,7 +40,8 @@ export class Player {
     this.#pacer = new Pacer<Shown>({ fps, capacity: kCapacity });
     this.#generation++;
     this.#times = [];
-    if (this.canvas.width !== size[0] || this.canvas.height !== size[1]) [this.canvas.width, this.canvas.height] = size;
+    if (this.canvas.width !== size[0] || this.canvas.height !== size[1])
+      [this.canvas.width, this.canvas.height] = size;
   }
 
   push(batch: FrameBatch): void {
@@ -52,7 +56,8 @@ export class Player {
       this.#decoding = this.#decoding
         .then(() => createImageBitmap(new Blob([bytes], { type: batch.content_type })))
         .then((picture) => {
-          if (generation === this.#generation) this.#pacer.push({ picture, frame, event: batch.event_id })?.picture.close();
+          if (generation === this.#generation)
+            this.#pacer.push({ picture, frame, event: batch.event_id })?.picture.close();
           else picture.close();
         })
         .catch(() => undefined) // a damaged frame is left out

@@ -45,7 +45,9 @@ export class ThumbnailCache {
   async add(frames: readonly { frame: number; jpeg: Uint8Array<ArrayBuffer> }[]): Promise<void> {
     await Promise.all(
       frames.map(async ({ frame, jpeg }) => {
-        const picture = await createImageBitmap(new Blob([jpeg], { type: "image/jpeg" })).catch(() => null);
+        const picture = await createImageBitmap(new Blob([jpeg], { type: "image/jpeg" })).catch(
+          () => null,
+        );
         if (!picture || !this.#scratch) return;
         this.#scratch.drawImage(picture, 0, 0, kColumns, kRows);
         const { data } = this.#scratch.getImageData(0, 0, kColumns, kRows);

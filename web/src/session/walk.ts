@@ -100,7 +100,12 @@ export class Walk {
     this.#events = events;
     this.#connection = new Connection({
       open,
-      greet: () => ({ type: "init", protocol: 1, realtime_output_format: "jpeg", ...this.#greeting() }),
+      greet: () => ({
+        type: "init",
+        protocol: 1,
+        realtime_output_format: "jpeg",
+        ...this.#greeting(),
+      }),
       onMessage: (message) => this.receive(message),
       onLink: (link) => this.#linkChanged(link),
     });
@@ -168,7 +173,11 @@ export class Walk {
     return this.#request({ type: "fork", name, switch: true }, "forked").then((answer) => {
       // The same past under another id: nothing on the page is wrong but the id.
       const session = this.store.state.session;
-      if (session) this.store.set({ session: { ...session, world: answer.world.id }, name: answer.world.name });
+      if (session)
+        this.store.set({
+          session: { ...session, world: answer.world.id },
+          name: answer.world.name,
+        });
       this.#init = { world: answer.world.id };
       return answer.world;
     });
@@ -177,7 +186,12 @@ export class Walk {
   record(on: boolean): void {
     const action = on ? "start" : "stop";
     const view = this.store.state.memories.length > 1 ? -1 : 0;
-    const sent = this.#connection.send({ type: "record", action, view, request_id: this.#nextRequest++ });
+    const sent = this.#connection.send({
+      type: "record",
+      action,
+      view,
+      request_id: this.#nextRequest++,
+    });
     if (sent) this.store.set({ recording: on ? "starting" : "stopping" });
   }
 
@@ -202,12 +216,14 @@ export class Walk {
         return this.#chunk(message);
       case "recording":
         this.store.set({ recording: message.state === "started" ? "on" : "off" });
-        if (message.state === "saved" && message.url) this.#events.onRecorded(message.url, message.seconds ?? 0);
+        if (message.state === "saved" && message.url)
+          this.#events.onRecorded(message.url, message.seconds ?? 0);
         return;
       case "error":
         return this.#error(message);
       case "receipt":
-        if (message.status === "applied" && message.event_id !== null) this.#switched.delete(message.event_id);
+        if (message.status === "applied" && message.event_id !== null)
+          this.#switched.delete(message.event_id);
         return;
       case "saved":
       case "forked":
@@ -224,9 +240,13 @@ export class Walk {
   }
 
   #linkChanged(link: Link): void {
-    if (link.state === "lost" || link.state === "ended") this.#failPending("The connection was lost.");
+    if (link.state === "lost" || link.state === "ended")
+      this.#failPending("The connection was lost.");
     if (link.state === "lost") this.store.set({ recording: "off" });
-    const failure = link.state === "ended" ? (this.store.state.failure ?? endOf(link.code)) : this.store.state.failure;
+    const failure =
+      link.state === "ended"
+        ? (this.store.state.failure ?? endOf(link.code))
+        : this.store.state.failure;
     this.store.set({ link, failure });
   }
 
@@ -287,9 +307,11 @@ export class Walk {
   }
 
   #error(message: ErrorMessage): void {
-    const refused = message.event_id === undefined ? undefined : this.#switched.get(message.event_id);
+    const refused =
+      message.event_id === undefined ? undefined : this.#switched.get(message.event_id);
     if (refused) this.#patchInfo(refused.view, refused.before);
-    const pending = typeof message.request_id === "number" ? this.#pending.get(message.request_id) : undefined;
+    const pending =
+      typeof message.request_id === "number" ? this.#pending.get(message.request_id) : undefined;
     if (pending) {
       this.#pending.delete(message.request_id as number);
       pending.reject(new Error(message.message));
@@ -317,7 +339,10 @@ export class Walk {
         reject(new Error("There is no connection to the server."));
         return;
       }
-      this.#pending.set(id, { resolve: (answer) => resolve(answer as Extract<Answer, { type: K }>), reject });
+      this.#pending.set(id, {
+        resolve: (answer) => resolve(answer as Extract<Answer, { type: K }>),
+        reject,
+      });
     });
   }
 
@@ -337,6 +362,7 @@ export class Walk {
 function endOf(code: number): string {
   if (code === 4001) return "This world was opened in another window.";
   if (code === 1009) return "The server refused a message that was too big.";
-  if (code === 1008) return "The server ended the connection: too much at once, or too long without a word.";
+  if (code === 1008)
+    return "The server ended the connection: too much at once, or too long without a word.";
   return "The server ended the walk.";
 }

@@ -14,7 +14,11 @@ export interface ButtonOptions {
   keys?: string; // as aria-keyshortcuts
 }
 
-export function button(label: string, onClick: () => void, options: ButtonOptions = {}): HTMLButtonElement {
+export function button(
+  label: string,
+  onClick: () => void,
+  options: ButtonOptions = {},
+): HTMLButtonElement {
   const { kind = "plain", bare = false, shy = false } = options;
   const element = h(
     "button",
@@ -50,7 +54,11 @@ export interface Choice {
   label: string;
 }
 
-export function select(label: string, choices: readonly Choice[], onChange: (value: string) => void): HTMLSelectElement {
+export function select(
+  label: string,
+  choices: readonly Choice[],
+  onChange: (value: string) => void,
+): HTMLSelectElement {
   const element = h("select", { "aria-label": label, onchange: () => onChange(element.value) });
   setChoices(element, choices);
   return element;
@@ -84,9 +92,17 @@ export class Stepper {
     this.element = h(
       "div",
       { class: "stepper", role: "group", "aria-label": label },
-      h("button", { type: "button", "aria-label": `Fewer: ${label}`, onclick: () => change(this.value - 1) }, "−"),
+      h(
+        "button",
+        { type: "button", "aria-label": `Fewer: ${label}`, onclick: () => change(this.value - 1) },
+        "−",
+      ),
       this.#input,
-      h("button", { type: "button", "aria-label": `More: ${label}`, onclick: () => change(this.value + 1) }, "+"),
+      h(
+        "button",
+        { type: "button", "aria-label": `More: ${label}`, onclick: () => change(this.value + 1) },
+        "+",
+      ),
     );
   }
 
@@ -95,11 +111,18 @@ export class Stepper {
   }
 
   set value(value: number) {
-    if (document.activeElement !== this.#input || value !== this.value) this.#input.value = String(value);
+    if (document.activeElement !== this.#input || value !== this.value)
+      this.#input.value = String(value);
   }
 }
 
 /** A labelled row of a form. */
 export function field(label: string, control: Node, hint?: string): HTMLElement {
-  return h("label", { class: "field" }, h("span", { class: "field-name" }, label), control, hint && h("span", { class: "hint" }, hint));
+  return h(
+    "label",
+    { class: "field" },
+    h("span", { class: "field-name" }, label),
+    control,
+    hint && h("span", { class: "hint" }, hint),
+  );
 }

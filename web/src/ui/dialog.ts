@@ -8,7 +8,11 @@ export interface OpenDialog {
   close: () => void;
 }
 
-export function openDialog(title: string, kind: string, onClosed: () => void = () => undefined): OpenDialog {
+export function openDialog(
+  title: string,
+  kind: string,
+  onClosed: () => void = () => undefined,
+): OpenDialog {
   const body = h("div", { class: "dialog-body" });
   const dialog = h(
     "dialog",
@@ -34,11 +38,22 @@ export function openDialog(title: string, kind: string, onClosed: () => void = (
 }
 
 /** Asks for a line of text; null if the user would rather not. */
-export function ask(title: string, label: string, value: string, action: string): Promise<string | null> {
+export function ask(
+  title: string,
+  label: string,
+  value: string,
+  action: string,
+): Promise<string | null> {
   return new Promise((resolve) => {
     let answer: string | null = null;
     const { body, close } = openDialog(title, "small", () => resolve(answer));
-    const input = h("input", { type: "text", value, maxLength: 80, "aria-label": label, autocomplete: "off" });
+    const input = h("input", {
+      type: "text",
+      value,
+      maxLength: 80,
+      "aria-label": label,
+      autocomplete: "off",
+    });
     const form = h(
       "form",
       {

@@ -27,7 +27,13 @@ export class Dock {
 
   constructor(devices: Devices, onPrompt: (text: string) => void) {
     this.#devices = devices;
-    this.#prompt = h("input", { type: "text", placeholder: "What the world looks like", "aria-label": "Prompt", autocomplete: "off", maxLength: 2000 });
+    this.#prompt = h("input", {
+      type: "text",
+      placeholder: "What the world looks like",
+      "aria-label": "Prompt",
+      autocomplete: "off",
+      maxLength: 2000,
+    });
     this.#form = h(
       "form",
       {
@@ -44,11 +50,19 @@ export class Dock {
     this.element = h(
       "div",
       { class: "dock" },
-      h("div", { class: "keys", role: "group", "aria-label": "Walk" }, ...this.#capsOf(["w", "a", "s", "d"])),
+      h(
+        "div",
+        { class: "keys", role: "group", "aria-label": "Walk" },
+        ...this.#capsOf(["w", "a", "s", "d"]),
+      ),
       h("div", { class: "stick-holder" }, this.#stick("walk", "Walk")),
       h("div", { class: "dock-middle" }, this.#form, this.#facts),
       h("div", { class: "stick-holder" }, this.#stick("look", "Look around")),
-      h("div", { class: "keys arrows", role: "group", "aria-label": "Look" }, ...this.#capsOf(["up", "left", "down", "right"])),
+      h(
+        "div",
+        { class: "keys arrows", role: "group", "aria-label": "Look" },
+        ...this.#capsOf(["up", "left", "down", "right"]),
+      ),
     );
   }
 
@@ -58,16 +72,24 @@ export class Dock {
   }
 
   update(state: Readonly<WalkState>, metres: number): void {
-    if (document.activeElement !== this.#prompt && this.#prompt.value !== state.prompt) this.#prompt.value = state.prompt;
+    if (document.activeElement !== this.#prompt && this.#prompt.value !== state.prompt)
+      this.#prompt.value = state.prompt;
     const { session } = state;
     if (!session) {
       this.#facts.textContent = "";
       return;
     }
-    const latents = Math.max(...state.memories.map(({ stats }) => (stats ? stats.first_latent + stats.poses.length : 0)), session.latents);
+    const latents = Math.max(
+      ...state.memories.map(({ stats }) => (stats ? stats.first_latent + stats.poses.length : 0)),
+      session.latents,
+    );
     const time = (latents * session.frames_per_latent) / session.fps;
     const held = state.memories.map(({ retained }) => retained.length).filter((count) => count > 0);
-    const facts = [`${seconds(time)} walked`, `${metres.toFixed(1)} m`, held.length ? `${held.join(" · ")} frames in memory` : ""];
+    const facts = [
+      `${seconds(time)} walked`,
+      `${metres.toFixed(1)} m`,
+      held.length ? `${held.join(" · ")} frames in memory` : "",
+    ];
     this.#facts.textContent = facts.filter(Boolean).join("   ·   ");
   }
 
@@ -85,13 +107,18 @@ export class Dock {
       up: pitch > 0.3,
       down: pitch < -0.3,
     };
-    for (const action of kActions) this.#caps.get(action)?.classList.toggle("held", held.has(action) || pushed[action]);
+    for (const action of kActions)
+      this.#caps.get(action)?.classList.toggle("held", held.has(action) || pushed[action]);
   }
 
   #capsOf(actions: readonly Action[]): HTMLElement[] {
     return actions.map((action) => {
       const { cap, name } = kCaps[action];
-      const element = h("button", { type: "button", class: `cap cap-${action}`, "aria-label": name, title: name }, cap);
+      const element = h(
+        "button",
+        { type: "button", class: `cap cap-${action}`, "aria-label": name, title: name },
+        cap,
+      );
       this.#devices.holdOn(element, action);
       this.#caps.set(action, element);
       return element;
@@ -100,7 +127,12 @@ export class Dock {
 
   #stick(name: "walk" | "look", label: string): HTMLElement {
     const knob = h("div", { class: "knob" });
-    const pad = h("div", { class: "stick", role: "img", "aria-label": `${label}: drag` }, knob, h("span", {}, label));
+    const pad = h(
+      "div",
+      { class: "stick", role: "img", "aria-label": `${label}: drag` },
+      knob,
+      h("span", {}, label),
+    );
     this.#devices.stickOn(pad, name, (x, y) => {
       knob.style.transform = `translate(${x * 60}%, ${-y * 60}%)`;
       pad.classList.toggle("held", x !== 0 || y !== 0);

@@ -30,15 +30,30 @@ export function openHelp(): void {
     h(
       "dl",
       { class: "key-list" },
-      ...kKeys.flatMap(([keys, text]) => [h("dt", {}, ...keys.map((key) => h("kbd", {}, key))), h("dd", {}, text)]),
+      ...kKeys.flatMap(([keys, text]) => [
+        h("dt", {}, ...keys.map((key) => h("kbd", {}, key))),
+        h("dd", {}, text),
+      ]),
     ),
     h("h3", {}, "Frames in the map"),
-    h("ul", { class: "colours" }, ...kColours.map(([role, text]) => h("li", {}, h("span", { class: `key ${role}` }, ""), text))),
+    h(
+      "ul",
+      { class: "colours" },
+      ...kColours.map(([role, text]) => h("li", {}, h("span", { class: `key ${role}` }, ""), text)),
+    ),
     h(
       "p",
       { class: "hint" },
       "Controls act from the next chunk on, which is a second or so of video. Drag the map to turn it, scroll to zoom; drag the panorama to look behind you.",
     ),
-    h("p", { class: "hint" }, h("a", { href: "/licenses.txt", target: "_blank", rel: "noopener" }, "Licences of what this page is made of")),
+    h(
+      "p",
+      { class: "hint" },
+      h(
+        "a",
+        { href: "/licenses.txt", target: "_blank", rel: "noopener" },
+        "Licences of what this page is made of",
+      ),
+    ),
   );
 }

@@ -8,13 +8,41 @@ interface Named {
 }
 
 const kHistories: Record<string, Named> = {
-  sparse: { label: "LOCI: panorama bank", short: "LOCI", hint: "first frame, frames that look where no other looks, newest frames" },
-  pinned: { label: "LOCI with anchors", short: "LOCI, anchored", hint: "the bank, with early frames that never leave" },
-  dense: { label: "Full softmax: everything", short: "Full softmax", hint: "attends to every earlier frame; grows with the walk" },
-  window: { label: "Sliding window", short: "Window", hint: "first and newest frames, nothing between" },
-  overlap: { label: "Retrieval by overlap", short: "Overlap", hint: "frames that saw most of what comes next" },
-  landmarks: { label: "Landmarks", short: "Landmarks", hint: "frames at the places nearest to here" },
-  content: { label: "Retrieval by content", short: "Content", hint: "frames whose keys answer best" },
+  sparse: {
+    label: "LOCI: panorama bank",
+    short: "LOCI",
+    hint: "first frame, frames that look where no other looks, newest frames",
+  },
+  pinned: {
+    label: "LOCI with anchors",
+    short: "LOCI, anchored",
+    hint: "the bank, with early frames that never leave",
+  },
+  dense: {
+    label: "Full softmax: everything",
+    short: "Full softmax",
+    hint: "attends to every earlier frame; grows with the walk",
+  },
+  window: {
+    label: "Sliding window",
+    short: "Window",
+    hint: "first and newest frames, nothing between",
+  },
+  overlap: {
+    label: "Retrieval by overlap",
+    short: "Overlap",
+    hint: "frames that saw most of what comes next",
+  },
+  landmarks: {
+    label: "Landmarks",
+    short: "Landmarks",
+    hint: "frames at the places nearest to here",
+  },
+  content: {
+    label: "Retrieval by content",
+    short: "Content",
+    hint: "frames whose keys answer best",
+  },
 };
 
 export function historyName(id: string): Named {
@@ -63,8 +91,20 @@ export function ago(then: number, now: number): string {
     [86400, "hour"],
     [7 * 86400, "day"],
   ];
-  const sizes: Partial<Record<Intl.RelativeTimeFormatUnit, number>> = { minute: 60, hour: 3600, day: 86400 };
+  const sizes: Partial<Record<Intl.RelativeTimeFormatUnit, number>> = {
+    minute: 60,
+    hour: 3600,
+    day: 86400,
+  };
   for (const [limit, unit] of steps)
-    if (passed < limit) return new Intl.RelativeTimeFormat("en").format(-Math.floor(passed / (sizes[unit] ?? 1)), unit);
-  return new Date(then * 1000).toLocaleDateString("en", { year: "numeric", month: "short", day: "numeric" });
+    if (passed < limit)
+      return new Intl.RelativeTimeFormat("en").format(
+        -Math.floor(passed / (sizes[unit] ?? 1)),
+        unit,
+      );
+  return new Date(then * 1000).toLocaleDateString("en", {
+    year: "numeric",
+    month: "short",
+    day: "numeric",
+  });
 }

@@ -21,7 +21,12 @@ export class Side {
   readonly plots: Plots;
   #map: MapView;
   #sphere: SphereView;
-  #which = h("div", { class: "which", role: "group", "aria-label": "Which memory is shown", hidden: true });
+  #which = h("div", {
+    class: "which",
+    role: "group",
+    "aria-label": "Which memory is shown",
+    hidden: true,
+  });
   #legend = h("p", { class: "legend" });
   #share = h("output", { class: "panel-number" });
   #chosen = 0;
@@ -32,8 +37,17 @@ export class Side {
     this.#thumbnails = thumbnails;
     this.#onChoose = onChoose;
     const look = (frame: number) => this.#thumbnails[this.#chosen]?.get(frame);
-    const mapCanvas = h("canvas", { class: "map", "aria-label": "Top view: the walked path, the camera and the frames in memory", role: "img", tabIndex: 0 });
-    const sphereCanvas = h("canvas", { class: "sphere", "aria-label": "Directions around you that the memory has seen", role: "img" });
+    const mapCanvas = h("canvas", {
+      class: "map",
+      "aria-label": "Top view: the walked path, the camera and the frames in memory",
+      role: "img",
+      tabIndex: 0,
+    });
+    const sphereCanvas = h("canvas", {
+      class: "sphere",
+      "aria-label": "Directions around you that the memory has seen",
+      role: "img",
+    });
     this.#map = new MapView(mapCanvas, palette, look);
     this.#sphere = new SphereView(sphereCanvas, palette, look);
     this.plots = new Plots(palette);
@@ -41,19 +55,43 @@ export class Side {
     const tools = h(
       "div",
       { class: "map-tools" },
-      button("Straight from above, or tilted", () => this.#map.tilt((flat = !flat)), { icon: "tilt", kind: "quiet", bare: true }),
-      button("Follow the walker", () => {
-        flat = false;
-        this.#map.recentre();
-      }, { icon: "centre", kind: "quiet", bare: true }),
+      button("Straight from above, or tilted", () => this.#map.tilt((flat = !flat)), {
+        icon: "tilt",
+        kind: "quiet",
+        bare: true,
+      }),
+      button(
+        "Follow the walker",
+        () => {
+          flat = false;
+          this.#map.recentre();
+        },
+        { icon: "centre", kind: "quiet", bare: true },
+      ),
     );
     this.element = h(
       "aside",
       { class: "side", dataset: { tab: "map" }, "aria-label": "Memory and measures" },
       this.#tabs(),
       this.#which,
-      panel("map", "Map", tools, h("div", { class: "holder" }, mapCanvas, !this.#map.works && h("p", { class: "no-webgl" }, "The map needs WebGL.")), this.#legend),
-      panel("panorama", "Panorama in memory", this.#share, h("div", { class: "holder" }, sphereCanvas)),
+      panel(
+        "map",
+        "Map",
+        tools,
+        h(
+          "div",
+          { class: "holder" },
+          mapCanvas,
+          !this.#map.works && h("p", { class: "no-webgl" }, "The map needs WebGL."),
+        ),
+        this.#legend,
+      ),
+      panel(
+        "panorama",
+        "Panorama in memory",
+        this.#share,
+        h("div", { class: "holder" }, sphereCanvas),
+      ),
       panel("measures", "Measures", null, this.plots.element),
     );
   }
@@ -96,7 +134,9 @@ export class Side {
     this.#map.update(scene);
     this.#sphere.update(scene);
     const share = memory.coverage ?? this.#sphere.share;
-    this.#share.textContent = memory.retained.length ? `${Math.round(100 * share)} % of all directions` : "";
+    this.#share.textContent = memory.retained.length
+      ? `${Math.round(100 * share)} % of all directions`
+      : "";
     this.#count(memory.retained, memory.revisited !== null);
   }
 
@@ -136,25 +176,37 @@ export class Side {
     const text = entries.map(([, label]) => label).join();
     if (this.#legend.dataset.text === text) return;
     this.#legend.dataset.text = text;
-    this.#legend.replaceChildren(...entries.map(([role, label]) => h("span", { class: `key ${role}` }, label)));
+    this.#legend.replaceChildren(
+      ...entries.map(([role, label]) => h("span", { class: `key ${role}` }, label)),
+    );
   }
 
   #tabs(): HTMLElement {
     const tabs = kTabs.map(([id, label]) =>
-      h("button", {
-        type: "button",
-        role: "tab",
-        "aria-selected": String(id === "map"),
-        onclick: () => {
-          this.element.dataset.tab = id;
-          for (const tab of tabs) tab.setAttribute("aria-selected", String(tab.textContent === label));
+      h(
+        "button",
+        {
+          type: "button",
+          role: "tab",
+          "aria-selected": String(id === "map"),
+          onclick: () => {
+            this.element.dataset.tab = id;
+            for (const tab of tabs)
+              tab.setAttribute("aria-selected", String(tab.textContent === label));
+          },
         },
-      }, label),
+        label,
+      ),
     );
     return h("div", { class: "tabs", role: "tablist", "aria-label": "Panels" }, ...tabs);
   }
 }
 
 function panel(id: string, title: string, extra: Node | null, ...content: Node[]): HTMLElement {
-  return h("section", { class: "panel", dataset: { panel: id }, "aria-label": title }, h("header", {}, h("h2", {}, title), extra), ...content);
+  return h(
+    "section",
+    { class: "panel", dataset: { panel: id }, "aria-label": title },
+    h("header", {}, h("h2", {}, title), extra),
+    ...content,
+  );
 }

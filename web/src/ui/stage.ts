@@ -53,11 +53,15 @@ export class Stage {
     const parts: HTMLElement[] = [];
     if (kind === "busy") parts.push(h("div", { class: "spinner", "aria-hidden": "true" }));
     parts.push(h("h2", {}, title), h("p", { class: "veil-text" }));
-    if (kind === "busy" && state.progress !== null) parts.push(h("progress", { max: 1, value: state.progress, "aria-label": "Progress" }));
+    if (kind === "busy" && state.progress !== null)
+      parts.push(h("progress", { max: 1, value: state.progress, "aria-label": "Progress" }));
     if (kind === "lost") parts.push(button("Try now", this.#actions.retry, { kind: "primary" }));
-    if (kind === "paused") parts.push(button("Go on", this.#actions.resume, { icon: "play", kind: "primary" }));
+    if (kind === "paused")
+      parts.push(button("Go on", this.#actions.resume, { icon: "play", kind: "primary" }));
     if (kind === "ended") {
-      const back = state.session ? [button("Go on here", this.#actions.takeBack, { kind: "primary" })] : [];
+      const back = state.session
+        ? [button("Go on here", this.#actions.takeBack, { kind: "primary" })]
+        : [];
       parts.push(h("div", { class: "row" }, ...back, button("To the start", this.#actions.home)));
     }
     return parts;
@@ -67,20 +71,43 @@ export class Stage {
 export type VeilKind = "none" | "busy" | "lost" | "paused" | "ended";
 
 /** What lies over the picture, and why. */
-export function veilOf(state: Readonly<WalkState>, now: number): { kind: VeilKind; title: string; text: string } {
+export function veilOf(
+  state: Readonly<WalkState>,
+  now: number,
+): { kind: VeilKind; title: string; text: string } {
   const { link, phase, queue } = state;
-  if (link.state === "ended") return { kind: "ended", title: "The walk has ended", text: state.failure ?? "" };
+  if (link.state === "ended")
+    return { kind: "ended", title: "The walk has ended", text: state.failure ?? "" };
   if (link.state === "lost") {
     const wait = Math.max(0, Math.ceil((link.retryAt - now) / 1000));
-    return { kind: "lost", title: "Connection lost", text: `Nothing you have seen is lost. Trying again in ${wait} s.` };
+    return {
+      kind: "lost",
+      title: "Connection lost",
+      text: `Nothing you have seen is lost. Trying again in ${wait} s.`,
+    };
   }
   if (link.state === "connecting")
-    return { kind: "busy", title: link.attempt > 1 ? "Reconnecting" : "Connecting", text: "Asking the server for a walk." };
+    return {
+      kind: "busy",
+      title: link.attempt > 1 ? "Reconnecting" : "Connecting",
+      text: "Asking the server for a walk.",
+    };
   if (phase === "starting") {
-    const text = queue > 0 ? `${queue} ahead of you.` : state.progress !== null ? "Reading the past back." : "Looking at the first picture.";
+    const text =
+      queue > 0
+        ? `${queue} ahead of you.`
+        : state.progress !== null
+          ? "Reading the past back."
+          : "Looking at the first picture.";
     return { kind: "busy", title: "Preparing the world", text };
   }
-  if (phase === "paused") return { kind: "paused", title: "Paused", text: pauseReason(state.reason) || "Any step goes on." };
-  if (phase === "running" && !state.pictures) return { kind: "busy", title: "Almost there", text: "Waiting for the first picture." };
+  if (phase === "paused")
+    return {
+      kind: "paused",
+      title: "Paused",
+      text: pauseReason(state.reason) || "Any step goes on.",
+    };
+  if (phase === "running" && !state.pictures)
+    return { kind: "busy", title: "Almost there", text: "Waiting for the first picture." };
   return { kind: "none", title: "", text: "" };
 }

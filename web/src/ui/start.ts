@@ -3,7 +3,7 @@
 import { fill, h } from "../core/dom.js";
 import { api, ApiError } from "../net/api.js";
 import type { Init, Model, Start, World } from "../net/messages.js";
-import { button, field, select, setChoices, Stepper } from "./controls.js";
+import { button, field, select, setChoices, Stepper, type Choice } from "./controls.js";
 import { icon } from "./icons.js";
 import { historyName } from "./names.js";
 import { pictureIn, readPicture } from "./upload.js";
@@ -28,9 +28,17 @@ export class StartScreen {
   #modelField: HTMLElement;
   #history = select("History policy", [], () => undefined);
   #steps = new Stepper("Steps of the solver", 1, 50, () => undefined);
-  #seed = h("input", { type: "text", inputMode: "numeric", value: "42", "aria-label": "Seed", autocomplete: "off" });
+  #seed = h("input", {
+    type: "text",
+    inputMode: "numeric",
+    value: "42",
+    "aria-label": "Seed",
+    autocomplete: "off",
+  });
   #second = h("input", { type: "checkbox", role: "switch" });
   #other = select("Second memory", [], () => undefined);
+  #otherModel = select("Second model", [], () => this.#offerSecond());
+  #otherModelField: HTMLElement;
   #go: HTMLButtonElement;
   #note = h("p", { class: "note", role: "alert" });
   #models: Model[] = [];
@@ -45,13 +53,23 @@ export class StartScreen {
     this.#go.disabled = true;
     this.#promptField = field("Prompt", this.#prompt);
     this.#modelField = field("Model", this.#model);
-    this.#second.addEventListener("change", () => (otherField.hidden = !this.#second.checked));
-    const otherField = field("Second memory", this.#other);
-    otherField.hidden = true;
+    this.#second.addEventListener("change", () => (secondFields.hidden = !this.#second.checked));
+    this.#otherModelField = field("Second model", this.#otherModel);
+    const secondFields = h(
+      "div",
+      { class: "stack", hidden: true },
+      this.#otherModelField,
+      field("Second memory", this.#other),
+    );
     this.#worldsSection = h(
       "section",
       { class: "recent-worlds", hidden: true },
-      h("header", {}, h("h2", {}, "Go on where you were"), button("All worlds", actions.worlds, { kind: "quiet" })),
+      h(
+        "header",
+        {},
+        h("h2", {}, "Go on where you were"),
+        button("All worlds", actions.worlds, { kind: "quiet" }),
+      ),
       this.#worlds,
     );
     this.element = h(
@@ -61,7 +79,11 @@ export class StartScreen {
         "div",
         { class: "start-main" },
         h("h1", {}, "Pick a place. Walk into it."),
-        h("p", { class: "lead" }, "Every step is generated as you take it, and what you have seen is remembered: turn back and it is still there."),
+        h(
+          "p",
+          { class: "lead" },
+          "Every step is generated as you take it, and what you have seen is remembered: turn back and it is still there.",
+        ),
         this.#note,
         this.#worldsSection,
         h("section", {}, h("header", {}, h("h2", {}, "Begin somewhere new")), this.#grid),
@@ -80,9 +102,19 @@ export class StartScreen {
         this.#promptField,
         this.#modelField,
         field("Memory", this.#history),
-        h("div", { class: "pair" }, field("Steps", this.#steps.element), field("Seed", this.#seedBox())),
-        h("label", { class: "switch" }, this.#second, h("span", {}, h("b", {}, "Split view"), "two memories on the same controls")),
-        otherField,
+        h(
+          "div",
+          { class: "pair" },
+          field("Steps", this.#steps.element),
+          field("Seed", this.#seedBox()),
+        ),
+        h(
+          "label",
+          { class: "switch" },
+          this.#second,
+          h("span", {}, h("b", {}, "Split view"), "two memories on the same controls"),
+        ),
+        secondFields,
         this.#go,
       ),
     );
@@ -96,8 +128,10 @@ export class StartScreen {
       const [models, starts] = await Promise.all([api.models(), api.starts()]);
       this.#models = models;
       this.#starts = starts.data;
-      setChoices(this.#model, models.map(({ id }) => ({ value: id, label: id })));
-      this.#modelField.hidden = models.length < 2;
+      const choices = models.map(({ id }) => ({ value: id, label: id }));
+      setChoices(this.#model, choices);
+      setChoices(this.#otherModel, choices);
+      this.#modelField.hidden = this.#otherModelField.hidden = models.length < 2;
       this.#offer();
       this.#show();
       this.#note.textContent = "";
@@ -116,7 +150,12 @@ export class StartScreen {
   async reloadWorlds(): Promise<void> {
     const worlds = await api.worlds().catch((): World[] => []);
     this.#worldsSection.hidden = worlds.length === 0;
-    fill(this.#worlds, ...worlds.slice(0, 4).map((world) => worldCard(world, () => this.#actions.go({ world: world.id }))));
+    fill(
+      this.#worlds,
+      ...worlds
+        .slice(0, 4)
+        .map((world) => worldCard(world, () => this.#actions.go({ world: world.id }))),
+    );
   }
 
   get models(): readonly Model[] {
@@ -135,17 +174,28 @@ export class StartScreen {
   #offer(): void {
     const model = this.#models.find(({ id }) => id === this.#model.value) ?? this.#models[0];
     if (!model) return;
-    const choices = model.loci.histories.map((value) => ({ value, label: historyName(value).label }));
-    setChoices(this.#history, choices);
-    setChoices(this.#other, choices);
+    setChoices(this.#history, historyChoices(model));
     this.#history.value = model.loci.history;
-    this.#other.value = model.loci.histories.includes("dense") ? "dense" : (model.loci.histories[0] ?? "");
+    this.#offerSecond();
     this.#steps.value = model.loci.steps;
     this.#promptField.hidden = !model.loci.text;
   }
 
+  /** Full softmax beside whatever the first is. */
+  #offerSecond(): void {
+    const model = this.#models.find(({ id }) => id === this.#otherModel.value) ?? this.#models[0];
+    if (!model) return;
+    setChoices(this.#other, historyChoices(model));
+    this.#other.value = model.loci.histories.includes("dense") ? "dense" : model.loci.history;
+  }
+
   #skeleton(): void {
-    fill(this.#grid, ...Array.from({ length: 6 }, () => h("div", { class: "place skeleton", "aria-hidden": "true" })));
+    fill(
+      this.#grid,
+      ...Array.from({ length: 6 }, () =>
+        h("div", { class: "place skeleton", "aria-hidden": "true" }),
+      ),
+    );
   }
 
   #show(): void {
@@ -174,7 +224,12 @@ export class StartScreen {
   }
 
   #dropCard(): HTMLElement {
-    const input = h("input", { type: "file", accept: "image/*", class: "visually-hidden", onchange: () => void this.#take(pictureIn(input.files)) });
+    const input = h("input", {
+      type: "file",
+      accept: "image/*",
+      class: "visually-hidden",
+      onchange: () => void this.#take(pictureIn(input.files)),
+    });
     return h(
       "label",
       { class: "place drop", dataset: { start: "own" } },
@@ -194,7 +249,10 @@ export class StartScreen {
     }
     const start = this.#starts.find((entry) => entry.id === id);
     const source = id === "own" ? this.#own?.url : start?.picture;
-    fill(this.#preview, source ? h("img", { src: source, alt: start?.title ?? "Your picture" }) : null);
+    fill(
+      this.#preview,
+      source ? h("img", { src: source, alt: start?.title ?? "Your picture" }) : null,
+    );
     if (start) this.#prompt.value = start.prompt;
   }
 
@@ -248,9 +306,15 @@ export class StartScreen {
       num_inference_steps: this.#steps.value,
     };
     if (!this.#promptField.hidden) init.prompt = this.#prompt.value.trim();
-    if (this.#chosen === "own" && this.#own) init.first_frame = new Uint8Array(await this.#own.blob.arrayBuffer());
+    if (this.#chosen === "own" && this.#own)
+      init.first_frame = new Uint8Array(await this.#own.blob.arrayBuffer());
     else if (this.#chosen) init.start = this.#chosen;
-    if (this.#second.checked) init.second = { history: this.#other.value };
+    if (this.#second.checked)
+      init.second = { model: this.#otherModel.value, history: this.#other.value };
     this.#actions.go(init);
   }
+}
+
+function historyChoices(model: Model): Choice[] {
+  return model.loci.histories.map((value) => ({ value, label: historyName(value).label }));
 }

@@ -10,7 +10,8 @@ export class Toasts {
   show(text: string, kind: "info" | "error" = "info", action?: HTMLElement): void {
     const toast = h("div", { class: `toast ${kind}` }, h("span", {}, text), action);
     // The same message twice is one message.
-    for (const other of [...this.element.children]) if (other.textContent === toast.textContent) other.remove();
+    for (const other of [...this.element.children])
+      if (other.textContent === toast.textContent) other.remove();
     this.element.append(toast);
     while (this.element.children.length > 3) this.element.firstChild?.remove();
     setTimeout(() => toast.remove(), (action ? 4 : 1) * kSeconds * 1000);

@@ -4,6 +4,8 @@
 
 /** Whether the server takes the token; from then on it knows this browser. */
 export async function handOver(token: string): Promise<boolean> {
-  const response = await fetch(`/?token=${encodeURIComponent(token)}`, { credentials: "same-origin" }).catch(() => null);
+  const response = await fetch(`/?token=${encodeURIComponent(token)}`, {
+    credentials: "same-origin",
+  }).catch(() => null);
   return response?.ok ?? false;
 }

@@ -20,16 +20,25 @@ export interface TopbarActions {
 
 type Tone = "good" | "wait" | "bad" | "idle";
 
-export function statusOf(state: Readonly<WalkState>, fps: number, now: number): { text: string; tone: Tone } {
+export function statusOf(
+  state: Readonly<WalkState>,
+  fps: number,
+  now: number,
+): { text: string; tone: Tone } {
   const { link, phase } = state;
   if (phase === "none") return { text: "", tone: "idle" };
   if (link.state === "lost")
-    return { text: `Reconnecting in ${Math.max(0, Math.ceil((link.retryAt - now) / 1000))} s`, tone: "bad" };
+    return {
+      text: `Reconnecting in ${Math.max(0, Math.ceil((link.retryAt - now) / 1000))} s`,
+      tone: "bad",
+    };
   if (link.state === "ended") return { text: "Ended", tone: "bad" };
-  if (link.state === "connecting") return { text: link.attempt > 1 ? "Reconnecting" : "Connecting", tone: "wait" };
+  if (link.state === "connecting")
+    return { text: link.attempt > 1 ? "Reconnecting" : "Connecting", tone: "wait" };
   if (phase === "starting") return { text: "Preparing", tone: "wait" };
   if (phase === "paused") return { text: "Paused", tone: "idle" };
-  if (!state.memories.some(({ stats }) => stats && stats.chunk_index > 0)) return { text: "Waiting for the first chunk", tone: "wait" };
+  if (!state.memories.some(({ stats }) => stats && stats.chunk_index > 0))
+    return { text: "Waiting for the first chunk", tone: "wait" };
   if (fps > 0) return { text: `Live · ${fps.toFixed(fps < 10 ? 1 : 0)} fps`, tone: "good" };
   return { text: "Live", tone: "good" };
 }
@@ -45,26 +54,53 @@ export class Topbar {
   #theme: HTMLButtonElement;
 
   constructor(actions: TopbarActions) {
-    this.#name = h("button", { type: "button", class: "world-name", title: "Rename this world", onclick: actions.rename });
+    this.#name = h("button", {
+      type: "button",
+      class: "world-name",
+      title: "Rename this world",
+      onclick: actions.rename,
+    });
     this.#pause = button("Pause", actions.pause, { icon: "pause", shy: true, keys: "Space" });
-    this.#split = button("Split view", actions.split, { icon: "split", shy: true, hint: "Compare with a second memory, side by side" });
+    this.#split = button("Split view", actions.split, {
+      icon: "split",
+      shy: true,
+      hint: "Compare with a second memory, side by side",
+    });
     this.#record = button("Record", actions.record, { icon: "record", shy: true, keys: "R" });
-    this.#theme = button("Dark colours", actions.theme, { icon: "moon", kind: "quiet", bare: true });
+    this.#theme = button("Dark colours", actions.theme, {
+      icon: "moon",
+      kind: "quiet",
+      bare: true,
+    });
     this.#walking = h(
       "div",
       { class: "walk-actions", role: "toolbar", "aria-label": "This world" },
       this.#pause,
       this.#split,
       this.#record,
-      button("Save", actions.save, { icon: "save", shy: true, hint: "Save this world as it is now" }),
-      button("Fork", actions.fork, { icon: "fork", shy: true, hint: "Go on in a copy; this world stays as it is" }),
+      button("Save", actions.save, {
+        icon: "save",
+        shy: true,
+        hint: "Save this world as it is now",
+      }),
+      button("Fork", actions.fork, {
+        icon: "fork",
+        shy: true,
+        hint: "Go on in a copy; this world stays as it is",
+      }),
     );
     this.element = h(
       "header",
       { class: "topbar" },
       h(
         "button",
-        { type: "button", class: "brand", onclick: actions.home, "aria-label": "loci: to the start", title: "To the start" },
+        {
+          type: "button",
+          class: "brand",
+          onclick: actions.home,
+          "aria-label": "loci: to the start",
+          title: "To the start",
+        },
         mark(),
         h("span", {}, "loci"),
       ),
@@ -95,7 +131,9 @@ export class Topbar {
     for (const element of this.#walking.querySelectorAll("button")) element.disabled = !open;
     this.#split.setAttribute("aria-pressed", String(state.memories.length > 1));
     const paused = state.phase === "paused";
-    setOnce(this.#pause, paused ? "Go on" : "Pause", () => relabel(this.#pause, paused ? "Go on" : "Pause", paused ? "play" : "pause"));
+    setOnce(this.#pause, paused ? "Go on" : "Pause", () =>
+      relabel(this.#pause, paused ? "Go on" : "Pause", paused ? "play" : "pause"),
+    );
     const recording = state.recording !== "off";
     setOnce(this.#record, recording ? "Stop" : "Record", () =>
       relabel(this.#record, recording ? "Stop" : "Record", recording ? "stop" : "record"),

@@ -19,7 +19,9 @@ export async function readPicture(file: Blob): Promise<Blob> {
   [canvas.width, canvas.height] = fitWithin(picture.width, picture.height);
   canvas.getContext("2d")?.drawImage(picture, 0, 0, canvas.width, canvas.height);
   picture.close();
-  const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.93));
+  const blob = await new Promise<Blob | null>((resolve) =>
+    canvas.toBlob(resolve, "image/jpeg", 0.93),
+  );
   if (!blob) throw new Error("The browser could not convert this picture.");
   return blob;
 }

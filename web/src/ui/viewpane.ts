@@ -25,16 +25,33 @@ export class ViewPane {
   #recalled = "";
 
   constructor(view: number, actions: PaneActions) {
-    this.canvas = h("canvas", { class: "picture", width: 3, height: 2, role: "img", "aria-label": "Live view" });
+    this.canvas = h("canvas", {
+      class: "picture",
+      width: 3,
+      height: 2,
+      role: "img",
+      "aria-label": "Live view",
+    });
     this.#history = select("History policy", [], (value) => actions.history(view, value));
     this.#steps = new Stepper("Steps of the solver", 1, 50, (value) => actions.steps(view, value));
-    this.#readout = select("What is read of the recurrent state", [], (value) => actions.readout(view, value));
+    this.#readout = select("What is read of the recurrent state", [], (value) =>
+      actions.readout(view, value),
+    );
     this.#reset = button("Reset memory", () => actions.reset(view), {
       icon: "reset",
       kind: "quiet",
       hint: "Forget what the recurrent state holds",
     });
-    this.surface = h("div", { class: "surface", tabIndex: 0, role: "application", "aria-label": "Live view: walk with W A S D, look with the arrows or by dragging" }, h("div", { class: "frame" }, this.canvas, this.#recall));
+    this.surface = h(
+      "div",
+      {
+        class: "surface",
+        tabIndex: 0,
+        role: "application",
+        "aria-label": "Live view: walk with W A S D, look with the arrows or by dragging",
+      },
+      h("div", { class: "frame" }, this.canvas, this.#recall),
+    );
     this.element = h(
       "section",
       { class: "pane", dataset: { view: String(view) }, "aria-label": `Memory ${view + 1}` },
@@ -53,8 +70,14 @@ export class ViewPane {
 
   /** What the model offers. */
   offer(histories: readonly string[], readouts: readonly string[]): void {
-    setChoices(this.#history, histories.map((value) => ({ value, label: historyName(value).label })));
-    setChoices(this.#readout, readouts.map((value) => ({ value, label: kReadouts[value] ?? value })));
+    setChoices(
+      this.#history,
+      histories.map((value) => ({ value, label: historyName(value).label })),
+    );
+    setChoices(
+      this.#readout,
+      readouts.map((value) => ({ value, label: kReadouts[value] ?? value })),
+    );
   }
 
   update(memory: MemoryState, thumbnail: (frame: number) => Thumbnail | undefined): void {
@@ -73,13 +96,22 @@ export class ViewPane {
     fill(
       this.#recall,
       picture && copyOf(picture),
-      h("span", {}, h("b", {}, "Seen before"), `frame ${revisited.frame} · ${Math.round(revisited.overlap * 100)} %`),
+      h(
+        "span",
+        {},
+        h("b", {}, "Seen before"),
+        `frame ${revisited.frame} · ${Math.round(revisited.overlap * 100)} %`,
+      ),
     );
   }
 }
 
 function copyOf({ picture }: Thumbnail): HTMLCanvasElement {
-  const canvas = h("canvas", { width: picture.width, height: picture.height, "aria-hidden": "true" });
+  const canvas = h("canvas", {
+    width: picture.width,
+    height: picture.height,
+    "aria-hidden": "true",
+  });
   canvas.getContext("2d")?.drawImage(picture, 0, 0);
   return canvas;
 }

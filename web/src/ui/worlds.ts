@@ -13,7 +13,9 @@ export function titleOf(world: World): string {
 
 function detail(world: World): string {
   const memories = world.views.map(({ history }) => historyName(history).short).join(" and ");
-  return [seconds(world.seconds), memories, ago(world.updated_at, Date.now() / 1000)].filter(Boolean).join(" · ");
+  return [seconds(world.seconds), memories, ago(world.updated_at, Date.now() / 1000)]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** A picture of a world that leads into it. */
@@ -39,7 +41,11 @@ export function openWorlds(actions: WorldsActions): void {
   const list = h("ul", { class: "world-list" });
   const { body, close } = openDialog("Worlds", "worlds", actions.changed);
   body.append(
-    h("p", { class: "hint" }, "Every walk is kept as you go. Saved worlds never change: going on in one makes a copy."),
+    h(
+      "p",
+      { class: "hint" },
+      "Every walk is kept as you go. Saved worlds never change: going on in one makes a copy.",
+    ),
     list,
   );
 
@@ -57,27 +63,49 @@ export function openWorlds(actions: WorldsActions): void {
     return h(
       "li",
       {},
-      h("img", { src: `${world.picture}?${world.updated_at}`, alt: "" }),
+      h("img", { src: `${world.picture}?${world.updated_at}`, alt: "", loading: "lazy" }),
       h(
         "div",
         { class: "world-text" },
-        h("span", { class: "world-title" }, titleOf(world), world.kind === "saved" && h("span", { class: "badge" }, "saved"), here && h("span", { class: "badge here" }, "here")),
+        h(
+          "span",
+          { class: "world-title" },
+          titleOf(world),
+          world.kind === "saved" && h("span", { class: "badge" }, "saved"),
+          here && h("span", { class: "badge here" }, "here"),
+        ),
         h("span", { class: "world-detail" }, `${detail(world)} · ${bytes(world.bytes)}`),
       ),
       h(
         "div",
         { class: "row" },
-        button("Go on", () => {
-          close();
-          actions.open(world.id);
-        }, { kind: "primary" }),
-        button("Rename", () => void guarded(async () => {
-          const name = await ask("Rename", "Name of the world", world.name, "Rename");
-          if (name !== null) await api.renameWorld(world.id, name);
-        }), { kind: "quiet" }),
-        !here && button(`Delete ${titleOf(world)}`, () => void guarded(async () => {
-          if (confirm(`Delete “${titleOf(world)}”? This cannot be undone.`)) await api.deleteWorld(world.id);
-        }), { icon: "trash", kind: "danger", bare: true }),
+        button(
+          "Go on",
+          () => {
+            close();
+            actions.open(world.id);
+          },
+          { kind: "primary" },
+        ),
+        button(
+          "Rename",
+          () =>
+            void guarded(async () => {
+              const name = await ask("Rename", "Name of the world", world.name, "Rename");
+              if (name !== null) await api.renameWorld(world.id, name);
+            }),
+          { kind: "quiet" },
+        ),
+        !here &&
+          button(
+            `Delete ${titleOf(world)}`,
+            () =>
+              void guarded(async () => {
+                if (confirm(`Delete “${titleOf(world)}”? This cannot be undone.`))
+                  await api.deleteWorld(world.id);
+              }),
+            { icon: "trash", kind: "danger", bare: true },
+          ),
       ),
     );
   };
@@ -85,7 +113,8 @@ export function openWorlds(actions: WorldsActions): void {
   const load = async (): Promise<void> => {
     const worlds = await api.worlds();
     fill(list, ...worlds.map(row));
-    if (worlds.length === 0) fill(list, h("li", { class: "empty" }, "No worlds yet. Start a walk, and it appears here."));
+    if (worlds.length === 0)
+      fill(list, h("li", { class: "empty" }, "No worlds yet. Start a walk, and it appears here."));
   };
   void guarded(async () => undefined);
 }

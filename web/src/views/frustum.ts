@@ -64,7 +64,14 @@ export class Frustum {
     if (shape !== this.#shape) {
       this.#shape = shape;
       this.#corners = corners(tanX, tanY, look.depth);
-      const points = this.#corners.flatMap((corner, i) => [0, 0, 0, ...corner, ...corner, ...(this.#corners[(i + 1) % 4] ?? corner)]);
+      const points = this.#corners.flatMap((corner, i) => [
+        0,
+        0,
+        0,
+        ...corner,
+        ...corner,
+        ...(this.#corners[(i + 1) % 4] ?? corner),
+      ]);
       this.#edges.geometry.dispose();
       this.#edges.geometry = new LineSegmentsGeometry();
       this.#edges.geometry.setPositions(points);
@@ -83,7 +90,10 @@ export class Frustum {
     map.colorSpace = SRGBColorSpace;
     map.minFilter = LinearFilter;
     map.generateMipmaps = false;
-    this.#plane = new Mesh(this.#quad(), new MeshBasicMaterial({ map, side: DoubleSide, transparent: true }));
+    this.#plane = new Mesh(
+      this.#quad(),
+      new MeshBasicMaterial({ map, side: DoubleSide, transparent: true }),
+    );
     this.group.add(this.#plane);
   }
 

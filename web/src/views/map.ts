@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The world from above: the walked path, the camera, and every retained frame with its picture.
-import { Box3, BufferGeometry, Float32BufferAttribute, LineBasicMaterial, LineSegments, PerspectiveCamera, Vector3 } from "three";
+import {
+  Box3,
+  BufferGeometry,
+  Float32BufferAttribute,
+  LineBasicMaterial,
+  LineSegments,
+  PerspectiveCamera,
+  Vector3,
+} from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { Line2 } from "three/addons/lines/Line2.js";
 import { LineGeometry } from "three/addons/lines/LineGeometry.js";
@@ -40,7 +48,11 @@ export class MapView {
   #free = false; // the user chose where to look
   #zoomed = false; // and from how far
 
-  constructor(canvas: HTMLCanvasElement, palette: Palette, thumbnail: (frame: number) => Thumbnail | undefined) {
+  constructor(
+    canvas: HTMLCanvasElement,
+    palette: Palette,
+    thumbnail: (frame: number) => Thumbnail | undefined,
+  ) {
     this.#palette = palette;
     this.#thumbnail = thumbnail;
     this.#stage = new Stage3d(canvas, this.#camera);
@@ -106,10 +118,17 @@ export class MapView {
     const tanY = tanX / scene.aspect;
     if (!this.#free) this.#follow(scene);
     // Larger from farther away, so that pictures can still be made out.
-    const size = Math.min(4, Math.max(0.8, this.#camera.position.distanceTo(this.#controls.target) / 9));
+    const size = Math.min(
+      4,
+      Math.max(0.8, this.#camera.position.distanceTo(this.#controls.target) / 9),
+    );
     this.#drawFrames(scene, tanX, tanY, size);
     this.#walker.place(scene.pose);
-    this.#walker.look({ colour: this.#palette.camera, width: 3, opacity: 1, depth: 0.75 * size }, tanX, tanY);
+    this.#walker.look(
+      { colour: this.#palette.camera, width: 3, opacity: 1, depth: 0.75 * size },
+      tanX,
+      tanY,
+    );
     const [x, , z] = position(scene.pose);
     this.#grid.position.x = Math.round(x);
     this.#grid.position.z = Math.round(-z);

@@ -25,7 +25,10 @@ export const kMeasures: readonly Measure[] = [
     title: "Frame time",
     unit: "ms",
     help: "time to make one video frame",
-    value: (stats) => (stats.chunk_total_ms === undefined ? null : stats.chunk_total_ms / Math.max(1, stats.num_frames)),
+    value: (stats) =>
+      stats.chunk_total_ms === undefined
+        ? null
+        : stats.chunk_total_ms / Math.max(1, stats.num_frames),
     digits: 0,
   },
   {
@@ -53,6 +56,14 @@ export const kMeasures: readonly Measure[] = [
     digits: 0,
   },
   {
+    id: "kept",
+    title: "Frames kept",
+    unit: "",
+    help: "frames of the past that the next chunk may see",
+    value: (stats) => stats.retained.length,
+    digits: 0,
+  },
+  {
     id: "norm",
     title: "State norm",
     unit: "",
@@ -76,7 +87,11 @@ class Plot {
     this.#palette = palette;
     this.element = h(
       "figure",
-      { class: "plot", dataset: { measure: measure.id }, title: `${measure.title}: ${measure.help}` },
+      {
+        class: "plot",
+        dataset: { measure: measure.id },
+        title: `${measure.title}: ${measure.help}`,
+      },
       h("figcaption", {}, measure.title, this.#number),
       this.#holder,
     );
@@ -109,14 +124,22 @@ class Plot {
     const values = [0, 1].map((line) => this.#series.last(line)).filter((value) => value !== null);
     const text = values.map((value) => value.toFixed(this.#measure.digits)).join(" · ");
     this.#number.textContent = text ? `${text} ${this.#measure.unit}`.trim() : "–";
-    this.#holder.setAttribute("aria-label", `${this.#measure.title} over time, now ${this.#number.textContent}`);
+    this.#holder.setAttribute(
+      "aria-label",
+      `${this.#measure.title} over time, now ${this.#number.textContent}`,
+    );
   }
 
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.#holder;
     if (width === 0 || height === 0) return;
     if (this.#chart) this.#chart.setSize({ width, height });
-    else this.#chart = new uPlot(this.#options(width, height), this.#series.columns as uPlot.AlignedData, this.#holder);
+    else
+      this.#chart = new uPlot(
+        this.#options(width, height),
+        this.#series.columns as uPlot.AlignedData,
+        this.#holder,
+      );
   }
 
   #options(width: number, height: number): uPlot.Options {
@@ -141,7 +164,15 @@ class Plot {
           ticks: { show: false },
         },
       ],
-      series: [{}, ...lines.map((stroke) => ({ stroke, width: 1.75, spanGaps: true, points: { show: false } }))],
+      series: [
+        {},
+        ...lines.map((stroke) => ({
+          stroke,
+          width: 1.75,
+          spanGaps: true,
+          points: { show: false },
+        })),
+      ],
     };
   }
 }
@@ -167,12 +198,17 @@ export class Plots {
 
   constructor(palette: Palette) {
     this.#plots = new Map(kMeasures.map((measure) => [measure.id, new Plot(measure, palette)]));
-    this.element = h("div", { class: "plots" }, ...[...this.#plots.values()].map((plot) => plot.element));
+    this.element = h(
+      "div",
+      { class: "plots" },
+      ...[...this.#plots.values()].map((plot) => plot.element),
+    );
   }
 
   /** `seconds` of the walk. */
   add(stats: ChunkStats, seconds: number): void {
-    for (const measure of kMeasures) this.#plots.get(measure.id)?.add(stats.view, seconds, measure.value(stats));
+    for (const measure of kMeasures)
+      this.#plots.get(measure.id)?.add(stats.view, seconds, measure.value(stats));
   }
 
   latency(view: number, seconds: number, ms: number): void {

@@ -57,7 +57,11 @@ export class SphereView {
   #thumbnail: (frame: number) => Thumbnail | undefined;
   #turn = { yaw: 0, pitch: 0 }; // by hand, on top of where the walker looks
 
-  constructor(canvas: HTMLCanvasElement, palette: Palette, thumbnail: (frame: number) => Thumbnail | undefined) {
+  constructor(
+    canvas: HTMLCanvasElement,
+    palette: Palette,
+    thumbnail: (frame: number) => Thumbnail | undefined,
+  ) {
     this.#palette = palette;
     this.#thumbnail = thumbnail;
     this.#stage = new Stage3d(canvas, this.#camera, (_, height) => this.#resize(height));
@@ -122,7 +126,9 @@ export class SphereView {
   #paintScene(scene: MapScene): void {
     // The revisited frame is painted last: it is the one to look at.
     const frames = [...scene.retained].sort(
-      (a, b) => Number(a.frame === scene.revisited) - Number(b.frame === scene.revisited) || a.frame - b.frame,
+      (a, b) =>
+        Number(a.frame === scene.revisited) - Number(b.frame === scene.revisited) ||
+        a.frame - b.frame,
     );
     const views = frames.map(({ pose }) => makeView(pose, scene.fov, scene.aspect));
     const seen = seenFrom(position(scene.pose), this.#directions, views);
@@ -154,7 +160,9 @@ export class SphereView {
   }
 
   #resize(height: number): void {
-    this.#material.uniforms.size = { value: Math.max(3, height / 30) * Math.min(devicePixelRatio, 2) };
+    this.#material.uniforms.size = {
+      value: Math.max(3, height / 30) * Math.min(devicePixelRatio, 2),
+    };
   }
 
   #drag(canvas: HTMLCanvasElement): void {
@@ -173,7 +181,10 @@ export class SphereView {
 }
 
 function outline(width: number): Line2 {
-  const line = new Line2(new LineGeometry(), new LineMaterial({ linewidth: width, depthTest: false }));
+  const line = new Line2(
+    new LineGeometry(),
+    new LineMaterial({ linewidth: width, depthTest: false }),
+  );
   line.frustumCulled = false;
   line.renderOrder = 1;
   line.visible = false;
@@ -207,7 +218,11 @@ function toScenePoint(directions: Float32Array, n: number): [number, number, num
   return [directions[3 * n] ?? 0, -(directions[3 * n + 1] ?? 0), -(directions[3 * n + 2] ?? 0)];
 }
 
-function sample({ pixels, columns, rows }: Thumbnail, u: number, v: number): [number, number, number] {
+function sample(
+  { pixels, columns, rows }: Thumbnail,
+  u: number,
+  v: number,
+): [number, number, number] {
   const column = Math.min(columns - 1, Math.floor(u * columns));
   const row = Math.min(rows - 1, Math.floor(v * rows));
   const at = 4 * (row * columns + column);

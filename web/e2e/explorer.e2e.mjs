@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a visitor does, in a real browser against a real server. Waits are for things to appear, with
+// generous limits; nothing depends on how fast the model is.
+import assert from "node:assert/strict";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, beforeEach, afterEach, test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+import { Server } from "./server.mjs";
+
+const { LOCI_E2E_BROWSER, LOCI_E2E_PROGRAM, LOCI_E2E_MODEL, LOCI_E2E_SHOTS } = process.env;
+const kPatience = 60_000;
+let server;
+let browser;
+let context;
+let page;
+let complaints;
+
+before(async () => {
+  server = await Server.create(LOCI_E2E_PROGRAM, LOCI_E2E_MODEL);
+  await server.start();
+  browser = await chromium.launch({ executablePath: LOCI_E2E_BROWSER, args: ["--no-sandbox"] });
+  if (LOCI_E2E_SHOTS) await mkdir(LOCI_E2E_SHOTS, { recursive: true });
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.remove();
+});
+
+async function visit(options = {}) {
+  context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  page = await context.newPage();
+  page.setDefaultTimeout(kPatience);
+  complaints = [];
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("console", (message) => {
+    // Software rendering says what it thinks of reading pixels back.
+    if (
+      message.type() === "error" ||
+      (message.type() === "warning" && !message.text().includes("GL Driver Message"))
+    )
+      complaints.push(message.text());
+  });
+  page.on("request", (request) => {
+    const { protocol, host } = new URL(request.url());
+    if (!["blob:", "data:"].includes(protocol) && host !== new URL(server.url).host)
+      complaints.push(`asked ${request.url()}`);
+  });
+  await page.goto(server.url);
+  await page.waitForSelector(".place.chosen");
+}
+
+beforeEach(() => visit());
+afterEach(async () => {
+  await context.close();
+  assert.deepEqual(complaints, [], "the browser has nothing to complain about");
+});
+
+const shot = (name) =>
+  LOCI_E2E_SHOTS && page.screenshot({ path: join(LOCI_E2E_SHOTS, `${name}.png`) });
+const startWalking = () => page.getByRole("button", { name: "Start walking" }).click();
+const live = () => page.locator(".status", { hasText: /^Live/ }).waitFor();
+const hold = async (keys, ms) => {
+  for (const key of keys) await page.keyboard.down(key);
+  await page.waitForTimeout(ms);
+  for (const key of keys) await page.keyboard.up(key);
+};
+/** A number that changes when the picture does. */
+const fingerprint = (view = 0) =>
+  page.locator(`.pane[data-view="${view}"] .picture`).evaluate((canvas) => {
+    const copy = document.createElement("canvas");
+    [copy.width, copy.height] = [canvas.width, canvas.height];
+    const pen = copy.getContext("2d", { willReadFrequently: true });
+    pen.drawImage(canvas, 0, 0);
+    const { data } = pen.getImageData(0, 0, copy.width, copy.height);
+    return data.reduce((sum, value, i) => (sum * 31 + value * ((i % 7) + 1)) % 2147483647, 7);
+  });
+const facts = async () => {
+  const text = await page.locator(".facts").textContent();
+  const [, metres] = /([\d.]+) m /.exec(text) ?? /([\d.]+) m$/.exec(text) ?? [];
+  const [, frames] = /(\d+)[^·]* frames in memory/.exec(text) ?? [];
+  return { text, metres: Number(metres), frames: Number(frames) };
+};
+async function until(what, check) {
+  const end = Date.now() + kPatience;
+  for (;;) {
+    const value = await check();
+    if (value) return value;
+    assert.ok(Date.now() < end, `in vain: ${what}`);
+    await page.waitForTimeout(100);
+  }
+}
+
+test("loads by itself, quickly, with a name for everything", async () => {
+  const timing = await page.evaluate(() => {
+    const [entry] = performance.getEntriesByType("navigation");
+    const files = performance
+      .getEntriesByType("resource")
+      .filter(({ name }) => !name.includes("/v1/"));
+    return {
+      ready: Math.round(entry.domContentLoadedEventEnd),
+      bytes: files.reduce((sum, { transferSize }) => sum + transferSize, entry.transferSize),
+    };
+  });
+  console.log(
+    `  page: ready after ${timing.ready} ms, ${(timing.bytes / 1024).toFixed(0)} KiB sent`,
+  );
+  const unnamed = await page.evaluate(() =>
+    [...document.querySelectorAll("button, input, select, textarea, a, canvas, [role=img]")]
+      .filter((element) => element.checkVisibility() && !element.closest("[aria-hidden=true]"))
+      .filter(
+        (element) =>
+          !(
+            element.getAttribute("aria-label") ||
+            element.textContent.trim() ||
+            element.labels?.length ||
+            element.title
+          ),
+      )
+      .map((element) => element.outerHTML),
+  );
+  assert.deepEqual(unnamed, []);
+  await shot("start-light");
+});
+
+test("walks for ten seconds and turns back to what it has seen", async () => {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.locator(".place:not(.drop)").nth(1).click();
+  await startWalking();
+  await live();
+  const first = await fingerprint();
+  await hold(["KeyW"], 10_000);
+  await until("metres walked", async () => (await facts()).metres > 1);
+  assert.notEqual(await fingerprint(), first, "the picture changes");
+  await shot("walk-dark");
+  await hold(["ArrowLeft"], 12_000);
+  await page.locator(".recall:visible").waitFor();
+  await page.locator(".legend .revisited").waitFor();
+  assert.match(await page.locator(".recall").textContent(), /Seen before/);
+  for (const measure of ["frame", "latency", "memory", "retention", "norm"]) {
+    const number = page.locator(`.plot[data-measure="${measure}"] .plot-number`);
+    await until(`a number for ${measure}`, async () => /\d/.test(await number.textContent()));
+  }
+  assert.match(await page.locator(".panel-number").textContent(), /\d+ %/);
+  await shot("turned-back-dark");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys and colours" }).waitFor();
+  await shot("help-dark");
+});
+
+test("saves, reloads, goes on; a saved world stays as it was", async () => {
+  await startWalking();
+  await live();
+  await hold(["KeyW"], 3000);
+  await until("metres walked", async () => (await facts()).metres > 0.5);
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("textbox", { name: "Name of the world" }).fill("Harbour");
+  await page.keyboard.press("Enter");
+  await page.locator(".toast", { hasText: "Saved as “Harbour”" }).waitFor();
+  const before = await facts();
+  const world = new URL(page.url()).hash;
+  await page.reload();
+  await live();
+  assert.equal(new URL(page.url()).hash, world, "the same world");
+  assert.ok((await facts()).metres >= before.metres, "with its past");
+  await until("frames in memory", async () => (await facts()).frames > 0);
+  await shot("resumed");
+
+  await page.getByRole("button", { name: "Worlds" }).click();
+  const row = page.locator(".world-list li", { hasText: "Harbour" });
+  await row.waitFor();
+  await shot("worlds");
+  await row.getByRole("button", { name: "Go on" }).click();
+  await live();
+  assert.notEqual(new URL(page.url()).hash, world, "a copy");
+  await page.getByRole("button", { name: "Fork" }).click();
+  await page.getByRole("textbox", { name: "Name of the copy" }).fill("Harbour by night");
+  await page.keyboard.press("Enter");
+  await page.locator(".world-name", { hasText: "Harbour by night" }).waitFor();
+});
+
+test("compares two memories on the same controls", async () => {
+  await page.getByRole("switch", { name: /Split view/ }).check();
+  await page.getByRole("combobox", { name: "Second memory" }).selectOption("dense");
+  await startWalking();
+  await live();
+  const before = [await fingerprint(0), await fingerprint(1)];
+  await hold(["KeyW"], 4000);
+  await until(
+    "both pictures change",
+    async () => (await fingerprint(0)) !== before[0] && (await fingerprint(1)) !== before[1],
+  );
+  assert.equal(
+    await page.getByRole("button", { name: "Full softmax" }).getAttribute("aria-pressed"),
+    "false",
+  );
+  await page.getByRole("button", { name: "Full softmax" }).click();
+  await until("both memories measured", async () =>
+    /·/.test(await page.locator('.plot[data-measure="memory"] .plot-number').textContent()),
+  );
+  await shot("split-light");
+});
+
+test("changes memory, steps and prompt while walking", async () => {
+  await startWalking();
+  await live();
+  await page.getByRole("combobox", { name: "History policy" }).selectOption("window");
+  await page.getByRole("button", { name: "More: Steps of the solver" }).click();
+  await page.getByRole("combobox", { name: /recurrent state/ }).selectOption("off");
+  await page.getByRole("button", { name: "Reset memory" }).click();
+  await hold(["KeyD"], 2000);
+  assert.equal(await page.getByRole("combobox", { name: "History policy" }).inputValue(), "window");
+  assert.equal(await page.locator(".toast.error").count(), 0);
+});
+
+test("records an MP4", async () => {
+  await startWalking();
+  await live();
+  await page.getByRole("button", { name: "Record" }).click();
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await hold(["KeyW"], 3000);
+  await page.getByRole("button", { name: "Stop" }).click();
+  const link = page.getByRole("link", { name: "Download MP4" });
+  await link.waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+  const bytes = await readFile(await download.path());
+  assert.equal(bytes.subarray(4, 8).toString(), "ftyp");
+});
+
+test("takes a picture of one's own", async () => {
+  const picture = await page.evaluate(async () => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [300, 200];
+    const pen = canvas.getContext("2d");
+    pen.fillStyle = "#3366cc";
+    pen.fillRect(0, 0, 300, 120);
+    pen.fillStyle = "#44aa55";
+    pen.fillRect(0, 120, 300, 80);
+    return canvas.toDataURL("image/png").split(",")[1];
+  });
+  await page
+    .locator("input[type=file]")
+    .setInputFiles({
+      name: "field.png",
+      mimeType: "image/png",
+      buffer: Buffer.from(picture, "base64"),
+    });
+  await page.locator(".place.drop.chosen img").waitFor();
+  await startWalking();
+  await live();
+  await page.locator(".veil").waitFor({ state: "hidden" });
+});
+
+test("comes back by itself when the server does, and loses nothing", async () => {
+  await startWalking();
+  await live();
+  await hold(["KeyW"], 3000);
+  await until("metres walked", async () => (await facts()).metres > 0.5);
+  const before = await facts();
+  await server.kill();
+  await page.getByRole("heading", { name: "Connection lost" }).waitFor();
+  await shot("lost");
+  complaints = []; // the browser says that the socket failed, rightly
+  await server.start();
+  await live();
+  assert.ok((await facts()).metres >= before.metres);
+  await hold(["KeyW"], 2000);
+  await until("more metres", async () => (await facts()).metres > before.metres);
+  complaints = complaints.filter((text) => !text.includes("WebSocket connection"));
+});
+
+test("fits a phone, with sticks for thumbs", async () => {
+  await context.close();
+  await visit({
+    viewport: { width: 390, height: 844 },
+    hasTouch: true,
+    isMobile: true,
+    deviceScaleFactor: 2,
+    colorScheme: "dark",
+  });
+  await shot("phone-start-dark");
+  await startWalking();
+  await live();
+  const stick = page.getByRole("img", { name: "Walk: drag" });
+  const box = await stick.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2, box.y + 4);
+  await until("metres walked", async () => (await facts()).metres > 0.3);
+  await page.mouse.up();
+  for (const tab of ["Panorama", "Measures", "Map"]) {
+    await page.getByRole("tab", { name: tab }).click();
+    await page.locator(`[data-panel="${tab.toLowerCase()}"]`).waitFor();
+  }
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(overflow <= 0, `nothing sticks out: ${overflow}`);
+  await shot("phone-walk-dark");
+});
