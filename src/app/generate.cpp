@@ -44,6 +44,10 @@ void add_shape(CLI::App& app, GenerateOptions& o) {
       ->check(CLI::Range(0.001, 360000.0));
   app.add_option("--size", o.size, "pixels; what the model was trained for if not given")
       ->type_name("WxH");
+  app.add_option("--tile", o.tile,
+                 "decode in tiles of this side, a multiple of a latent's; whole frames: 0")
+      ->type_name("PIXELS")
+      ->check(CLI::Range(0, 1 << 14));
   app.add_option("--fov", o.fov, "horizontal field of view where the path has no lens")
       ->type_name("DEG")
       ->check(CLI::Range(1.0, 179.0));

@@ -21,7 +21,7 @@ struct GenerateOptions {
   std::optional<double> fov;  // degrees
 
   std::optional<std::string> history, kv, readout, solver;
-  std::optional<int64_t> history_frames, archive, staging_mib, steps;
+  std::optional<int64_t> history_frames, archive, staging_mib, steps, tile;
   std::optional<double> shift, guidance;
   std::optional<uint64_t> seed;
   std::string dtype = "fp32";

@@ -74,7 +74,8 @@ void check(const GenerateOptions& o) {
                                                 {"--guidance", o.guidance.has_value()},
                                                 {"--seed", o.seed.has_value()},
                                                 {"--size", !o.size.empty()},
-                                                {"--staging", o.staging_mib.has_value()}};
+                                                {"--staging", o.staging_mib.has_value()},
+                                                {"--tile", o.tile.has_value()}};
   for (const auto& [name, given] : fixed) {
     if (given) fail("{} belongs to the world and cannot change when it is loaded", name);
   }
@@ -92,6 +93,12 @@ sample::StreamOptions stream_options(const GenerateOptions& o, const sample::Mod
   options.history.archive = o.archive.value_or(0);
   if (o.kv) options.kv.format = memory::parse_kv_format(*o.kv);
   options.kv.staging_bytes = o.staging_mib.value_or(0) << 20;
+  options.tiling.tile = o.tile.value_or(0);
+  if (options.tiling.tile > 0) {
+    const int64_t side = folder.vae().config().spatial_factor();
+    options.tiling.overlap =
+        std::min(options.tiling.overlap, options.tiling.tile / 2 / side * side);
+  }
   options.guidance = o.guidance.value_or(d.guidance);
   options.seed = o.seed.value_or(options.seed);
   options.solver = d.solver;
@@ -284,7 +291,7 @@ void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateO
   }
   if (run.recording == nullptr) return;
   const at::NoGradGuard no_grad;
-  model::VaeEncoder encoder(run.folder->vae());
+  model::VaeEncoder encoder(run.folder->vae(), {.tiling = run.stream->options().tiling});
   const LatentPath path = recorded_path(run, 0);
   Progress progress("context", static_cast<uint64_t>(run.context), "latents");
   for (int64_t at = 0; at < run.context;) {

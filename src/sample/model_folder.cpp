@@ -87,6 +87,12 @@ const model::Vae& ModelFolder::vae() const {
   return *vae_;
 }
 
+model::VaeConfig ModelFolder::vae_config() const {
+  const fs::path file = vae_path_ / "config.json";
+  if (!fs::exists(file)) return model::VaeConfig::wan22();
+  return model::VaeConfig::from_json(load_json(file), file.string());
+}
+
 bool ModelFolder::has_text_encoder() const {
   return fs::exists(path_ / "text_encoder") ||
          fs::exists(path_ / "models_t5_umt5-xxl-enc-bf16.pth");

@@ -36,6 +36,9 @@ class ModelFolder {
   const std::filesystem::path& path() const { return path_; }
   const model::Transformer& transformer() const;
   const model::Vae& vae() const;
+  // Without loading weights.
+  const model::TransformerConfig& config() const { return config_; }
+  model::VaeConfig vae_config() const;
   const GenerationDefaults& defaults() const { return defaults_; }
 
   bool has_text_encoder() const;

@@ -24,7 +24,10 @@ Stream::Stream(const model::Transformer& model, const model::Vae* vae, const Str
   }
   main_ = make_stream(prompt_.embedding);
   if (options_.guidance != 1) negative_ = make_stream(prompt_.negative_embedding);
-  if (vae != nullptr) decoder_.emplace(*vae);
+  if (vae != nullptr) {
+    options_.tiling.check(vae->config());
+    decoder_.emplace(*vae, model::VaeStreamOptions{.tiling = options_.tiling});
+  }
 }
 
 model::TextKeys Stream::text_keys(const at::Tensor& embedding) const {
@@ -115,7 +118,8 @@ Chunk Stream::accept_image(const at::Tensor& image, const camera::Pose& pose,
   const at::NoGradGuard no_grad;
   LOCI_CHECK(vae_ != nullptr, "a stream without an autoencoder takes latents, not pictures");
   if (frames_ > 0) fail("a picture starts a stream; this one has {} latents already", frames_);
-  return accept(model::VaeEncoder(*vae_).encode(model::pixels_from_frames(image)),
+  return accept(model::VaeEncoder(*vae_, {.tiling = options_.tiling})
+                    .encode(model::pixels_from_frames(image)),
                 std::span(&pose, 1), std::span(&lens, 1));
 }
 

@@ -60,7 +60,8 @@ Json StreamOptions::to_json() const {
           {"solver", {{"kind", solver.kind}, {"steps", solver.steps}, {"shift", solver.shift}}},
           {"guidance", guidance},
           {"seed", std::to_string(seed)},
-          {"commit_level", commit_level}};
+          {"commit_level", commit_level},
+          {"tiling", {{"tile", tiling.tile}, {"overlap", tiling.overlap}}}};
 }
 
 StreamOptions StreamOptions::from_json(const Json& json, const std::string& where) {
@@ -86,6 +87,9 @@ StreamOptions StreamOptions::from_json(const Json& json, const std::string& wher
   o.guidance = reader.get<double>("guidance", o.guidance);
   o.seed = parse_seed(reader.get<std::string>("seed"), where);
   o.commit_level = reader.get<double>("commit_level", o.commit_level);
+  const ConfigReader tiling = reader.section("tiling");
+  o.tiling.tile = tiling.get<int64_t>("tile", o.tiling.tile, 0, 1 << 20);
+  o.tiling.overlap = tiling.get<int64_t>("overlap", o.tiling.overlap, 0, 1 << 20);
   reader.finish();
   o.check();
   return o;

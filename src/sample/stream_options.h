@@ -9,6 +9,7 @@
 #include "loci/base/config.h"
 #include "loci/memory/history_policy.h"
 #include "loci/model/forward_context.h"
+#include "loci/model/vae_tiles.h"
 #include "loci/sample/model_stream.h"
 #include "loci/sample/solver.h"
 
@@ -26,6 +27,8 @@ struct StreamOptions {
   // Noise level at which chunks are committed under a bounded history; others and the first frame
   // are committed clean.
   double commit_level = 0.1;
+  // How frames are cut where the autoencoder's memory would be too much; whole by default.
+  model::VaeTiling tiling;
 
   // Bad input where a value is out of its range.
   void check() const;

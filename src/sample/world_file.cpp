@@ -135,7 +135,8 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   if (vae != nullptr) {
     Tensors cache = take(file, "decoder.");
     for (auto& [name, tensor] : cache) tensor = tensor.clone();
-    stream.decoder_.emplace(*vae, model::VaeCache::restore(std::move(cache)));
+    stream.decoder_.emplace(*vae, model::VaeCache::restore(std::move(cache)),
+                            stream.options_.tiling);
   }
   const auto poses = poses_from(file.tensor("last_pose"), path.string() + ": last_pose");
   const auto lenses = lenses_from(file.tensor("last_lens"), path.string() + ": last_lens");

@@ -370,6 +370,28 @@ TEST(Stream, StagingLimitsChangeNoNumber) {
   expect_same(s.push(half), s.push(all));
 }
 
+TEST(Stream, DecodesInTiles) {
+  const Setting s;
+  StreamOptions options = s.options();
+  Stream whole = s.after(options, 1);
+  options.tiling = {.tile = 32, .overlap = 16};
+  Stream tiled = s.after(options, 1);
+  const Chunk expected = s.push(whole), chunk = s.push(tiled);
+  EXPECT_TRUE(at::equal(chunk.latents, expected.latents));
+  EXPECT_EQ(chunk.frames.sizes(), expected.frames.sizes());
+  const at::Tensor difference =
+      (chunk.frames.to(at::kFloat) - expected.frames.to(at::kFloat)).abs();
+  EXPECT_LE(difference.max().item<double>(), 8);
+  const auto file = std::filesystem::path(::testing::TempDir()) / "tiled.world";
+  tiled.save(file);
+  Stream loaded = Stream::load(file, s.model, &s.vae);
+  EXPECT_EQ(loaded.options().tiling, options.tiling);
+  expect_same(s.push(loaded), s.push(tiled));
+  std::filesystem::remove(file);
+  options.tiling.tile = 50;
+  EXPECT_BAD_INPUT(s.begun(options), HasSubstr("does not divide into latents"));
+}
+
 TEST(Stream, NarrowHistoriesStayClose) {
   const Setting s;
   StreamOptions options = s.options();
