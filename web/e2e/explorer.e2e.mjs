@@ -3,6 +3,7 @@
 // generous limits; nothing depends on how fast the model is.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, beforeEach, afterEach, test } from "node:test";
 
@@ -17,8 +18,10 @@ let browser;
 let context;
 let page;
 let complaints;
+let axeSource;
 
 before(async () => {
+  axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   server = await Server.create(LOCI_E2E_PROGRAM, LOCI_E2E_MODEL);
   await server.start();
   browser = await chromium.launch({ executablePath: LOCI_E2E_BROWSER, args: ["--no-sandbox"] });
@@ -84,6 +87,12 @@ const facts = async () => {
   const [, frames] = /(\d+)[^·]* frames in memory/.exec(text) ?? [];
   return { text, metres: Number(metres), frames: Number(frames) };
 };
+/** Names, roles, contrast and the like, as axe-core sees them. */
+async function accessible() {
+  const violations = await page.evaluate(`${axeSource};
+    axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))`);
+  assert.deepEqual(violations, []);
+}
 async function until(what, check) {
   const end = Date.now() + kPatience;
   for (;;) {
@@ -108,21 +117,7 @@ test("loads by itself, quickly, with a name for everything", async () => {
   console.log(
     `  page: ready after ${timing.ready} ms, ${(timing.bytes / 1024).toFixed(0)} KiB sent`,
   );
-  const unnamed = await page.evaluate(() =>
-    [...document.querySelectorAll("button, input, select, textarea, a, canvas, [role=img]")]
-      .filter((element) => element.checkVisibility() && !element.closest("[aria-hidden=true]"))
-      .filter(
-        (element) =>
-          !(
-            element.getAttribute("aria-label") ||
-            element.textContent.trim() ||
-            element.labels?.length ||
-            element.title
-          ),
-      )
-      .map((element) => element.outerHTML),
-  );
-  assert.deepEqual(unnamed, []);
+  await accessible();
   await shot("start-light");
 });
 
@@ -145,6 +140,7 @@ test("walks for ten seconds and turns back to what it has seen", async () => {
     await until(`a number for ${measure}`, async () => /\d/.test(await number.textContent()));
   }
   assert.match(await page.locator(".panel-number").textContent(), /\d+ %/);
+  await accessible();
   await shot("turned-back-dark");
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys and colours" }).waitFor();
@@ -201,6 +197,7 @@ test("compares two memories on the same controls", async () => {
   await until("both memories measured", async () =>
     /·/.test(await page.locator('.plot[data-measure="memory"] .plot-number').textContent()),
   );
+  await accessible();
   await shot("split-light");
 });
 
@@ -241,13 +238,11 @@ test("takes a picture of one's own", async () => {
     pen.fillRect(0, 120, 300, 80);
     return canvas.toDataURL("image/png").split(",")[1];
   });
-  await page
-    .locator("input[type=file]")
-    .setInputFiles({
-      name: "field.png",
-      mimeType: "image/png",
-      buffer: Buffer.from(picture, "base64"),
-    });
+  await page.locator("input[type=file]").setInputFiles({
+    name: "field.png",
+    mimeType: "image/png",
+    buffer: Buffer.from(picture, "base64"),
+  });
   await page.locator(".place.drop.chosen img").waitFor();
   await startWalking();
   await live();
@@ -297,5 +292,6 @@ test("fits a phone, with sticks for thumbs", async () => {
   }
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(overflow <= 0, `nothing sticks out: ${overflow}`);
+  await accessible();
   await shot("phone-walk-dark");
 });

@@ -108,6 +108,7 @@ export class App {
     this.#explorer = h(
       "main",
       { class: "explorer" },
+      h("h1", { class: "visually-hidden" }, "Walk"),
       h("div", { class: "centre" }, this.#stage.element, this.#dock.element),
       this.#side.element,
     );

@@ -18,7 +18,7 @@ export interface StartActions {
 export class StartScreen {
   readonly element: HTMLElement;
   #actions: StartActions;
-  #grid = h("div", { class: "places", role: "radiogroup", "aria-label": "Start pictures" });
+  #grid = h("div", { class: "places", role: "group", "aria-label": "Start pictures" });
   #worlds = h("div", { class: "world-row" });
   #worldsSection: HTMLElement;
   #preview = h("div", { class: "preview" });
@@ -213,7 +213,6 @@ export class StartScreen {
       {
         type: "button",
         class: "place",
-        role: "radio",
         dataset: { start: start.id },
         onclick: () => this.#choose(start.id),
         ondblclick: () => void this.#start(),
@@ -245,7 +244,7 @@ export class StartScreen {
     for (const card of this.#grid.querySelectorAll<HTMLElement>(".place")) {
       const on = card.dataset.start === id;
       card.classList.toggle("chosen", on);
-      if (card.getAttribute("role") === "radio") card.setAttribute("aria-checked", String(on));
+      if (card instanceof HTMLButtonElement) card.setAttribute("aria-pressed", String(on));
     }
     const start = this.#starts.find((entry) => entry.id === id);
     const source = id === "own" ? this.#own?.url : start?.picture;
