@@ -6,6 +6,7 @@ import { api, walkUrl } from "./net/api.js";
 import type { Init, SessionMessage } from "./net/messages.js";
 import type { Socket } from "./net/connection.js";
 import { Player } from "./player/player.js";
+import { thinned } from "./session/retained.js";
 import { ThumbnailCache } from "./session/thumbnails.js";
 import { Walk, type WalkState } from "./session/walk.js";
 import { ask } from "./ui/dialog.js";
@@ -49,7 +50,9 @@ export class App {
       onStats: (stats) => {
         if (!stats.replayed)
           this.#side.plots.add(stats, this.#seconds(stats.first_latent + stats.poses.length));
-        this.#thumbnails[stats.view]?.keep(stats.retained.map(({ frame }) => frame));
+        const memory = this.#walk.store.state.memories[stats.view];
+        const shown = thinned(memory?.retained ?? [], stats.revisited?.frame ?? null);
+        this.#thumbnails[stats.view]?.keep(shown.map(({ frame }) => frame));
       },
       onSession: (session, same) => this.#opened(session, same),
       onRecorded: (url, length) => this.#recorded(url, length),

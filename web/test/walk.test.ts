@@ -6,6 +6,7 @@ import { decode } from "@msgpack/msgpack";
 
 import type { Socket } from "../src/net/connection.js";
 import type { ChunkStats, SessionMessage, ServerMessage, World } from "../src/net/messages.js";
+import { thinned, type Retained } from "../src/session/retained.js";
 import { Walk, type WalkEvents } from "../src/session/walk.js";
 import { veilOf } from "../src/ui/stage.js";
 import { statusOf } from "../src/ui/topbar.js";
@@ -218,6 +219,24 @@ test("requests are answered by their number, or refused", async () => {
   line.walk.end();
   await assert.rejects(lost, /ended/);
   await assert.rejects(line.walk.save("y"), /no connection/);
+});
+
+test("of a memory that keeps everything, some frames are shown, and the same ones stay", () => {
+  const frames = (count: number): Retained[] =>
+    Array.from({ length: count }, (_, frame) => ({
+      frame,
+      role: frame === 0 ? "sink" : frame >= count - 8 ? "recent" : "bank",
+      pose: [],
+      seen: true,
+    }));
+  assert.equal(thinned(frames(100), null).length, 100);
+  const some = thinned(frames(3000), 1501).map(({ frame }) => frame);
+  assert.ok(some.length <= 121 && some.length > 50, String(some.length));
+  assert.ok([0, 1501, 2992, 2999].every((frame) => some.includes(frame)));
+  const later = new Set(thinned(frames(3100), null).map(({ frame }) => frame));
+  assert.ok(
+    some.filter((frame) => frame < 2900 && frame !== 1501).every((frame) => later.has(frame)),
+  );
 });
 
 test("recording of one view or both", () => {

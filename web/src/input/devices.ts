@@ -78,6 +78,7 @@ export class Devices {
     });
     for (const name of ["pointerup", "pointercancel", "lostpointercapture", "blur"] as const)
       element.addEventListener(name, release);
+    element.addEventListener("pointerup", () => element.blur()); // the keyboard is for walking
     element.addEventListener(
       "keydown",
       (event) => (event.key === "Enter" || event.key === " ") && hold(),

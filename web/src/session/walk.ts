@@ -9,7 +9,6 @@ import type {
   ErrorMessage,
   FrameBatch,
   Init,
-  Role,
   ServerMessage,
   SessionMessage,
   Thumbnails,
@@ -18,13 +17,7 @@ import type {
 } from "../net/messages.js";
 import { LatencyMeter } from "./latency.js";
 import { WalkedPath } from "./path.js";
-
-export interface Retained {
-  frame: number;
-  role: Role;
-  pose: Pose;
-  seen: boolean;
-}
+import type { Retained } from "./retained.js";
 
 /** What one memory holds. */
 export interface MemoryState {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panels beside the view: map, panorama, measures. On narrow screens one at a time.
 import { h } from "../core/dom.js";
-import type { MemoryState, Retained, WalkState } from "../session/walk.js";
+import { thinned, type Retained } from "../session/retained.js";
+import type { MemoryState, WalkState } from "../session/walk.js";
 import type { ThumbnailCache } from "../session/thumbnails.js";
 import { MapView, type MapScene } from "../views/map.js";
 import type { Palette } from "../views/palette.js";
@@ -41,7 +42,6 @@ export class Side {
       class: "map",
       "aria-label": "Top view: the walked path, the camera and the frames in memory",
       role: "img",
-      tabIndex: 0,
     });
     const sphereCanvas = h("canvas", {
       class: "sphere",
@@ -126,7 +126,7 @@ export class Side {
     const scene: MapScene = {
       path,
       pose: state.pose,
-      retained: memory.retained,
+      retained: thinned(memory.retained, memory.revisited?.frame ?? null),
       revisited: memory.revisited?.frame ?? null,
       fov: session.fov,
       aspect: session.size[0] / session.size[1],

@@ -16,7 +16,7 @@ import { LineMaterial } from "three/addons/lines/LineMaterial.js";
 
 import { position, type Pose } from "../core/pose.js";
 import type { Thumbnail } from "../session/thumbnails.js";
-import type { Retained } from "../session/walk.js";
+import type { Retained } from "../session/retained.js";
 import { Frustum } from "./frustum.js";
 import type { Palette } from "./palette.js";
 import { Stage3d } from "./stage3d.js";
