@@ -16,6 +16,7 @@ pkg_check_modules(AV REQUIRED IMPORTED_TARGET libavformat libavcodec libswscale 
 pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(Boost 1.74 REQUIRED)  # headers only
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Threads REQUIRED)

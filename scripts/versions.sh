@@ -36,6 +36,7 @@ DEBIAN_PACKAGES=(
   libturbojpeg0-dev                  # 2.1.5
   libpng-dev                         # 1.6.39
   zlib1g-dev                         # 1.2.13
+  libboost-dev                       # 1.74
 )
 
 # Needed by `make web-test` only.

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The served models. Only the engine's thread may load and use their weights.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/sample/model_folder.h"
+
+namespace loci::serve {
+
+class ServedModel {
+ public:
+  ServedModel(std::string id, const std::filesystem::path& folder, at::ScalarType dtype);
+
+  const std::string& id() const { return id_; }
+  const sample::GenerationDefaults& defaults() const { return folder_.defaults(); }
+  // What `/v1/models` says; complete once loaded.
+  Json describe() const { return description_; }
+  int64_t frames_per_latent() const { return frames_per_latent_; }
+  int64_t chunk_latents() const { return chunk_latents_; }
+  // Multiples that the sides of a frame must have.
+  int64_t side() const { return side_; }
+  bool has_text() const { return has_text_; }
+  // Tells weights apart; of transformer and autoencoder.
+  const std::string& weights() const { return weights_; }
+
+  const sample::ModelFolder& folder() const { return folder_; }
+
+ private:
+  std::string id_;
+  sample::ModelFolder folder_;
+  int64_t frames_per_latent_ = 4, chunk_latents_ = 5, side_ = 32;
+  bool has_text_ = false;
+  std::string weights_;
+  Json description_;
+};
+
+// Immutable after construction, which loads everything.
+class Models {
+ public:
+  // Ids are the folders' names; equal ones are bad input.
+  Models(const std::vector<std::filesystem::path>& folders, at::ScalarType dtype);
+
+  const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }
+  // Empty: the first. Unknown ids are refused ("not_found").
+  const ServedModel& find(const std::string& id) const;
+
+ private:
+  std::vector<std::unique_ptr<ServedModel>> models_;
+};
+
+}  // namespace loci::serve

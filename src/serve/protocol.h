@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions and names of docs/protocol.md.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace loci::serve {
+
+inline constexpr int64_t kProtocol = 1;
+inline constexpr std::string_view kWalkRoute = "/v1/realtime_video/generate";
+
+}  // namespace loci::serve

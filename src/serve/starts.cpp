@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/starts.h"
+
+#include <algorithm>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/log.h"
+#include "loci/base/text.h"
+#include "loci/io/image.h"
+#include "loci/io/resize.h"
+#include "loci/serve/refusal.h"
+#include "loci/world/clip.h"
+
+namespace loci::serve {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int64_t kThumbnailWidth = 288, kThumbnailHeight = 192;
+constexpr size_t kMostPictures = 64;
+constexpr uint64_t kPromptBytes = 4000;
+
+std::vector<world::Style> styles() {
+  std::vector<world::Style> all(world::kTrainingStyles.begin(), world::kTrainingStyles.end());
+  all.insert(all.end(), world::kHeldOutStyles.begin(), world::kHeldOutStyles.end());
+  return all;
+}
+
+world::ClipOptions place_options(world::Style style, int64_t width, int64_t height, double fov) {
+  world::ClipOptions options;
+  options.frames = 1;
+  options.width = static_cast<int>(width);
+  options.height = static_cast<int>(height);
+  options.fov = fov;
+  options.split = std::find(world::kHeldOutStyles.begin(), world::kHeldOutStyles.end(), style) !=
+                          world::kHeldOutStyles.end()
+                      ? world::Split::kHeldOut
+                      : world::Split::kTest;
+  options.world.style = style;
+  return options;
+}
+
+StartPicture render_place(world::Style style, uint64_t seed, int64_t width, int64_t height,
+                          double fov) {
+  const world::Clip clip = world::make_clip(seed, 0, place_options(style, width, height, fov));
+  return {clip.frames[0].clone(), clip.caption};
+}
+
+// The map of a procedural start.
+std::pair<world::Style, uint64_t> place_of(const Json& start) {
+  if (start.value("kind", Json("procedural")) != "procedural") {
+    refuse("bad_request", "start: the only kind of a map is \"procedural\"");
+  }
+  const Json style = start.value("style", Json("town")), seed = start.value("seed", Json(1));
+  if (!style.is_string() || !seed.is_number_integer()) {
+    refuse("bad_request", "start: expected a style and a whole number as seed");
+  }
+  return {checked("bad_request", [&] { return world::parse_style(style.get<std::string>()); }),
+          seed.get<uint64_t>()};
+}
+
+std::string lower_extension(const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension;
+}
+
+// Letters, digits, '-' and '_' of a file's name: what may stand in an address.
+std::string id_of(const fs::path& path) {
+  std::string id = "picture-";
+  for (const char c : path.stem().string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    id += plain ? c : '-';
+  }
+  return id;
+}
+
+}  // namespace
+
+Starts::Starts(const fs::path& folder) {
+  if (!folder.empty()) {
+    if (!fs::is_directory(folder)) fail("{} is no folder of start pictures", folder.string());
+    std::vector<fs::path> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      const std::string kind = lower_extension(entry.path());
+      if (kind == ".png" || kind == ".jpg" || kind == ".jpeg") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.size() > kMostPictures) {
+      log_warning("{} holds {} pictures; the first {} are offered", folder.string(), files.size(),
+                  kMostPictures);
+      files.resize(kMostPictures);
+    }
+    for (const fs::path& file : files) {
+      Start start;
+      start.id = id_of(file);
+      start.title = file.stem().string();
+      start.picture = file;
+      fs::path text = file;
+      text.replace_extension(".txt");
+      if (fs::exists(text)) start.prompt = one_line(trim(read_file(text, kPromptBytes)));
+      starts_.push_back(std::move(start));
+    }
+  }
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    for (const world::Style style : styles()) {
+      const std::string name(world::name_of(style));
+      Start start;
+      start.id = fmt::format("{}-{}", name, seed);
+      start.title = fmt::format("{} {}", name, seed);
+      start.style = style;
+      start.seed = seed;
+      starts_.push_back(std::move(start));
+    }
+  }
+}
+
+// Making worlds takes a moment each; a server that nobody asks for places starts without it.
+void Starts::describe_places() {
+  for (Start& start : starts_) {
+    if (!start.picture.empty()) continue;
+    world::ClipMaker maker(place_options(start.style, kThumbnailWidth, kThumbnailHeight, 75));
+    start.prompt = maker.walk(start.seed, 0).world.captions.front();
+  }
+}
+
+Json Starts::list() {
+  std::call_once(described_, [this] { describe_places(); });
+  Json data = Json::array();
+  for (const Start& start : starts_) {
+    const bool procedural = start.picture.empty();
+    data.push_back({{"id", start.id},
+                    {"kind", procedural ? "procedural" : "picture"},
+                    {"title", start.title},
+                    {"prompt", start.prompt},
+                    {"style", procedural ? Json(world::name_of(start.style)) : Json()},
+                    {"picture", "/v1/starts/" + start.id + "/picture"}});
+  }
+  Json names = Json::array();
+  for (const world::Style style : styles()) names.push_back(world::name_of(style));
+  return {{"object", "list"}, {"data", data}, {"styles", names}};
+}
+
+const Start& Starts::find(const std::string& id) const {
+  const auto found = std::find_if(starts_.begin(), starts_.end(),
+                                  [&](const Start& start) { return start.id == id; });
+  if (found == starts_.end()) refuse("not_found", "there is no start of that name");
+  return *found;
+}
+
+std::string Starts::thumbnail(const std::string& id) {
+  find(id);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, jpeg] : thumbnails_) {
+    if (known == id) return jpeg;
+  }
+  const StartPicture picture = make(id, kThumbnailWidth, kThumbnailHeight, 75);
+  const std::vector<std::byte> bytes = io::encode_jpeg(picture.image, 85);
+  thumbnails_.emplace_back(id,
+                           std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  return thumbnails_.back().second;
+}
+
+void Starts::check(const Json& start) const {
+  if (start.is_string()) {
+    find(start.get<std::string>());
+  } else if (start.is_object()) {
+    place_of(start);
+  } else if (!start.is_null()) {
+    refuse("bad_request", "start: expected an id or a map");
+  }
+}
+
+StartPicture Starts::make(const Json& start, int64_t width, int64_t height, double fov) const {
+  check(start);
+  if (start.is_object()) {
+    const auto [style, seed] = place_of(start);
+    return render_place(style, seed, width, height, fov);
+  }
+  const Start& found = start.is_null() ? starts_.front() : find(start.get<std::string>());
+  if (found.picture.empty()) return render_place(found.style, found.seed, width, height, fov);
+  return {io::resize_and_crop(io::read_image(found.picture), width, height).image, found.prompt};
+}
+
+}  // namespace loci::serve

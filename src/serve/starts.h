@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a walk may begin: pictures of a folder, places rendered from a seed, a client's own
+// picture.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "loci/base/config.h"
+#include "loci/world/world.h"
+
+namespace loci::serve {
+
+// A first frame, uint8 [height, width, 3], and what it shows, if known.
+struct StartPicture {
+  at::Tensor image;
+  std::string prompt;
+};
+
+struct Start {
+  std::string id, title;
+  std::string prompt;             // of a place, once it was asked for
+  std::filesystem::path picture;  // empty: procedural
+  world::Style style = world::Style::kTown;
+  uint64_t seed = 0;
+};
+
+// Safe in any thread.
+class Starts {
+ public:
+  // Pictures (.png, .jpg, .jpeg) of `folder`, if given, each with its prompt in a .txt beside it,
+  // then two places of every style.
+  explicit Starts(const std::filesystem::path& folder = {});
+
+  Json list();
+  // JPEG, 288 pixels wide.
+  std::string thumbnail(const std::string& id);
+
+  // Refuses what make() would refuse.
+  void check(const Json& start) const;
+  // `start` as in `init`: an id, a map of kind "procedural", or null for the first. Unknown ones
+  // are refused. `fov` in degrees is that of a rendered place.
+  StartPicture make(const Json& start, int64_t width, int64_t height, double fov) const;
+
+ private:
+  const Start& find(const std::string& id) const;
+  void describe_places();
+
+  std::vector<Start> starts_;
+  std::once_flag described_;
+  std::mutex mutex_;
+  std::list<std::pair<std::string, std::string>> thumbnails_;  // by id
+};
+
+// A picture that a client sent, JPEG or PNG, of at most so many pixels, fitted to the size.
+// Anything else is refused.
+at::Tensor uploaded_picture(std::string_view bytes, int64_t most_pixels, int64_t width,
+                            int64_t height);
+
+// Width and height as the header tells; nothing when it does not.
+std::optional<std::pair<int64_t, int64_t>> announced_size(std::string_view bytes);
+
+}  // namespace loci::serve

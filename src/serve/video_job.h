@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A video made without anybody watching: a world, a path, a file. Takes its turns like a walk.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "loci/io/video.h"
+#include "loci/serve/engine.h"
+#include "loci/serve/services.h"
+#include "loci/serve/video_store.h"
+#include "loci/serve/view.h"
+#include "loci/serve/world_request.h"
+
+namespace loci::serve {
+
+class VideoJob : public Task {
+ public:
+  // The body of `POST /v1/videos`, checked; what is wrong is refused. Any thread.
+  static std::shared_ptr<VideoJob> create(Services& services, const Json& body);
+  ~VideoJob() override;
+
+  const Json& record() const { return folder_->record(); }
+
+  std::optional<Clock::time_point> due() override { return Clock::time_point(); }
+  void turn(std::chrono::duration<double> waited) override;
+  bool finished() override { return done_; }
+
+ private:
+  VideoJob(Services& services, WorldRequest request);
+  void plan_path(const Json& body);
+  void begin();
+  void begin_from_world();
+  void make_chunk();
+  void add_frames(const at::Tensor& frames);
+  void finish();
+  void fail_with(const std::string& code, const std::string& message);
+
+  Services& services_;
+  WorldRequest request_;
+  WorldFacts facts_;
+  std::unique_ptr<WorldFolder> world_;  // while it is read back
+  int64_t read_ = 0;                    // chunks of it
+  std::vector<camera::Pose> path_;      // whole chunks, relative to the start
+  size_t next_ = 0;                     // pose
+  camera::Pose from_;
+  std::unique_ptr<VideoFolder> folder_;
+  std::unique_ptr<View> view_;
+  std::unique_ptr<io::VideoWriter> writer_;
+  int64_t frames_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace loci::serve

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/video_store.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/log.h"
+#include "loci/serve/ids.h"
+#include "loci/serve/refusal.h"
+
+namespace loci::serve {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Json read_record(const fs::path& folder) { return load_json(folder / "video.json"); }
+
+void write_record(const fs::path& folder, const Json& record) {
+  write_file(folder / "video.json", record.dump(1));
+}
+
+bool running(const Json& record) {
+  return record.value("status", "") == "queued" || record.value("status", "") == "in_progress";
+}
+
+void remove_folder(const fs::path& folder) {
+  const fs::path trash = folder.parent_path() / (".trash-" + folder.filename().string());
+  fs::rename(folder, trash);
+  fs::remove_all(trash);
+}
+
+}  // namespace
+
+VideoFolder::VideoFolder(fs::path path, FileLock lock, Json record)
+    : path_(std::move(path)), lock_(std::move(lock)), record_(std::move(record)) {}
+
+void VideoFolder::update(const Json& changes) {
+  record_.update(changes);
+  if (!gone()) write_record(path_, record_);
+}
+
+void VideoFolder::set_thumbnail(const std::string& jpeg) const {
+  if (!gone()) write_file(path_ / "thumbnail.jpg", jpeg);
+}
+
+bool VideoFolder::gone() const { return !fs::exists(path_); }
+
+VideoStore::VideoStore(const fs::path& data, const Limits& limits, DiskBudget& disk)
+    : videos_(data / "videos"), limits_(limits), disk_(disk) {
+  fs::create_directories(videos_);
+}
+
+fs::path VideoStore::folder_of(const std::string& id) const {
+  if (!is_id(id, "video")) refuse("not_found", "there is no such video");
+  fs::path folder = videos_ / id;
+  if (!fs::exists(folder / "video.json")) refuse("not_found", "there is no such video");
+  return folder;
+}
+
+std::unique_ptr<VideoFolder> VideoStore::create(const Json& facts) {
+  disk_.check(0);
+  const int64_t now = unix_time();
+  Json record = {{"id", new_id("video")},
+                 {"object", "video"},
+                 {"status", "queued"},
+                 {"progress", 0},
+                 {"created_at", now},
+                 {"completed_at", nullptr},
+                 {"expires_at", now + static_cast<int64_t>(limits_.keep_hours * 3600)},
+                 {"frames", 0},
+                 {"error", nullptr}};
+  record.update(facts);
+  const fs::path path = videos_ / record["id"].get<std::string>();
+  AtomicDirectory folder(path);
+  write_record(folder.temporary(), record);
+  write_file(folder.temporary() / "lock", "");
+  FileLock lock = FileLock::try_lock(folder.temporary() / "lock");
+  folder.commit();
+  return std::make_unique<VideoFolder>(path, std::move(lock), std::move(record));
+}
+
+Json VideoStore::list(const Page& page) const {
+  std::vector<Json> found;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(videos_, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    if (!is_id(it->path().filename().string(), "video")) continue;
+    try {
+      found.push_back(read_record(it->path()));
+    } catch (const Error& problem) {
+      log_debug("listing videos: {}", problem.what());  // deleted meanwhile
+    }
+  }
+  const auto key = [](const Json& record) {
+    return std::pair(record.value("created_at", int64_t{0}), record.value("id", ""));
+  };
+  std::sort(found.begin(), found.end(), [&](const Json& a, const Json& b) {
+    return page.ascending ? key(a) < key(b) : key(a) > key(b);
+  });
+  if (!page.after.empty()) {
+    const auto last = std::find_if(found.begin(), found.end(), [&](const Json& record) {
+      return record.value("id", "") == page.after;
+    });
+    if (last == found.end()) refuse("not_found", "after: there is no such video");
+    found.erase(found.begin(), last + 1);
+  }
+  const bool more = static_cast<int64_t>(found.size()) > page.limit;
+  if (more) found.resize(static_cast<size_t>(page.limit));
+  return {{"object", "list"},
+          {"data", found},
+          {"has_more", more},
+          {"first_id", found.empty() ? Json() : found.front()["id"]},
+          {"last_id", found.empty() ? Json() : found.back()["id"]}};
+}
+
+Json VideoStore::get(const std::string& id) const { return read_record(folder_of(id)); }
+
+fs::path VideoStore::content(const std::string& id) const {
+  fs::path file = folder_of(id) / "content.mp4";
+  if (!fs::exists(file)) refuse("not_found", "this video is not complete");
+  return file;
+}
+
+std::string VideoStore::thumbnail(const std::string& id) const {
+  const fs::path file = folder_of(id) / "thumbnail.jpg";
+  if (!fs::exists(file)) refuse("not_found", "this video has no picture yet");
+  return read_file(file, uint64_t{1} << 22);
+}
+
+void VideoStore::remove(const std::string& id) {
+  remove_folder(folder_of(id));
+  disk_.recount();
+}
+
+void VideoStore::sweep() {
+  std::error_code error;
+  std::vector<fs::path> folders;
+  for (auto it = fs::directory_iterator(videos_, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    folders.push_back(it->path());
+  }
+  for (const fs::path& folder : folders) {
+    const std::string name = folder.filename().string();
+    try {
+      if (name.starts_with(".trash-")) fs::remove_all(folder);
+      if (!is_id(name, "video")) continue;
+      const FileLock lock = FileLock::try_lock(folder / "lock");
+      if (!lock) continue;
+      Json record = read_record(folder);
+      if (running(record)) {
+        record["status"] = "failed";
+        record["error"] = {{"code", "interrupted"}, {"message", "the server was stopped"}};
+        write_record(folder, record);
+      }
+      if (record.value("expires_at", INT64_MAX) < unix_time()) remove_folder(folder);
+    } catch (const std::exception& problem) {
+      log_warning("sweeping videos: {}", problem.what());
+    }
+  }
+  disk_.recount();
+}
+
+}  // namespace loci::serve

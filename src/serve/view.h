@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// One model with its memory, as a walk uses it: a thin user of sample::Stream. Of the engine's
+// thread.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/sample/stream.h"
+#include "loci/serve/chunk_record.h"
+#include "loci/serve/models.h"
+#include "loci/serve/world_folder.h"
+
+namespace loci::serve {
+
+inline constexpr int64_t kThumbnailPixels = 96;  // wide
+
+// JPEG of a frame uint8 [H, W, 3].
+std::string jpeg_of(const at::Tensor& frame, int quality);
+std::string thumbnail_of(const at::Tensor& frame);
+
+class View {
+ public:
+  View(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
+       const std::string& prompt, const std::string& negative);
+
+  const ServedModel& model() const { return *model_; }
+  const ViewSettings& settings() const { return settings_; }
+  int64_t latents() const { return stream_->frames(); }
+
+  // The first frame, or the next chunk. Seconds go to where they are asked for.
+  sample::Chunk start(const at::Tensor& image, const camera::Intrinsics& lens);
+  sample::Chunk push(std::span<const camera::Pose> poses,
+                     std::span<const camera::Intrinsics> lenses);
+  // Writes the newest chunk to memory.
+  void settle() { stream_->settle(); }
+
+  // From the next chunk on. The record of that chunk tells.
+  void set_prompt(const std::string& prompt, const std::string& negative);
+  void set_solver(const sample::SolverOptions& solver);
+  void set_readout(const std::string& readout);
+  void reset_memory();
+  // After the record of a chunk was written.
+  void recorded() { settings_.reset = false; }
+
+  // Takes over a chunk of the past; records come in order from latents() on.
+  void replay(const ChunkRecord& record, size_t view);
+
+  // Another history: `rebuild` is an empty view under it, without frames, that replays every
+  // record; then it takes the place of this one's memory.
+  View rebuild(const memory::HistoryOptions& history, const WorldFacts& facts,
+               const ChunkRecord& first) const;
+  void adopt(View rebuilt);
+
+  void save(const std::filesystem::path& file) { stream_->save(file); }
+  // False when there is no snapshot that fits model and history.
+  bool load(const std::filesystem::path& file, const memory::HistoryOptions& history);
+
+  // Of chunk_stats: memory_bytes, retained, revisited, panorama, retention, state_norm(s).
+  // `seen` are latents that the newest chunk attended to.
+  Json memory_stats(const std::vector<int64_t>& seen) const;
+  // Latents that may still be seen.
+  std::vector<int64_t> retained() const { return stream_->main().policy().retained(); }
+  Json describe() const;
+
+ private:
+  View(const ServedModel& model, const ViewSettings& settings, sample::Stream stream,
+       std::string prompt, std::string negative);
+  static sample::StreamOptions options_of(const WorldFacts& facts, const ViewSettings& settings,
+                                          const ServedModel& model);
+
+  const ServedModel* model_;
+  ViewSettings settings_;
+  std::string prompt_, negative_;
+  std::optional<sample::Stream> stream_;
+};
+
+}  // namespace loci::serve

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a walk begins, and how it goes on where an earlier one ended.
+#include <algorithm>
+
+#include "loci/base/log.h"
+#include "loci/serve/refusal.h"
+#include "loci/serve/sessions.h"
+#include "loci/serve/walk.h"
+
+namespace loci::serve {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTurn(150);  // of reading back, before others have their turn
+
+}  // namespace
+
+int64_t Walk::first_latent(int64_t chunk) const {
+  return chunk == 0 ? 0 : 1 + (chunk - 1) * folder_->facts().chunk_latents;
+}
+
+void Walk::begin() {
+  ++services_.metrics.worlds_opened;
+  send_state("starting", "", 0);
+  if (request_.world.empty()) {
+    begin_new();
+  } else {
+    begin_stored();
+  }
+}
+
+void Walk::begin_new() {
+  WorldFacts facts = request_.facts();
+  const StartPicture start = request_.first_frame(services_.starts, services_.limits);
+  facts.prompt = prompt_ = start.prompt;
+  negative_ = request_.negative;
+  for (const WorldRequest::View& view : request_.views) {
+    views_.emplace_back(*view.model, facts, view.settings, prompt_, negative_);
+  }
+  folder_ = services_.worlds.create(facts);
+  services_.sessions->name(*this, folder_->id());
+  ChunkRecord record;
+  record.prompt = prompt_;
+  record.negative = negative_;
+  record.poses.resize(1);
+  record.lenses.assign(1, lens_of(facts));
+  for (View& view : views_) {
+    const sample::Chunk chunk = view.start(start.image, record.lenses.front());
+    ChunkRecord::View part;
+    part.settings = view.settings();
+    part.latents = chunk.latents;
+    part.thumbnails.push_back(thumbnail_of(chunk.frames[0]));
+    part.newest = jpeg_of(chunk.frames[0], 90);
+    record.views.push_back(std::move(part));
+    seen_.emplace_back();
+  }
+  services_.disk.add(folder_->append(record));
+  for (View& view : views_) view.settle();
+  add_to_path(record);
+  unsaved_ = 1;
+  request_.picture.clear();
+  become_ready(false);
+}
+
+void Walk::begin_stored() {
+  std::unique_ptr<WorldFolder> found = services_.worlds.open(request_.world);
+  if (found->facts().kind == "saved") {
+    const std::string copy = services_.worlds.copy(*found, "live", found->facts().name);
+    found = services_.worlds.open(copy);
+  }
+  folder_ = std::move(found);
+  services_.sessions->name(*this, folder_->id());
+  prepare_reading();
+}
+
+void Walk::prepare_reading() {
+  phase_ = Phase::kReading;
+  views_.clear();
+  rebuilds_.clear();
+  path_.clear();
+  const WorldFacts& facts = folder_->facts();
+  std::vector<const ServedModel*> models;
+  for (const WorldFacts::View& view : facts.views) {
+    models.push_back(&services_.models.find(view.model));
+    if (models.back()->weights() != view.weights) {
+      refuse("bad_world", "this world was made by another version of the model");
+    }
+  }
+  if (folder_->chunks() == 0) refuse("bad_world", "this world was never begun");
+  try {
+    const ChunkRecord first = folder_->read(0), newest = folder_->read(folder_->chunks() - 1);
+    read_ = folder_->chunks();
+    for (size_t v = 0; v < models.size(); ++v) {
+      ViewSettings settings = first.views[v].settings;
+      settings.history = newest.views[v].settings.history;
+      settings.reset = false;
+      views_.emplace_back(*models[v], facts, settings, first.prompt, first.negative);
+      views_.back().load(folder_->snapshot(v), settings.history);
+      if (views_.back().latents() > first_latent(folder_->chunks())) {
+        // Newer than the records, some of which are lost: of no use.
+        views_.pop_back();
+        views_.emplace_back(*models[v], facts, settings, first.prompt, first.negative);
+      }
+      const int64_t latents = views_.back().latents();
+      const int64_t chunks = latents == 0 ? 0 : 1 + (latents - 1) / facts.chunk_latents;
+      read_ = std::min(read_, chunks);
+    }
+    // The path of what the snapshots hold; the rest comes as it is read.
+    const int64_t shown = std::max<int64_t>(0, read_ - 4096 / facts.chunk_latents - 1);
+    for (int64_t i = shown; i < read_; ++i) add_to_path(folder_->read(i));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadInput) throw;
+    log_error("reading a world: {}", error.what());
+    refuse("bad_world", "this world is damaged");
+  }
+}
+
+void Walk::read_back() {
+  const Clock::time_point begun = Clock::now();
+  while (read_ < folder_->chunks()) {
+    const ChunkRecord record = folder_->read(read_);
+    for (size_t v = 0; v < views_.size(); ++v) {
+      if (views_[v].latents() == first_latent(read_)) views_[v].replay(record, v);
+    }
+    add_to_path(record);
+    ++read_;
+    ++unsaved_;
+    if (Clock::now() - begun > kTurn) break;
+  }
+  if (read_ < folder_->chunks()) {
+    send_state("starting", "", static_cast<double>(read_) / static_cast<double>(folder_->chunks()));
+    return;
+  }
+  become_ready(true);
+}
+
+void Walk::become_ready(bool resumed) {
+  phase_ = Phase::kReady;
+  const WorldFacts& facts = folder_->facts();
+  if (resumed) {
+    const ChunkRecord newest = folder_->read(folder_->chunks() - 1);
+    prompt_ = newest.prompt;
+    negative_ = newest.negative;
+    seen_.assign(views_.size(), {});
+  }
+  const std::shared_ptr<Client> client = this->client();
+  {
+    const std::lock_guard lock(mutex_);
+    const bool again = controls_.has_value();
+    if (!again) {
+      controls_.emplace(facts.fps, facts.frames_per_latent, services_.limits.script_frames);
+      if (client != nullptr && client->output().paused) {
+        paused_ = true;
+        pause_reason_ = "client";
+      }
+    }
+    controls_->set_pose(path_.back());
+    greet_ = false;
+  }
+  if (client == nullptr) return;
+  pace_.start(client->output().fps > 0 ? client->output().fps : facts.fps);
+  show(*client, resumed);
+}
+
+void Walk::show(Client& client, bool resumed) {
+  pace_.start(client.output().fps > 0 ? client.output().fps : folder_->facts().fps);
+  made_ = 0;
+  begun_ = Clock::time_point();
+  const ChunkRecord newest = folder_->read(folder_->chunks() - 1);
+  send_session(client, resumed);
+  for (size_t v = 0; v < views_.size(); ++v) {
+    send_still(client, v, newest.views[v].newest, newest.index);
+  }
+  send_retained_thumbnails(client);
+  for (size_t v = 0; v < views_.size(); ++v) send_stats(client, v, newest, nullptr, {}, 0);
+  send_state(paused_ ? "paused" : "running", paused_ ? pause_reason_ : "");
+}
+
+void Walk::rebuild_step() {
+  Rebuild& rebuild = rebuilds_.front();
+  const Clock::time_point begun = Clock::now();
+  while (rebuild.next < folder_->chunks() && Clock::now() - begun < kTurn) {
+    rebuild.fresh.replay(folder_->read(rebuild.next), rebuild.view);
+    ++rebuild.next;
+  }
+  if (rebuild.next < folder_->chunks()) {
+    send_state("starting", "history",
+               static_cast<double>(rebuild.next) / static_cast<double>(folder_->chunks()));
+    return;
+  }
+  views_[rebuild.view].adopt(std::move(rebuild.fresh));
+  const size_t view = rebuild.view;
+  rebuilds_.pop_front();
+  snapshot();
+  const std::shared_ptr<Client> client = this->client();
+  if (client == nullptr) return;
+  send_stats(*client, view, folder_->read(folder_->chunks() - 1), nullptr, {}, 0);
+  send_state(paused_ ? "paused" : "running", paused_ ? pause_reason_ : "");
+}
+
+}  // namespace loci::serve

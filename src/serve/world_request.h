@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client asks for when it begins a walk or a video, checked against models and limits.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loci/base/config.h"
+#include "loci/serve/chunk_record.h"
+#include "loci/serve/limits.h"
+#include "loci/serve/models.h"
+#include "loci/serve/starts.h"
+#include "loci/serve/world_folder.h"
+
+namespace loci::serve {
+
+struct WorldRequest {
+  std::string world;  // go on with it; the rest is then without meaning
+  Json start;
+  std::string picture;  // JPEG or PNG, before `start`
+  std::optional<std::string> prompt;
+  std::string negative;
+  double guidance = 1;
+  uint64_t seed = 42;
+  int64_t width = 0, height = 0;
+  struct View {
+    const ServedModel* model = nullptr;
+    ViewSettings settings;
+  };
+  std::vector<View> views;
+
+  // The fields of `init` and of `POST /v1/videos` that describe a world.
+  static WorldRequest parse(const Json& message, const Models& models, const Limits& limits);
+
+  WorldFacts facts() const;
+  // The first frame; fills in the start's own prompt where none was given.
+  StartPicture first_frame(const Starts& starts, const Limits& limits) const;
+};
+
+// The lens of a world's frames.
+camera::Intrinsics lens_of(const WorldFacts& facts);
+
+// `history` with at most `frames` frames beside the chunk's own; impossible ones are refused.
+memory::HistoryOptions history_options(const std::string& history, int64_t frames);
+
+}  // namespace loci::serve

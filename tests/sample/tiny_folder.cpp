@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/sample/tiny_folder.h"
+
+#include "loci/base/config.h"
+#include "loci/base/file.h"
+#include "loci/model/vae.h"
+#include "loci/model/weights.h"
+
+#include "tests/model/tiny_model.h"
+
+namespace loci::testing {
+
+void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed) {
+  const model::Transformer transformer = random_transformer(tiny_config(), at::kFloat, seed);
+  model::SaveOptions options;
+  options.dtype = at::kFloat;
+  std::filesystem::create_directories(folder);
+  model::save_model(transformer.config(), transformer.parameters().all(), folder, options);
+  model::VaeConfig config;
+  config.base_dim = 4;
+  config.decoder_base_dim = 4;
+  config.z_dim = 3;
+  config.dim_mult = {1, 1, 1};
+  config.num_res_blocks = 1;
+  config.temporal_downsample = {true, true};
+  config.latents_mean = {0, 0, 0};
+  config.latents_std = {1, 1, 1};
+  std::filesystem::create_directories(folder / "vae");
+  model::Vae(config).save(folder / "vae");
+  const Json defaults = {{"width", kTinyWidth}, {"height", kTinyHeight}, {"steps", 2}, {"fov", 75}};
+  write_file(folder / "generation.json", defaults.dump());
+}
+
+}  // namespace loci::testing

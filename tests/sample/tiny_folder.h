@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model folder of a few kilobytes with random weights.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace loci::testing {
+
+inline constexpr int64_t kTinyWidth = 48, kTinyHeight = 32;
+
+// Chunks of two latents of four frames, half a second; two steps; no text encoder.
+void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed);
+
+}  // namespace loci::testing

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/serve/ids.h"
+
+#include "tests/base/expect_error.h"
+#include "tests/serve/running_server.h"
+
+namespace loci::serve {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::http;
+using testing::WalkClient;
+
+constexpr const char* kToken = "correct-horse-battery";
+
+HttpRequest with(std::map<std::string, std::string> headers) {
+  HttpRequest request;
+  request.headers = std::move(headers);
+  return request;
+}
+
+TEST(Access, KnowsTokensOriginsAndNames) {
+  const Access closed({kToken, {"https://a.org"}, false});
+  EXPECT_FALSE(closed.authorised(with({})));
+  EXPECT_FALSE(closed.authorised(with({{"authorization", "Bearer wrong"}})));
+  EXPECT_TRUE(closed.authorised(with({{"authorization", std::string("Bearer ") + kToken}})));
+  EXPECT_TRUE(closed.authorised(with({{"cookie", std::string("a=b; loci_token=") + kToken}})));
+  EXPECT_FALSE(closed.authorised(with({{"cookie", std::string("xloci_token=") + kToken}})));
+  EXPECT_TRUE(closed.origin_allowed(with({{"host", "b.org"}})));
+  EXPECT_TRUE(closed.origin_allowed(with({{"host", "b.org"}, {"origin", "https://a.org"}})));
+  EXPECT_TRUE(closed.origin_allowed(with({{"host", "b.org"}, {"origin", "https://b.org"}})));
+  EXPECT_FALSE(closed.origin_allowed(with({{"host", "b.org"}, {"origin", "https://c.org"}})));
+  EXPECT_FALSE(closed.origin_allowed(with({{"host", "b.org"}, {"origin", "null"}})));
+
+  const Access open({"", {}, true});
+  EXPECT_TRUE(open.authorised(with({})));
+  for (const char* host : {"localhost", "localhost:8080", "127.0.0.1:1", "[::1]:80"}) {
+    EXPECT_TRUE(open.host_allowed(with({{"host", host}}))) << host;
+  }
+  for (const char* host : {"evil.org", "localhost.evil.org", "", "[::2]"}) {
+    EXPECT_FALSE(open.host_allowed(with({{"host", host}}))) << host;
+  }
+  EXPECT_TRUE(is_loopback("127.0.0.1"));
+  EXPECT_FALSE(is_loopback("0.0.0.0"));
+  EXPECT_FALSE(is_loopback("::"));
+}
+
+TEST(Ids, AreCheckedLetterByLetter) {
+  const std::string id = new_id("world");
+  EXPECT_TRUE(is_id(id, "world"));
+  EXPECT_NE(id, new_id("world"));
+  EXPECT_FALSE(is_id(id, "video"));
+  EXPECT_FALSE(is_id(id + "a", "world"));
+  EXPECT_FALSE(is_id("world_../../../../../../etc/pw", "world"));
+  EXPECT_FALSE(is_id("world_abcdefghijklmnopqrstuvwx/.", "world"));
+}
+
+class AccessOverTheNetwork : public testing::RunningServer {};
+
+TEST_F(AccessOverTheNetwork, NeedsATokenBeyondLoopback) {
+  ServerOptions open = options(folder_);
+  open.address = "0.0.0.0";
+  LOCI_EXPECT_ERROR(Server(ServerOptions(open)), kBadInput, HasSubstr("token"));
+  open.access.token = "short";
+  LOCI_EXPECT_ERROR(Server(ServerOptions(open)), kBadInput, HasSubstr("at least 16"));
+  open.access.token = kToken;
+  start(open);
+  for (const char* target : {"/v1/models", "/v1/worlds", "/v1/videos", "/metrics", "/schema"}) {
+    EXPECT_EQ(http(port(), "GET", target).status, 401) << target;
+  }
+  EXPECT_EQ(http(port(), "GET", "/health").status, 200);
+  EXPECT_EQ(http(port(), "GET", "/").status, 200);
+  EXPECT_EQ(http(port(), "GET", "/?token=wrong").status, 401);
+  const testing::Headers bearer = {{"Authorization", std::string("Bearer ") + kToken}};
+  EXPECT_EQ(http(port(), "GET", "/v1/models", bearer).status, 200);
+  const testing::Answer login = http(port(), "GET", std::string("/?token=") + kToken);
+  EXPECT_EQ(login.status, 303);
+  EXPECT_EQ(login.headers.at("location"), "/");
+  const std::string cookie = login.headers.at("set-cookie");
+  EXPECT_THAT(cookie, ::testing::AllOf(HasSubstr("HttpOnly"), HasSubstr("SameSite=Strict")));
+  const testing::Headers known = {{"Cookie", cookie.substr(0, cookie.find(';'))}};
+  EXPECT_EQ(http(port(), "GET", "/v1/models", known).status, 200);
+  EXPECT_EQ(WalkClient(port()).status(), 401);
+  EXPECT_EQ(WalkClient(port(), false, bearer).status(), 101);
+  EXPECT_EQ(WalkClient(port(), false, known).status(), 101);
+}
+
+TEST_F(AccessOverTheNetwork, KeepsPagesOfOthersOut) {
+  ServerOptions own = options(folder_);
+  own.access.origins = {"https://friend.org"};
+  start(own);
+  const std::string here = "127.0.0.1:" + std::to_string(port());
+  const auto upgrade = [&](const std::string& origin, const std::string& host) {
+    return WalkClient(port(), false, {{"Origin", origin}, {"Host", host}}).status();
+  };
+  EXPECT_EQ(upgrade("http://" + here, here), 101);
+  EXPECT_EQ(upgrade("https://friend.org", here), 101);
+  EXPECT_EQ(upgrade("https://evil.org", here), 403);
+  EXPECT_EQ(upgrade("null", here), 403);
+  // A name that was made to point here.
+  EXPECT_EQ(upgrade("http://evil.org", "evil.org"), 403);
+  EXPECT_EQ(http(port(), "GET", "/v1/worlds", {{"Host", "evil.org"}}).status, 403);
+  EXPECT_EQ(http(port(), "POST", "/v1/videos",
+                 {{"Origin", "https://evil.org"}, {"Content-Type", "application/json"}}, "{}")
+                .status,
+            403);
+  EXPECT_EQ(http(port(), "GET", "/v1/models").headers.at("x-content-type-options"), "nosniff");
+}
+
+}  // namespace
+}  // namespace loci::serve

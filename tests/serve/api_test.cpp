@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP routes.
+#include <filesystem>
+#include <thread>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/file.h"
+#include "loci/io/frames.h"
+#include "loci/io/image.h"
+#include "loci/serve/message.h"
+
+#include "tests/serve/running_server.h"
+
+namespace loci::serve::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class HttpApi : public RunningServer {
+ protected:
+  Answer post(const Json& body) const {
+    return http(port(), "POST", "/v1/videos", {{"Content-Type", "application/json"}}, body.dump());
+  }
+  Json wait_for(const std::string& id) const {
+    for (int i = 0; i < 600; ++i) {
+      Json video = http(port(), "GET", "/v1/videos/" + id).json();
+      if (video["status"] == "completed" || video["status"] == "failed") return video;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return {};
+  }
+};
+
+TEST_F(HttpApi, DescribesTheServer) {
+  fs::create_directories(folder_ / "pictures");
+  at::manual_seed(1);
+  io::write_png(folder_ / "pictures/My photo.png", at::randint(0, 256, {30, 40, 3}, at::kByte));
+  write_file(folder_ / "pictures/My photo.txt", "a place\n");
+  ServerOptions with_pictures = options(folder_);
+  with_pictures.starts = folder_ / "pictures";
+  start(with_pictures);
+  const Json health = http(port(), "GET", "/health").json();
+  EXPECT_EQ(health["status"], "ok");
+  EXPECT_EQ(health["protocol"], 1);
+  const Json models = http(port(), "GET", "/v1/models").json();
+  ASSERT_EQ(models["data"].size(), 2U);
+  EXPECT_EQ(models["data"][0]["id"], "tiny");
+  EXPECT_EQ(models["data"][0]["object"], "model");
+  EXPECT_EQ(models["data"][0]["loci"]["size"], Json({48, 32}));
+  EXPECT_EQ(models["data"][0]["loci"]["text"], false);
+  const Json starts = http(port(), "GET", "/v1/starts").json();
+  EXPECT_EQ(starts["data"][0]["id"], "picture-My-photo");
+  EXPECT_EQ(starts["data"][0]["prompt"], "a place");
+  EXPECT_EQ(starts["data"].size(), 15U);
+  EXPECT_EQ(starts["styles"].size(), 7U);
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const Answer picture = http(port(), "GET", starts["data"][i]["picture"]);
+    EXPECT_EQ(picture.headers.at("content-type"), "image/jpeg");
+    EXPECT_GT(picture.body.size(), 1000U);
+  }
+  EXPECT_EQ(begin({{"start", "picture-My-photo"}, {"paused", true}}).session["prompt"], "a place");
+  const Json schema = http(port(), "GET", "/schema").json();
+  for (const char* name : {"init", "event", "frame_batch", "chunk_stats", "error", "CreateVideo"}) {
+    EXPECT_TRUE(schema["$defs"].contains(name)) << name;
+  }
+  const std::string metrics = http(port(), "GET", "/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("# TYPE loci_chunk_seconds histogram"));
+  EXPECT_THAT(metrics, HasSubstr("loci_http_requests_total{route=\"health\",status=\"200\"} 1"));
+  const Answer page = http(port(), "GET", "/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.headers.at("content-type"), HasSubstr("text/html"));
+  EXPECT_THAT(page.headers.at("content-security-policy"), HasSubstr("default-src 'self'"));
+  EXPECT_EQ(http(port(), "GET", "/", {{"If-None-Match", page.headers.at("etag")}}).status, 304);
+  const Answer head = http(port(), "HEAD", "/v1/models");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.body, "");
+  EXPECT_EQ(http(port(), "GET", "/nothing").json()["error"]["code"], "not_found");
+  EXPECT_EQ(http(port(), "DELETE", "/v1/models").headers.at("allow"), "GET, HEAD");
+}
+
+TEST_F(HttpApi, MakesVideos) {
+  start();
+  const Json created =
+      post({{"prompt", "a town"}, {"seconds", "1"}, {"seed", 4}, {"action", "w-8,left-8"}}).json();
+  EXPECT_EQ(created["object"], "video");
+  EXPECT_EQ(created["status"], "queued");
+  EXPECT_EQ(created["size"], "48x32");
+  EXPECT_EQ(created["seconds"], "1");
+  const std::string id = created["id"];
+  const Json done = wait_for(id);
+  EXPECT_EQ(done["status"], "completed") << done.dump();
+  EXPECT_EQ(done["progress"], 100);
+  EXPECT_EQ(done["frames"], 17);
+  const std::string content = "/v1/videos/" + id + "/content";
+  const Answer video = http(port(), "GET", content);
+  EXPECT_EQ(video.status, 200);
+  EXPECT_EQ(video.headers.at("content-length"), std::to_string(video.body.size()));
+  write_file(folder_ / "a.mp4", video.body);
+  EXPECT_EQ(io::read_frames(folder_ / "a.mp4").sizes(), at::IntArrayRef({17, 32, 48, 3}));
+  const Answer part = http(port(), "GET", content, {{"Range", "bytes=4-7"}});
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, "ftyp");
+  EXPECT_THAT(part.headers.at("content-range"), HasSubstr("bytes 4-7/"));
+  EXPECT_EQ(http(port(), "GET", content, {{"Range", "bytes=99999999-"}}).status, 416);
+  EXPECT_EQ(http(port(), "HEAD", content).body, "");
+  EXPECT_EQ(http(port(), "GET", content + "?variant=thumbnail").headers.at("content-type"),
+            "image/jpeg");
+
+  // The same again as a form with a picture of its own.
+  at::manual_seed(2);
+  const std::vector<std::byte> png = io::encode_png(at::randint(0, 256, {32, 48, 3}, at::kByte));
+  std::string form =
+      "--b\r\nContent-Disposition: form-data; name=\"num_frames\"\r\n\r\n8\r\n"
+      "--b\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"x\"\r\n\r\n";
+  form.append(reinterpret_cast<const char*>(png.data()), png.size());
+  form += "\r\n--b--\r\n";
+  const Json second = http(port(), "POST", "/v1/videos",
+                           {{"Content-Type", "multipart/form-data; boundary=b"}}, form)
+                          .json();
+  EXPECT_EQ(wait_for(second["id"])["frames"], 9);
+
+  const Json list = http(port(), "GET", "/v1/videos?limit=1&order=asc").json();
+  EXPECT_EQ(list["data"].size(), 1U);
+  EXPECT_EQ(list["has_more"], true);
+  const std::string rest = "/v1/videos?order=asc&after=" + list["last_id"].get<std::string>();
+  EXPECT_EQ(http(port(), "GET", rest).json()["data"].size(), 1U);
+  EXPECT_EQ(http(port(), "DELETE", "/v1/videos/" + id).json()["deleted"], true);
+  EXPECT_EQ(http(port(), "GET", "/v1/videos/" + id).status, 404);
+  EXPECT_EQ(http(port(), "GET", content).status, 404);
+}
+
+TEST_F(HttpApi, MakesVideosOfWorldsAndCancels) {
+  start();
+  Begun walk = begin({{"paused", true}});
+  walk.client->send(event("step", 2));
+  walk.client->until_chunk();
+  walk.client->until_chunk();
+  EXPECT_EQ(post({{"world", walk.world()}}).status, 409);  // it is being walked
+  walk.client->send({{"type", "save"}});
+  const Json saved = walk.client->until("saved")["world"];
+  const Json video =
+      post({{"world", saved["id"]}, {"seconds", 0.5}, {"action", "look_around"}}).json();
+  EXPECT_EQ(wait_for(video["id"])["frames"], 8);
+  // A long one that nobody waits for.
+  const Json dropped = post({{"seconds", 60}, {"num_inference_steps", 100}}).json();
+  EXPECT_EQ(http(port(), "DELETE", "/v1/videos/" + dropped["id"].get<std::string>()).status, 200);
+  const Json next = post({{"seconds", 0.5}}).json();
+  EXPECT_EQ(wait_for(next["id"])["status"], "completed");
+  // One that a stop interrupts is not left hanging.
+  const Json cut = post({{"seconds", 60}, {"num_inference_steps", 100}}).json();
+  stop();
+  start();
+  const Json told = wait_for(cut["id"]);
+  EXPECT_EQ(told["status"], "failed");
+  EXPECT_EQ(told["error"]["code"], "interrupted");
+}
+
+TEST_F(HttpApi, RefusesVideosThatCannotBe) {
+  ServerOptions few = options(folder_);
+  few.limits.queued_videos = 1;
+  start(few);
+  const auto refused = [&](const Json& body, int status) {
+    const Answer answer = post(body);
+    EXPECT_EQ(answer.status, status) << body.dump();
+    return answer.json()["error"]["message"].get<std::string>();
+  };
+  EXPECT_THAT(refused({{"model", "none"}}, 404), HasSubstr("tiny, other"));
+  EXPECT_THAT(refused({{"seconds", 1e6}}, 400), HasSubstr("seconds"));
+  EXPECT_THAT(refused({{"seconds", "long"}}, 400), HasSubstr("seconds"));
+  EXPECT_THAT(refused({{"action", "jump-4"}}, 400), HasSubstr("unknown key"));
+  EXPECT_THAT(refused({{"action", "w"}}, 400), HasSubstr("key string"));
+  EXPECT_THAT(refused({{"size", "50x50"}}, 400), HasSubstr("multiples"));
+  EXPECT_THAT(refused({{"input_reference", std::string(200, '!')}}, 400), HasSubstr("base64"));
+  EXPECT_THAT(refused({{"second", Json::object()}}, 400), HasSubstr("one view"));
+  EXPECT_THAT(refused({{"world", "x"}}, 404), HasSubstr("world"));
+  EXPECT_THAT(refused({{"start", "x"}}, 404), HasSubstr("start"));
+  EXPECT_EQ(http(port(), "POST", "/v1/videos", {{"Content-Type", "text/plain"}}, "x").status, 415);
+  EXPECT_EQ(http(port(), "POST", "/v1/videos", {{"Content-Type", "application/json"}}, "{").status,
+            400);
+  const Json running = post({{"seconds", 60}, {"num_inference_steps", 100}}).json();
+  EXPECT_EQ(post({{"seconds", 1}}).status, 429);
+  EXPECT_EQ(
+      http(port(), "GET", "/v1/videos/" + running["id"].get<std::string>() + "/content").status,
+      404);
+}
+
+}  // namespace
+}  // namespace loci::serve::testing

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the server that need no network: queue, outbox, controls, pace, records.
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/camera/lens.h"
+#include "loci/serve/chunk_record.h"
+#include "loci/serve/controls.h"
+#include "loci/serve/engine.h"
+#include "loci/serve/outbox.h"
+#include "loci/serve/pace.h"
+#include "loci/serve/rate_limit.h"
+#include "loci/serve/refusal.h"
+
+namespace loci::serve {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+// Takes turns of a given length and counts them.
+class CountingTask : public Task {
+ public:
+  explicit CountingTask(milliseconds length, int most = 1 << 30) : length_(length), most_(most) {}
+  std::optional<Clock::time_point> due() override {
+    if (!ready) return std::nullopt;
+    return Clock::time_point();
+  }
+  void turn(std::chrono::duration<double>) override {
+    std::this_thread::sleep_for(length_);
+    if (throws) throw std::runtime_error("broken");
+    ++turns;
+  }
+  bool finished() override { return turns >= most_; }
+  void failed() override { lost = true; }
+
+  std::atomic<bool> ready = true, throws = false, lost = false;
+  std::atomic<int> turns = 0;
+
+ private:
+  milliseconds length_;
+  int most_;
+};
+
+void wait_for(const std::function<bool()>& condition) {
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(30);
+  while (!condition() && Clock::now() < end) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_TRUE(condition());
+}
+
+TEST(Engine, SharesTimeNotTurns) {
+  Metrics metrics;
+  Engine engine(metrics);
+  const auto quick = std::make_shared<CountingTask>(milliseconds(2));
+  const auto slow = std::make_shared<CountingTask>(milliseconds(20));
+  engine.add(quick);
+  engine.add(slow);
+  wait_for([&] { return slow->turns >= 15; });
+  // Turns of the quick one take a tenth of the time, more or less.
+  EXPECT_GT(quick->turns, 4 * slow->turns);
+  EXPECT_LT(quick->turns, 20 * slow->turns);
+  // One that slept gets no time back: it takes its place beside the others.
+  const auto late = std::make_shared<CountingTask>(milliseconds(2));
+  late->ready = false;
+  engine.add(late);
+  const int before = quick->turns;
+  wait_for([&] { return quick->turns > before + 100; });
+  const int asleep = quick->turns;
+  late->ready = true;
+  engine.wake();
+  wait_for([&] { return late->turns >= 50; });
+  EXPECT_GT(quick->turns - asleep, 20);
+}
+
+TEST(Engine, OutlivesBrokenTasksAndRunsJobs) {
+  Metrics metrics;
+  Engine engine(metrics);
+  const auto broken = std::make_shared<CountingTask>(milliseconds(1));
+  broken->throws = true;
+  const auto short_one = std::make_shared<CountingTask>(milliseconds(1), 3);
+  engine.add(broken);
+  engine.add(short_one);
+  wait_for([&] { return broken->lost && short_one->turns == 3; });
+  std::atomic<int> jobs = 0;
+  engine.post([] { throw std::runtime_error("broken"); });
+  engine.post([&] { ++jobs; });
+  wait_for([&] { return jobs == 1; });
+  EXPECT_EQ(short_one->turns, 3);
+  EXPECT_EQ(metrics.errors, 2U);
+}
+
+TEST(Outbox, DropsOldFramesAndNeverGrows) {
+  Outbox outbox(1000, 500);
+  const Clock::time_point now = Clock::now();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(outbox.put({std::string(300, static_cast<char>(i)), false, 2, now}));
+    EXPECT_LE(outbox.bytes(), 1000U);
+  }
+  EXPECT_EQ(outbox.dropped_frames(), 2 * 97);
+  EXPECT_TRUE(outbox.put({std::string(400, 'm'), true, 0, {}}));
+  EXPECT_FALSE(outbox.put({std::string(400, 'm'), true, 0, {}}));
+  std::optional<Clock::time_point> next;
+  EXPECT_EQ(outbox.take(now, next)->bytes.front(), 97);
+  EXPECT_EQ(outbox.take(now, next)->bytes.front(), 98);
+  EXPECT_EQ(outbox.take(now, next)->bytes.front(), 99);
+  EXPECT_TRUE(outbox.take(now, next)->text);
+  EXPECT_FALSE(outbox.take(now, next));
+  EXPECT_FALSE(next);
+  // Frames wait for their time; messages do not wait for them.
+  outbox.put({"gone", false, 1, now + milliseconds(50)});
+  outbox.drop_frames();
+  outbox.put({"later", false, 1, now + milliseconds(50)});
+  outbox.put({"message", true, 0, {}});
+  EXPECT_EQ(outbox.take(now, next)->bytes, "message");
+  EXPECT_FALSE(outbox.take(now, next));
+  EXPECT_EQ(*next, now + milliseconds(50));
+  EXPECT_EQ(outbox.take(*next, next)->bytes, "later");
+}
+
+Json state(const Json& transition) { return {{"mode", "state"}, {"transitions", {transition}}}; }
+
+TEST(Controls, MakePosesOfKeysSticksAndLooks) {
+  Controls controls(16, 4, 4096);
+  EXPECT_FALSE(controls.active());
+  controls.apply(state({{"actions", {"w"}}}));
+  std::vector<camera::Pose> poses = controls.take(2);
+  ASSERT_EQ(poses.size(), 2U);
+  // A metre a second: four frames are a quarter of one.
+  EXPECT_NEAR(poses[0].position.z, 0.25, 1e-9);
+  EXPECT_NEAR(poses[1].position.z, 0.5, 1e-9);
+  controls.apply(state({{"actions", Json::array()}, {"look", {30, 0}}}));
+  poses = controls.take(2);
+  EXPECT_NEAR(poses[1].position.z, 0.5, 1e-9);  // let go, and not tapped: it was used already
+  EXPECT_NEAR(poses[0].yaw(), camera::radians(15), 1e-9);
+  EXPECT_NEAR(poses[1].yaw(), camera::radians(30), 1e-9);
+  controls.apply(state({{"look", {-30, 500}}}));
+  poses = controls.take(2);
+  EXPECT_NEAR(poses[1].yaw(), 0, 1e-9);
+  EXPECT_NEAR(poses[1].pitch(), controls.speeds().pitch_limit, 1e-9);
+  // A tap between two chunks counts for one latent.
+  controls.set_pose(camera::Pose());
+  controls.apply(state({{"actions", {"d"}}}));
+  controls.apply(state({{"actions", Json::array()}}));
+  poses = controls.take(2);
+  EXPECT_NEAR(poses[0].position.x, 0.25, 1e-9);
+  EXPECT_NEAR(poses[1].position.x, 0.25, 1e-9);
+  // A stick half forward, with a key to the side: no faster than a metre a second.
+  controls.set_pose(camera::Pose());
+  controls.apply(state({{"actions", {"d"}}, {"axes", {{"forward", 1}}}}));
+  EXPECT_NEAR(camera::norm(controls.take(1)[0].position), 0.25, 1e-9);
+  controls.apply(state({{"actions", Json::array()}, {"axes", {{"forward", 0.5}}}}));
+  controls.set_pose(camera::Pose());
+  EXPECT_NEAR(controls.take(1)[0].position.z, 0.125, 1e-9);
+}
+
+TEST(Controls, FollowScriptsFrameByFrameAndRefuseNonsense) {
+  Controls controls(16, 4, 10);
+  controls.apply(Json::parse(R"([["w"],["w"],["w","left"],[],["w"],["w"]])"));
+  const std::vector<camera::Pose> poses = controls.take(2);
+  EXPECT_NEAR(poses[0].yaw(), camera::radians(-30.0 / 16), 1e-9);
+  EXPECT_NEAR(camera::norm(poses[1].position), 5.0 / 16, 1e-4);
+  EXPECT_FALSE(controls.active());
+  const auto refused = [&](const std::string& payload) {
+    try {
+      controls.apply(Json::parse(payload));
+      return std::string();
+    } catch (const Refusal& refusal) {
+      return refusal.code();
+    }
+  };
+  for (const char* bad :
+       {"7", "null", "{}", R"({"mode":"state"})", R"({"mode":"state","transitions":[7]})",
+        R"({"mode":"state","transitions":[{"actions":["jump"]}]})",
+        R"({"mode":"state","transitions":[{"actions":[7]}]})",
+        R"({"mode":"state","transitions":[{"look":[1]}]})",
+        R"({"mode":"state","transitions":[{"look":["a",1]}]})",
+        R"({"mode":"state","transitions":[{"actions":["w"]},{"axes":7}]})", R"([["w"],7])"}) {
+    EXPECT_EQ(refused(bad), "bad_request") << bad;
+  }
+  EXPECT_EQ(refused("[[],[],[],[],[],[],[],[],[],[],[]]"), "limit");
+  EXPECT_FALSE(controls.active());  // nothing of it was taken
+}
+
+TEST(Pace, SpreadsFramesOverTheTimeTheyTakeToMake) {
+  Pace pace;
+  pace.start(16);
+  const Clock::time_point zero = Clock::time_point(std::chrono::hours(1));
+  const auto at = [&](double seconds) {
+    return zero + std::chrono::duration_cast<Clock::duration>(Pace::Seconds(seconds));
+  };
+  // Faster than real time: the video's own rate, and the next chunk waits.
+  EXPECT_EQ(pace.add(at(0), 16, 0.2), at(0));
+  EXPECT_NEAR(pace.frame_seconds(), 1.0 / 16, 1e-6);
+  EXPECT_NEAR(Pace::Seconds(pace.next_begin() - at(0)).count(), 1 - 0.25, 1e-6);
+  EXPECT_NEAR(Pace::Seconds(pace.add(at(0.95), 16, 0.2) - at(1)).count(), 0, 1e-6);
+  // Slower: frames are stretched to the measured interval.
+  pace.start(16);
+  for (int i = 0; i < 30; ++i) pace.add(at(4.0 * i), 16, 4);
+  EXPECT_NEAR(pace.frame_seconds(), 0.25, 1e-3);
+  EXPECT_LE(pace.next_begin(), at(4.0 * 29 + 0.01));
+}
+
+TEST(TokenBucket, LetsBurstsPassAndThenTheRate) {
+  TokenBucket bucket(5);
+  int passed = 0;
+  for (int i = 0; i < 100; ++i) passed += bucket.take();
+  EXPECT_GE(passed, 10);
+  EXPECT_LT(passed, 20);
+  RateLimiter limiter(1);
+  EXPECT_TRUE(limiter.take("a"));
+  EXPECT_TRUE(limiter.take("a"));
+  EXPECT_FALSE(limiter.take("a"));
+  EXPECT_TRUE(limiter.take("b"));
+}
+
+TEST(ChunkRecord, ComesBackAsItWas) {
+  const fs::path file = fs::path(::testing::TempDir()) /
+                        ("loci_chunk_" + std::to_string(::getpid()) + ".safetensors");
+  ChunkRecord record;
+  record.index = 7;
+  record.prompt = "a town";
+  record.poses.resize(2);
+  record.poses[1].position = {1, 2, 3};
+  record.lenses.resize(2);
+  at::manual_seed(1);
+  for (int v = 0; v < 2; ++v) {
+    ChunkRecord::View view;
+    view.settings.history.kind = v == 0 ? "sparse" : "dense";
+    view.settings.solver.steps = 3;
+    view.settings.readout = "off";
+    view.settings.reset = v == 1;
+    view.latents = at::randn({1, 3, 2, 4, 6});
+    view.thumbnails = {"first", ""};
+    view.newest = std::string("\0jpeg", 5);
+    record.views.push_back(view);
+  }
+  write_chunk(file, record);
+  const ChunkRecord back = read_chunk(file);
+  EXPECT_EQ(back.index, 7);
+  EXPECT_EQ(back.prompt, "a town");
+  EXPECT_EQ(back.poses, record.poses);
+  ASSERT_EQ(back.views.size(), 2U);
+  EXPECT_TRUE(back.views[1].latents.equal(record.views[1].latents));
+  EXPECT_EQ(back.views[0].thumbnails, record.views[0].thumbnails);
+  EXPECT_EQ(back.views[0].newest, record.views[0].newest);
+  EXPECT_EQ(back.views[1].settings.to_json(), record.views[1].settings.to_json());
+  fs::remove(file);
+}
+
+}  // namespace
+}  // namespace loci::serve

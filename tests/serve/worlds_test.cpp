@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Worlds on disk: restarts, saved and forked ones, two servers on one folder.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/serve/message.h"
+
+#include "tests/serve/running_server.h"
+
+namespace loci::serve::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Worlds : public RunningServer {
+ protected:
+  // Frames of the next chunk, bit by bit.
+  static std::string next_frames(WalkClient& client) {
+    client.send(event("step"));
+    std::string frames;
+    int64_t chunk = -1;
+    while (true) {
+      const std::optional<Json> message = client.next();
+      if (!message) {
+        ADD_FAILURE() << "the walk ended";
+        return "";
+      }
+      if ((*message)["type"] == "frame_batch" && (*message)["num_frames"] > 1) {
+        frames = bytes_of((*message)["payload"], "payload");
+        chunk = (*message)["chunk_index"];
+      }
+      if ((*message)["type"] == "chunk_stats" && (*message)["chunk_index"] == chunk) return frames;
+    }
+  }
+  static Json quiet() { return {{"paused", true}, {"realtime_output_format", "raw"}, {"seed", 9}}; }
+  static Json quiet(const std::string& world) {
+    Json init = quiet();
+    init["world"] = world;
+    return init;
+  }
+  Json listed(const std::string& id) const {
+    return http(port(), "GET", "/v1/worlds/" + id).json();
+  }
+  // A world may still be held by the walk that was just left.
+  Begun begin_soon(uint16_t port, const Json& init) const {
+    for (int attempt = 0; attempt < 200; ++attempt) {
+      WalkClient probe(port);
+      Json message = {{"type", "init"}, {"pacing", "none"}};
+      message.update(init);
+      probe.send(message);
+      while (const std::optional<Json> answer = probe.next()) {
+        if ((*answer)["type"] == "session") {
+          probe.socket().close();
+          return begin_at(port, init);
+        }
+        if ((*answer)["type"] == "error") {
+          EXPECT_EQ((*answer)["code"], "busy") << answer->dump();
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ADD_FAILURE() << "the world stays busy";
+    return {};
+  }
+};
+
+TEST_F(Worlds, GoOnAfterARestartBitByBit) {
+  start();
+  Begun walk = begin(quiet());
+  walk.client->send(hold({"w", "left"}));
+  for (int i = 0; i < 3; ++i) next_frames(*walk.client);
+  walk.client->send({{"type", "fork"}, {"name", "twin"}, {"request_id", 1}});
+  const Json fork = walk.client->until("forked");
+  EXPECT_EQ(fork["switched"], false);
+  EXPECT_EQ(fork["world"]["parent"], walk.world());
+  EXPECT_EQ(fork["world"]["chunks"], 4);
+  const std::string expected = next_frames(*walk.client);
+  stop();
+  EXPECT_FALSE(walk.client->next());
+  EXPECT_EQ(walk.client->close_code(), 1001);
+
+  start();
+  // The walk goes on after its fourth chunk; its twin makes that chunk as the walk made it.
+  Begun again = begin(quiet(walk.world()));
+  EXPECT_EQ(again.session["resumed"], true);
+  EXPECT_EQ(again.session["next_chunk"], 5);
+  EXPECT_EQ(again.session["path"].size(), 9U);
+  Begun twin = begin(quiet(fork["world"]["id"]));
+  EXPECT_EQ(twin.session["name"], "twin");
+  twin.client->send(hold({"w", "left"}));
+  EXPECT_EQ(next_frames(*twin.client), expected);
+  EXPECT_NE(next_frames(*twin.client), expected);
+}
+
+TEST_F(Worlds, LoseNothingWhenTheServerIsKilled) {
+  // The server runs in a process of its own, which is killed while it walks. No snapshot is written
+  // before that: everything comes from the records of chunks.
+  int answer[2];
+  ASSERT_EQ(::pipe(answer), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      const Server server(options(folder_));
+      const uint16_t port = server.port();
+      const ssize_t written = ::write(answer[1], &port, sizeof(port));
+      if (written == sizeof(port)) ::pause();
+    } catch (...) {
+    }
+    ::_exit(1);
+  }
+  ::close(answer[1]);
+  uint16_t port = 0;
+  ASSERT_EQ(::read(answer[0], &port, sizeof(port)), static_cast<ssize_t>(sizeof(port)));
+  Json init = quiet();
+  init["paused"] = false;
+  init["max_chunks"] = 0;
+  Begun walk = begin_at(port, init);
+  walk.client->send(hold({"d"}));
+  int64_t newest = 0;
+  for (int i = 0; i < 7; ++i) newest = walk.client->until("frame_batch").value("chunk_index", 0);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  while (const std::optional<Json> message = walk.client->next()) {
+    if ((*message)["type"] == "frame_batch") newest = (*message)["chunk_index"];
+  }
+  ::close(answer[0]);
+
+  start();
+  const std::string world = walk.world();
+  EXPECT_FALSE(fs::exists(folder_ / "data/worlds" / world / "memory.0.safetensors"));
+  Begun again = begin(quiet(world));
+  // Every chunk of which a frame was seen is there.
+  EXPECT_GT(again.session["next_chunk"].get<int64_t>(), newest);
+  const int64_t chunks = again.session["next_chunk"];
+  EXPECT_EQ(again.session["latents"], 1 + (chunks - 1) * 2);
+  // From records alone and from a snapshot, the next chunk is the same.
+  again.client->send({{"type", "save"}, {"name", "after"}});
+  const Json saved = again.client->until("saved")["world"];
+  EXPECT_TRUE(fs::exists(folder_ / "data/worlds" / saved["id"].get<std::string>() /
+                         "memory.0.safetensors"));
+  const std::string expected = next_frames(*again.client);
+  Begun copy = begin(quiet(saved["id"]));
+  EXPECT_EQ(next_frames(*copy.client), expected);
+}
+
+TEST_F(Worlds, AreSavedLoadedForkedListedAndDeleted) {
+  start();
+  Begun walk = begin(quiet());
+  next_frames(*walk.client);
+  walk.client->send({{"type", "save"}, {"name", "here\nand now"}, {"request_id", "a"}});
+  const Json saved = walk.client->until("saved");
+  EXPECT_EQ(saved["request_id"], "a");
+  EXPECT_EQ(saved["world"]["kind"], "saved");
+  EXPECT_EQ(saved["world"]["name"], "here and now");
+  const std::string id = saved["world"]["id"];
+  const std::string expected = next_frames(*walk.client);
+  EXPECT_EQ(listed(id)["chunks"], 2);
+  EXPECT_EQ(listed(walk.world())["chunks"], 3);
+  EXPECT_EQ(listed(walk.world())["open"], true);
+
+  // Loading a saved world goes on in a copy; the saved one stays.
+  walk.client->send({{"type", "load"}, {"world", id}});
+  const Json session = walk.client->until("session");
+  EXPECT_NE(session["world"], id);
+  EXPECT_EQ(session["next_chunk"], 2);
+  EXPECT_EQ(next_frames(*walk.client), expected);
+  EXPECT_EQ(listed(id)["chunks"], 2);
+  EXPECT_EQ(listed(session["world"])["chunks"], 3);
+
+  walk.client->send({{"type", "fork"}, {"switch", true}});
+  const Json fork = walk.client->until("forked");
+  next_frames(*walk.client);
+  EXPECT_EQ(listed(fork["world"]["id"])["chunks"], 4);
+  EXPECT_EQ(listed(session["world"])["chunks"], 3);
+
+  walk.client->send({{"type", "list_worlds"}});
+  EXPECT_EQ(walk.client->until("worlds")["worlds"].size(), 4U);
+  walk.client->send({{"type", "delete_world"}, {"world", fork["world"]["id"]}});
+  EXPECT_EQ(walk.client->until("error")["code"], "busy");
+  walk.client->send({{"type", "delete_world"}, {"world", id}});
+  EXPECT_EQ(walk.client->until("worlds")["worlds"].size(), 3U);
+  walk.client->send({{"type", "load"}, {"world", id}});
+  EXPECT_EQ(walk.client->until("error")["code"], "not_found");
+  next_frames(*walk.client);
+
+  const std::string now = fork["world"]["id"];
+  const Answer renamed = http(port(), "POST", "/v1/worlds/" + now,
+                              {{"Content-Type", "application/json"}}, R"({"name": "mine"})");
+  EXPECT_EQ(renamed.json()["name"], "mine");
+  EXPECT_EQ(http(port(), "GET", "/v1/worlds/" + now + "/picture").headers.at("content-type"),
+            "image/jpeg");
+  EXPECT_EQ(http(port(), "GET", "/v1/worlds/" + now + "/thumbnails/0/3").status, 200);
+  EXPECT_EQ(http(port(), "GET", "/v1/worlds/" + now + "/thumbnails/1/0").status, 404);
+  EXPECT_EQ(http(port(), "GET", "/v1/worlds/" + now + "/thumbnails/0/999").status, 404);
+  EXPECT_EQ(http(port(), "DELETE", "/v1/worlds/" + now).status, 409);
+}
+
+TEST_F(Worlds, AreTakenOverByANewConnection) {
+  ServerOptions lingering = options(folder_);
+  lingering.limits.linger_seconds = 60;
+  start(lingering);
+  Begun first = begin(quiet());
+  next_frames(*first.client);
+  Begun second = begin(quiet(first.world()));
+  EXPECT_EQ(second.world(), first.world());
+  EXPECT_EQ(second.session["next_chunk"], 2);
+  while (first.client->next()) {
+  }
+  EXPECT_EQ(first.client->close_code(), 4001);
+  next_frames(*second.client);
+  // Left and found again in memory.
+  second.client.reset();
+  Begun third = begin(quiet(first.world()));
+  EXPECT_EQ(third.session["next_chunk"], 3);
+}
+
+TEST_F(Worlds, MoveBetweenServersThatShareAFolder) {
+  start();
+  const Server other(options(folder_));
+  Begun walk = begin(quiet());
+  walk.client->send(hold({"w"}));
+  next_frames(*walk.client);
+  // Held by the first server while it is walked there.
+  WalkClient early(other.port());
+  early.send({{"type", "init"}, {"world", walk.world()}});
+  EXPECT_EQ(early.until("error")["code"], "busy");
+  EXPECT_EQ(http(other.port(), "GET", "/v1/worlds/" + walk.world()).json()["open"], false);
+  walk.client->send({{"type", "save"}});
+  const std::string saved = walk.client->until("saved")["world"]["id"];
+  const std::string expected = next_frames(*walk.client);
+  walk.client.reset();
+  // A saved world opens there at once, the live one as soon as it is left.
+  Begun copy = begin_at(other.port(), quiet(saved));
+  copy.client->send(hold({"w"}));
+  EXPECT_EQ(next_frames(*copy.client), expected);
+  Begun moved = begin_soon(other.port(), quiet(walk.world()));
+  EXPECT_EQ(moved.session["next_chunk"], 3);
+  EXPECT_THAT(http(port(), "GET", "/v1/worlds").body, HasSubstr(copy.world()));
+}
+
+TEST_F(Worlds, ThatAreDamagedOrOfAnotherModelAreRefused) {
+  start();
+  Begun walk = begin(quiet());
+  next_frames(*walk.client);
+  const fs::path world = folder_ / "data/worlds" / walk.world();
+  walk.client.reset();
+  stop();
+  const auto refused = [&] {
+    start();
+    WalkClient client(port());
+    client.send({{"type", "init"}, {"world", walk.world()}});
+    const Json error = client.until("error");
+    EXPECT_EQ(error["code"], "bad_world");
+    // Nothing about where things are.
+    EXPECT_EQ(error["message"].get<std::string>().find('/'), std::string::npos);
+    stop();
+  };
+  const fs::path facts = world / "world.json", kept = world / "kept.json";
+  fs::copy_file(facts, kept);
+  std::ofstream(facts, std::ios::trunc) << "{";
+  refused();
+  fs::copy_file(kept, facts, fs::copy_options::overwrite_existing);
+  const fs::path chunk = world / "chunks/0000001.safetensors";
+  fs::resize_file(chunk, 100);
+  refused();
+  fs::remove(chunk);
+  // A snapshot ahead of the records is of no use; the records count.
+  start();
+  EXPECT_EQ(begin(quiet(walk.world())).session["next_chunk"], 1);
+  stop();
+  fs::remove_all(folder_ / "tiny");
+  fs::copy(folder_ / "other", folder_ / "tiny", fs::copy_options::recursive);
+  refused();
+}
+
+}  // namespace
+}  // namespace loci::serve::testing
