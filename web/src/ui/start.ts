@@ -208,18 +208,19 @@ export class StartScreen {
   }
 
   #card(start: Start): HTMLElement {
-    return h(
+    const card = h(
       "button",
       {
         type: "button",
-        class: "place",
+        class: "place skeleton", // until its picture is there: the server may have to render it
         dataset: { start: start.id },
         onclick: () => this.#choose(start.id),
         ondblclick: () => void this.#start(),
       },
-      h("img", { src: start.picture, alt: "", loading: "lazy" }),
+      h("img", { src: start.picture, alt: "", onload: () => card.classList.remove("skeleton") }),
       h("span", {}, start.title),
     );
+    return card;
   }
 
   #dropCard(): HTMLElement {
