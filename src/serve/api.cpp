@@ -47,6 +47,12 @@ bool changes(const HttpRequest& request) {
   return request.method != "GET" && request.method != "HEAD";
 }
 
+bool takes_gzip(const HttpRequest& request) {
+  const std::string accepted = request.header("accept-encoding");
+  return accepted.find("gzip") != std::string::npos &&
+         accepted.find("gzip;q=0") == std::string::npos;
+}
+
 }  // namespace
 
 Api::Api(Services& services, const Access& access)
@@ -276,17 +282,22 @@ HttpResponse Api::page(const HttpRequest& request, const Target& target) const {
     if (file.path != path) continue;
     HttpResponse response;
     response.content_type = file.content_type;
-    response.headers.emplace_back("ETag", file.etag);
+    const bool packed = !file.gzip.empty() && takes_gzip(request);
+    std::string tag(file.etag);
+    if (packed) tag.insert(tag.size() - 1, "-gzip");
+    response.headers.emplace_back("ETag", tag);
+    response.headers.emplace_back("Vary", "Accept-Encoding");
     response.headers.emplace_back("Cache-Control", "no-cache");
     response.headers.emplace_back(
         "Content-Security-Policy",
         "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
         "style-src 'self' 'unsafe-inline'; worker-src 'self' blob:; connect-src 'self'; "
         "frame-ancestors 'none'; base-uri 'none'; form-action 'self'");
-    if (request.header("if-none-match") == file.etag) {
+    if (request.header("if-none-match") == tag) {
       response.status = 304;
     } else {
-      response.body = file.bytes;
+      if (packed) response.headers.emplace_back("Content-Encoding", "gzip");
+      response.body = packed ? file.gzip : file.bytes;
     }
     return response;
   }

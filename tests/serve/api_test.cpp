@@ -75,6 +75,14 @@ TEST_F(HttpApi, DescribesTheServer) {
   EXPECT_THAT(page.headers.at("content-type"), HasSubstr("text/html"));
   EXPECT_THAT(page.headers.at("content-security-policy"), HasSubstr("default-src 'self'"));
   EXPECT_EQ(http(port(), "GET", "/", {{"If-None-Match", page.headers.at("etag")}}).status, 304);
+  EXPECT_EQ(page.headers.count("content-encoding"), 0U);
+  const Answer packed = http(port(), "GET", "/", {{"Accept-Encoding", "gzip, br"}});
+  EXPECT_EQ(packed.status, 200);
+  if (packed.headers.count("content-encoding") != 0) {  // the bundled page, not the plain index
+    EXPECT_EQ(packed.headers.at("content-encoding"), "gzip");
+    EXPECT_EQ(packed.body.substr(0, 2), "\x1f\x8b");
+    EXPECT_NE(packed.headers.at("etag"), page.headers.at("etag"));
+  }
   const Answer head = http(port(), "HEAD", "/v1/models");
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.body, "");
