@@ -5,18 +5,19 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test build bench format lint asan tsan bootstrap clean distclean
+.PHONY: help demo test web-test build bench format lint asan tsan bootstrap clean distclean
 
 help:
 	@echo "make demo     build, then do the main job on an example"
 	@echo "make test     build, then run every test"
+	@echo "make web-test build, then test the page: its types, its logic, and in a browser"
 	@echo "make build    build only (PRESET=release|dev|asan|tsan)"
 	@echo "make bench    build, then measure this machine"
 	@echo "make format   format the C++ sources"
 	@echo "make lint     clang-format and clang-tidy, as a check"
 	@echo "make asan     run the tests under address and undefined behaviour sanitizers"
 	@echo "make tsan     run the tests under the thread sanitizer"
-	@echo "make clean    remove what was built; distclean: the installed libtorch too"
+	@echo "make clean    remove what was built; distclean: what was installed into this folder too"
 
 bootstrap:
 	@scripts/bootstrap
@@ -29,6 +30,11 @@ build: bootstrap
 
 test: build
 	@cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
+
+web-test:
+	@scripts/bootstrap --browser
+	@$(MAKE) build
+	@cd $(BUILD) && ctest --output-on-failure -R '^web/'
 
 demo: build
 	@scripts/demo $(BUILD)/loci
@@ -54,4 +60,4 @@ clean:
 	@rm -rf build/release build/dev build/asan build/tsan out
 
 distclean:
-	@rm -rf build out
+	@rm -rf build out web/node_modules
