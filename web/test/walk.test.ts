@@ -148,6 +148,30 @@ test("chunks move the camera and fill the memory", () => {
   line.walk.end();
 });
 
+test("a memory without limit holds the whole path, whatever is listed of it", () => {
+  const line = new Line();
+  const [view] = session("w").views;
+  assert.ok(view);
+  const dense = { ...view, history: "dense", frame_budget: 0 };
+  line.begin({}, session("world_a", { views: [dense] }));
+  for (let chunk = 1; chunk <= 4; chunk++) line.walk.receive(stats(chunk, { retained: [] }));
+  const [memory] = line.walk.store.state.memories;
+  assert.deepEqual(
+    memory?.retained.map(({ frame }) => frame),
+    [...Array(21).keys()],
+  );
+  assert.deepEqual(
+    ["sink", "bank", "recent"].map(
+      (role) => memory?.retained.filter((entry) => entry.role === role).length,
+    ),
+    [1, 12, 8],
+  );
+  assert.equal(memory?.revisited?.frame, 12, "straight ahead, the newest of the old ones");
+  line.walk.receive({ type: "state", state: "running", views: [view] });
+  assert.equal(line.walk.store.state.memories[0]?.info.history, "sparse", "as the server says");
+  line.walk.end();
+});
+
 test("the same world again keeps what is known, another one does not", () => {
   const line = new Line();
   line.begin({}, session("world_a"), stats(1));

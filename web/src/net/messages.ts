@@ -42,6 +42,7 @@ export interface StateMessage {
   reason?: string;
   progress?: number;
   queue_length?: number;
+  views?: ViewInfo[];
 }
 
 export interface FrameBatch {

@@ -17,7 +17,7 @@ import type {
 } from "../net/messages.js";
 import { LatencyMeter } from "./latency.js";
 import { WalkedPath } from "./path.js";
-import type { Retained } from "./retained.js";
+import { everything, revisit, type Retained } from "./retained.js";
 
 /** What one memory holds. */
 export interface MemoryState {
@@ -194,12 +194,14 @@ export class Walk {
       case "session":
         return this.#opened(message);
       case "state":
-        return this.store.set({
+        this.store.set({
           phase: message.state,
           reason: message.reason ?? "",
           progress: message.progress ?? null,
           queue: message.queue_length ?? 0,
         });
+        message.views?.forEach((info, view) => this.#patchInfo(view, info));
+        return;
       case "frame_batch":
         this.store.set({ pictures: true });
         return this.#events.onFrames(message);
@@ -271,24 +273,35 @@ export class Walk {
     const old = memories[stats.view];
     if (!old) return;
     if (stats.view === 0) this.path.extend(stats.first_latent, stats.poses);
-    const memory: MemoryState = {
-      info: old.info,
-      retained: stats.retained.map((entry) => ({
-        frame: entry.frame,
-        role: entry.kind,
-        pose: fromWire(entry.pose),
-        seen: entry.seen,
-      })),
-      revisited: stats.revisited,
-      coverage: stats.panorama?.share ?? null,
-      stats: stats.replayed && old.stats ? old.stats : stats,
-    };
+    const memory = this.#memoryOf(old, stats);
     this.store.set({
       memories: memories.map((other, view) => (view === stats.view ? memory : other)),
       pose: this.path.last ?? this.store.state.pose,
       queue: stats.queue_length ?? 0,
     });
     this.#events.onStats(stats);
+  }
+
+  #memoryOf(old: MemoryState, stats: ChunkStats): MemoryState {
+    const common = { info: old.info, stats: stats.replayed && old.stats ? old.stats : stats };
+    const { session } = this.store.state;
+    if (old.info.frame_budget === 0 && session) {
+      const retained = everything(this.path);
+      const pose = this.path.last ?? kIdentity;
+      const revisited = revisit(pose, retained, session.fov, session.size[0] / session.size[1]);
+      return { ...common, retained, revisited, coverage: null };
+    }
+    return {
+      ...common,
+      retained: stats.retained.map(({ frame, kind, pose, seen }) => ({
+        frame,
+        role: kind,
+        pose: fromWire(pose),
+        seen,
+      })),
+      revisited: stats.revisited,
+      coverage: stats.panorama?.share ?? null,
+    };
   }
 
   #patchInfo(view: number, patch: Partial<ViewInfo>): void {
