@@ -31,10 +31,6 @@ namespace {
 
 constexpr size_t kFilePiece = 64 << 10;
 
-std::chrono::milliseconds span(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
-}
-
 HttpRequest plain(const BeastRequest& request, const std::string& address) {
   HttpRequest plain;
   plain.method = std::string(request.method_string());

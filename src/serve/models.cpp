@@ -21,16 +21,14 @@ ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType 
   frames_per_latent_ = vae.config().temporal_factor();
   chunk_latents_ = transformer.config().chunk_size;
   side_ = vae.config().spatial_factor() * transformer.config().patch;
-  has_text_ =
-      fs::exists(folder / "text_encoder") || fs::exists(folder / "models_t5_umt5-xxl-enc-bf16.pth");
+  has_text_ = folder_.has_text_encoder();
   weights_ = model::weight_hash(transformer.parameters()) + model::weight_hash(vae.parameters());
   int64_t parameters = 0;
   for (const model::Parameter& parameter : transformer.parameters().all()) {
     parameters += parameter.tensor.numel();
   }
-  bool recurrent = false;
   for (int64_t layer = 0; layer < transformer.config().layers; ++layer) {
-    recurrent = recurrent || transformer.config().is_hybrid(layer);
+    recurrent_ = recurrent_ || transformer.config().is_hybrid(layer);
   }
   const sample::GenerationDefaults& d = folder_.defaults();
   description_ = {{"id", id_},
@@ -51,7 +49,7 @@ ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType 
                     {"chunk_latents", chunk_latents_},
                     {"frames_per_latent", frames_per_latent_},
                     {"parameters", parameters},
-                    {"recurrent", recurrent},
+                    {"recurrent", recurrent_},
                     {"text", has_text_}}}};
   log_info("model {}: {} parameters, {}x{} at {} frames a second", id_,
            format_count(static_cast<uint64_t>(parameters)), d.width, d.height, d.fps);
@@ -77,6 +75,14 @@ const ServedModel& Models::find(const std::string& id) const {
   std::vector<std::string> ids;
   for (const auto& model : models_) ids.push_back(model->id());
   refuse("not_found", "there is no model of that name; served are: {}", fmt::join(ids, ", "));
+}
+
+const ServedModel& Models::maker(const std::string& id, const std::string& weights) const {
+  const ServedModel& model = find(id);
+  if (model.weights() != weights) {
+    refuse("bad_world", "this world was made by another version of the model");
+  }
+  return model;
 }
 
 }  // namespace loci::serve

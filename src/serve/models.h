@@ -26,6 +26,7 @@ class ServedModel {
   // Multiples that the sides of a frame must have.
   int64_t side() const { return side_; }
   bool has_text() const { return has_text_; }
+  bool recurrent() const { return recurrent_; }
   // Tells weights apart; of transformer and autoencoder.
   const std::string& weights() const { return weights_; }
 
@@ -35,7 +36,7 @@ class ServedModel {
   std::string id_;
   sample::ModelFolder folder_;
   int64_t frames_per_latent_ = 4, chunk_latents_ = 5, side_ = 32;
-  bool has_text_ = false;
+  bool has_text_ = false, recurrent_ = false;
   std::string weights_;
   Json description_;
 };
@@ -49,6 +50,8 @@ class Models {
   const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }
   // Empty: the first. Unknown ids are refused ("not_found").
   const ServedModel& find(const std::string& id) const;
+  // The model that made a world, with these weights; others are refused ("bad_world").
+  const ServedModel& maker(const std::string& id, const std::string& weights) const;
 
  private:
   std::vector<std::unique_ptr<ServedModel>> models_;

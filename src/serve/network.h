@@ -3,7 +3,7 @@
 // include this.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,6 +28,10 @@ namespace loci::serve {
 // Errors are results here, not exceptions: peers vanish all the time.
 using Stream = boost::beast::tcp_stream;
 using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
+
+inline std::chrono::milliseconds span(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+}
 
 // Counts connections by address; a connection holds its place while the object lives.
 class ConnectionCounter {

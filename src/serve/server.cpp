@@ -164,14 +164,15 @@ void Server::stop() {
   // The engine first: what is being made is finished and recorded while its client still listens.
   impl.services.engine.stop();
   for (const std::shared_ptr<Walk>& walk : impl.services.sessions->all()) walk->keep();
+  bool anybody = false;
   {
     const std::lock_guard lock(impl.network.mutex);
+    anybody = !impl.network.clients.empty();
     for (const std::shared_ptr<Client>& client : impl.network.clients) {
       client->close(kGoingAway, "the server is going away");
     }
   }
-  std::this_thread::sleep_for(impl.network.clients.empty() ? std::chrono::milliseconds(0)
-                                                           : kGoodbye);
+  if (anybody) std::this_thread::sleep_for(kGoodbye);
   impl.context.stop();
   for (std::thread& thread : impl.threads) thread.join();
   if (impl.sweeper.joinable()) impl.sweeper.join();

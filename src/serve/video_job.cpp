@@ -64,6 +64,7 @@ std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body)
     if (job->request_.prompt) job->facts_.prompt = *job->request_.prompt;
   } else {
     job->world_ = services.worlds.open(job->request_.world);
+    if (job->world_->chunks() == 0) refuse("bad_world", "this world was never begun");
     job->facts_ = job->world_->facts();
   }
   job->plan_path(fields);
@@ -133,19 +134,11 @@ void VideoJob::begin() {
   writer_ = std::make_unique<io::VideoWriter>(folder_->content(), facts_.width / 2 * 2,
                                               facts_.height / 2 * 2, options);
   if (world_ != nullptr) {
-    const ServedModel& model = services_.models.find(facts_.views.front().model);
-    if (model.weights() != facts_.views.front().weights) {
-      refuse("bad_world", "this world was made by another version of the model");
-    }
-    const ChunkRecord first = world_->read(0), newest = world_->read(world_->chunks() - 1);
-    ViewSettings settings = first.views.front().settings;
-    settings.history = newest.views.front().settings.history;
-    settings.reset = false;
-    view_ = std::make_unique<View>(model, facts_, settings, first.prompt, first.negative);
-    view_->load(world_->snapshot(0), settings.history);
-    const int64_t latents = view_->latents();
-    read_ = latents == 0 ? 0 : 1 + (latents - 1) / facts_.chunk_latents;
-    from_ = newest.poses.back();
+    const WorldFacts::View& first = facts_.views.front();
+    view_ = std::make_unique<View>(
+        View::open(services_.models.maker(first.model, first.weights), *world_, 0));
+    read_ = view_->next_chunk();
+    from_ = world_->read(world_->chunks() - 1).poses.back();
     return;
   }
   const StartPicture start = request_.first_frame(services_.starts, services_.limits);

@@ -26,12 +26,6 @@ bool running(const Json& record) {
   return record.value("status", "") == "queued" || record.value("status", "") == "in_progress";
 }
 
-void remove_folder(const fs::path& folder) {
-  const fs::path trash = folder.parent_path() / (".trash-" + folder.filename().string());
-  fs::rename(folder, trash);
-  fs::remove_all(trash);
-}
-
 }  // namespace
 
 VideoFolder::VideoFolder(fs::path path, FileLock lock, Json record)

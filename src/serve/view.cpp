@@ -131,12 +131,25 @@ void View::replay(const ChunkRecord& record, size_t view) {
   stream_->settle();
 }
 
-bool View::load(const std::filesystem::path& file, const memory::HistoryOptions& history) {
+View View::open(const ServedModel& model, const WorldFolder& folder, size_t view) {
+  const ChunkRecord first = folder.read(0), newest = folder.read(folder.chunks() - 1);
+  ViewSettings settings = first.views.at(view).settings;
+  settings.history = newest.views.at(view).settings.history;
+  settings.reset = false;
+  View opened(model, folder.facts(), settings, first.prompt, first.negative);
+  opened.load(folder.snapshot(view), settings.history, folder.chunks());
+  return opened;
+}
+
+bool View::load(const std::filesystem::path& file, const memory::HistoryOptions& history,
+                int64_t chunks) {
   if (!std::filesystem::exists(file)) return false;
   try {
     sample::Stream stream =
         sample::Stream::load(file, model_->folder().transformer(), &model_->folder().vae());
     if (!equal(stream.options().history, history)) return false;
+    // Newer than the records, some of which are lost.
+    if (stream.frames() > 1 + (chunks - 1) * model_->chunk_latents()) return false;
     prompt_ = stream.prompt().text;
     negative_ = stream.prompt().negative;
     settings_.history = history;

@@ -28,9 +28,16 @@ class View {
   View(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
        const std::string& prompt, const std::string& negative);
 
+  // A view of a world on disk, with what its snapshot holds; records from next_chunk() on are yet
+  // to be replayed.
+  static View open(const ServedModel& model, const WorldFolder& folder, size_t view);
+
   const ServedModel& model() const { return *model_; }
   const ViewSettings& settings() const { return settings_; }
   int64_t latents() const { return stream_->frames(); }
+  int64_t next_chunk() const {
+    return latents() == 0 ? 0 : 1 + (latents() - 1) / model_->chunk_latents();
+  }
 
   // The first frame, or the next chunk. Seconds go to where they are asked for.
   sample::Chunk start(const at::Tensor& image, const camera::Intrinsics& lens);
@@ -57,8 +64,6 @@ class View {
   void adopt(View rebuilt);
 
   void save(const std::filesystem::path& file) { stream_->save(file); }
-  // False when there is no snapshot that fits model and history.
-  bool load(const std::filesystem::path& file, const memory::HistoryOptions& history);
 
   // Of chunk_stats: memory_bytes, retained, revisited, panorama, retention, state_norm(s).
   // `seen` are latents that the newest chunk attended to.
@@ -70,6 +75,9 @@ class View {
  private:
   View(const ServedModel& model, const ViewSettings& settings, sample::Stream stream,
        std::string prompt, std::string negative);
+  // False when there is no snapshot that fits model and history, or one beyond `chunks`.
+  bool load(const std::filesystem::path& file, const memory::HistoryOptions& history,
+            int64_t chunks);
   static sample::StreamOptions options_of(const WorldFacts& facts, const ViewSettings& settings,
                                           const ServedModel& model);
 

@@ -94,17 +94,12 @@ Json View::memory_stats(const std::vector<int64_t>& seen) const {
 }
 
 Json View::describe() const {
-  const auto& config = model_->folder().transformer().config();
-  bool recurrent = false;
-  for (int64_t layer = 0; layer < config.layers; ++layer) {
-    recurrent = recurrent || config.is_hybrid(layer);
-  }
   return {{"model", model_->id()},
           {"history", settings_.history.kind},
           {"history_frames", settings_.history.budget},
           {"readout", settings_.readout},
           {"steps", settings_.solver.steps},
-          {"recurrent", recurrent},
+          {"recurrent", model_->recurrent()},
           {"frame_budget", stream_->main().policy().frame_budget()}};
 }
 

@@ -71,6 +71,11 @@ bool Walk::idle() const {
   return Clock::now() - last_input_ > seconds(services_.limits.pause_seconds);
 }
 
+bool Walk::lingered() const {
+  const std::lock_guard lock(mutex_);
+  return Clock::now() >= alone_since_ + seconds(services_.limits.linger_seconds);
+}
+
 std::optional<Clock::time_point> Walk::due() {
   const std::lock_guard lock(mutex_);
   if (client_ == nullptr) return alone_since_ + seconds(services_.limits.linger_seconds);
@@ -86,7 +91,7 @@ std::optional<Clock::time_point> Walk::due() {
 void Walk::turn(std::chrono::duration<double> waited) {
   const std::shared_ptr<Client> client = this->client();
   if (client == nullptr) {
-    if (Clock::now() >= alone_since_ + seconds(services_.limits.linger_seconds)) leave();
+    if (lingered()) leave();
     return;
   }
   try {
@@ -297,7 +302,7 @@ void Walk::keep() {
   const DeferInterrupts whole;
   if (phase_ != Phase::kReady || folder_ == nullptr) return;
   if (recorder_) stop_recording({});
-  if (unsaved_ > 0 && rebuilds_.empty()) snapshot();
+  if (unsaved_ > 0 && rebuilds_.empty() && !torn_) snapshot();
 }
 
 void Walk::leave() {

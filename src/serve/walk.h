@@ -66,6 +66,7 @@ class Walk : public Task {
   void run_turn(Client& client, std::chrono::duration<double> waited);
   bool wants_chunk() const;
   bool idle() const;
+  bool lingered() const;
   void make_chunk(Client& client, std::chrono::duration<double> waited);
   ChunkRecord generate(std::vector<at::Tensor>& frames, Times& times);
   void pause(const std::string& reason);

@@ -13,6 +13,18 @@ namespace {
 
 constexpr std::chrono::milliseconds kTurn(150);  // of reading back, before others have their turn
 
+// Runs what reads a world; complaints about its files are for the log.
+template <typename Function>
+void reading(Function&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadInput) throw;
+    log_error("reading a world: {}", error.what());
+    refuse("bad_world", "this world is damaged");
+  }
+}
+
 }  // namespace
 
 int64_t Walk::first_latent(int64_t chunk) const {
@@ -81,52 +93,34 @@ void Walk::prepare_reading() {
   const WorldFacts& facts = folder_->facts();
   std::vector<const ServedModel*> models;
   for (const WorldFacts::View& view : facts.views) {
-    models.push_back(&services_.models.find(view.model));
-    if (models.back()->weights() != view.weights) {
-      refuse("bad_world", "this world was made by another version of the model");
-    }
+    models.push_back(&services_.models.maker(view.model, view.weights));
   }
   if (folder_->chunks() == 0) refuse("bad_world", "this world was never begun");
-  try {
-    const ChunkRecord first = folder_->read(0), newest = folder_->read(folder_->chunks() - 1);
+  reading([&] {
     read_ = folder_->chunks();
     for (size_t v = 0; v < models.size(); ++v) {
-      ViewSettings settings = first.views[v].settings;
-      settings.history = newest.views[v].settings.history;
-      settings.reset = false;
-      views_.emplace_back(*models[v], facts, settings, first.prompt, first.negative);
-      views_.back().load(folder_->snapshot(v), settings.history);
-      if (views_.back().latents() > first_latent(folder_->chunks())) {
-        // Newer than the records, some of which are lost: of no use.
-        views_.pop_back();
-        views_.emplace_back(*models[v], facts, settings, first.prompt, first.negative);
-      }
-      const int64_t latents = views_.back().latents();
-      const int64_t chunks = latents == 0 ? 0 : 1 + (latents - 1) / facts.chunk_latents;
-      read_ = std::min(read_, chunks);
+      views_.push_back(View::open(*models[v], *folder_, v));
+      read_ = std::min(read_, views_.back().next_chunk());
     }
     // The path of what the snapshots hold; the rest comes as it is read.
     const int64_t shown = std::max<int64_t>(0, read_ - 4096 / facts.chunk_latents - 1);
     for (int64_t i = shown; i < read_; ++i) add_to_path(folder_->read(i));
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kBadInput) throw;
-    log_error("reading a world: {}", error.what());
-    refuse("bad_world", "this world is damaged");
-  }
+  });
 }
 
 void Walk::read_back() {
   const Clock::time_point begun = Clock::now();
-  while (read_ < folder_->chunks()) {
-    const ChunkRecord record = folder_->read(read_);
-    for (size_t v = 0; v < views_.size(); ++v) {
-      if (views_[v].latents() == first_latent(read_)) views_[v].replay(record, v);
+  reading([&] {
+    while (read_ < folder_->chunks() && Clock::now() - begun < kTurn) {
+      const ChunkRecord record = folder_->read(read_);
+      for (size_t v = 0; v < views_.size(); ++v) {
+        if (views_[v].latents() == first_latent(read_)) views_[v].replay(record, v);
+      }
+      add_to_path(record);
+      ++read_;
+      ++unsaved_;
     }
-    add_to_path(record);
-    ++read_;
-    ++unsaved_;
-    if (Clock::now() - begun > kTurn) break;
-  }
+  });
   if (read_ < folder_->chunks()) {
     send_state("starting", "", static_cast<double>(read_) / static_cast<double>(folder_->chunks()));
     return;

@@ -26,10 +26,6 @@ namespace {
 
 using Socket = websocket::stream<Stream>;
 
-std::chrono::milliseconds span(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
-}
-
 // Shared by the two coroutines; everything but the client is of the strand alone.
 struct Line {
   Line(Network& all, Stream stream)

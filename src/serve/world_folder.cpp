@@ -41,6 +41,12 @@ FileLock FileLock::try_lock(const fs::path& file) {
   return lock;
 }
 
+void remove_folder(const fs::path& folder) {
+  const fs::path trash = folder.parent_path() / (".trash-" + folder.filename().string());
+  fs::rename(folder, trash);
+  fs::remove_all(trash);
+}
+
 Json WorldFacts::to_json() const {
   Json list = Json::array();
   for (const View& view : views) list.push_back({{"model", view.model}, {"weights", view.weights}});

@@ -47,6 +47,9 @@ class FileLock {
   int descriptor_ = -1;
 };
 
+// Out of sight at once, then file by file; what a crash leaves is named ".trash-…".
+void remove_folder(const std::filesystem::path& folder);
+
 // A world that this object alone may change.
 class WorldFolder {
  public:

@@ -230,13 +230,6 @@ void WorldStore::rename(const std::string& id, const std::string& name) {
   WorldFolder::write_facts(folder, facts);
 }
 
-void WorldStore::remove_folder(const fs::path& folder) {
-  // Out of sight at once, then file by file.
-  const fs::path trash = worlds_ / (".trash-" + folder.filename().string());
-  fs::rename(folder, trash);
-  fs::remove_all(trash);
-}
-
 void WorldStore::remove(const std::string& id) {
   const fs::path folder = folder_of(id);
   const FileLock lock = FileLock::try_lock(folder / "lock");

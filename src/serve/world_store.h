@@ -69,7 +69,6 @@ class WorldStore {
   std::filesystem::path folder_of(const std::string& id) const;
   Json describe(const std::filesystem::path& folder) const;
   uint64_t bytes_of(const std::filesystem::path& folder, int64_t chunks) const;
-  void remove_folder(const std::filesystem::path& folder);
 
   std::filesystem::path worlds_;
   Limits limits_;

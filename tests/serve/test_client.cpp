@@ -33,7 +33,7 @@ void Socket::close() {
 }
 
 void Socket::shrink_receive_buffer() {
-  const int size = 4096;
+  const int size = 1 << 15;
   ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 }
 

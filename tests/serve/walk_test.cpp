@@ -257,7 +257,7 @@ TEST_F(Walking, RecordsVideosAndPacesFrames) {
   walk.client->send(event("step", 2));
   // One frame a message, in order, in both views.
   std::vector<int64_t> frames[2];
-  while (frames[0].size() + frames[1].size() < 2 * 17) {
+  while (frames[0].size() + frames[1].size() < 2 * 16) {
     const Json batch = walk.client->until("frame_batch");
     ASSERT_FALSE(batch.empty());
     EXPECT_EQ(batch["num_frames"], 1);
@@ -265,7 +265,7 @@ TEST_F(Walking, RecordsVideosAndPacesFrames) {
   }
   for (const auto& each : frames) {
     EXPECT_TRUE(std::is_sorted(each.begin(), each.end()));
-    EXPECT_EQ(each.size(), 17U);
+    EXPECT_EQ(each.size(), 16U);
     EXPECT_EQ(each.back(), 16);
   }
   walk.client->send({{"type", "record"}, {"action", "stop"}, {"request_id", 5}});
