@@ -3,7 +3,7 @@
 import { h } from "./core/dom.js";
 import { Devices } from "./input/devices.js";
 import { api, walkUrl } from "./net/api.js";
-import type { Init, SessionMessage } from "./net/messages.js";
+import type { ChunkStats, Init, SessionMessage } from "./net/messages.js";
 import type { Socket } from "./net/connection.js";
 import { Player } from "./player/player.js";
 import { thinned } from "./session/retained.js";
@@ -47,13 +47,7 @@ export class App {
     this.#walk = new Walk(() => new WebSocket(walkUrl(location)) as unknown as Socket, {
       onFrames: (batch) => this.#players[batch.view]?.push(batch),
       onThumbnails: ({ view, frames }) => void this.#thumbnails[view]?.add(frames),
-      onStats: (stats) => {
-        if (!stats.replayed)
-          this.#side.plots.add(stats, this.#seconds(stats.first_latent + stats.poses.length));
-        const memory = this.#walk.store.state.memories[stats.view];
-        const shown = thinned(memory?.retained ?? [], stats.revisited?.frame ?? null);
-        this.#thumbnails[stats.view]?.keep(shown.map(({ frame }) => frame));
-      },
+      onStats: (stats) => this.#measured(stats),
       onSession: (session, same) => this.#opened(session, same),
       onRecorded: (url, length) => this.#recorded(url, length),
       onError: (message) => this.#toasts.show(message, "error"),
@@ -177,6 +171,15 @@ export class App {
       true,
     );
     this.#side.update(this.#walk.store.state, this.#walk.path.poses);
+  }
+
+  #measured(stats: ChunkStats): void {
+    const memory = this.#walk.store.state.memories[stats.view];
+    if (!memory) return;
+    const end = this.#seconds(stats.first_latent + stats.poses.length);
+    if (!stats.replayed) this.#side.plots.add(stats, end, memory.retained.length);
+    const shown = thinned(memory.retained, memory.revisited?.frame ?? null);
+    this.#thumbnails[stats.view]?.keep(shown.map(({ frame }) => frame));
   }
 
   #update(state: Readonly<WalkState>): void {

@@ -13,8 +13,8 @@ interface Measure {
   unit: string;
   help: string;
   /** Null where a chunk has no such number. */
-  value: (stats: ChunkStats) => number | null | undefined;
-  digits: number;
+  value: (stats: ChunkStats, kept: number) => number | null | undefined;
+  digits: number; // of small values
 }
 
 const kMiB = 1024 * 1024;
@@ -60,7 +60,7 @@ export const kMeasures: readonly Measure[] = [
     title: "Frames kept",
     unit: "",
     help: "frames of the past that the next chunk may see",
-    value: (stats) => stats.retained.length,
+    value: (_, kept) => kept,
     digits: 0,
   },
   {
@@ -122,7 +122,9 @@ class Plot {
 
   #label(): void {
     const values = [0, 1].map((line) => this.#series.last(line)).filter((value) => value !== null);
-    const text = values.map((value) => value.toFixed(this.#measure.digits)).join(" · ");
+    const text = values
+      .map((value) => value.toFixed(Math.abs(value) >= 100 ? 0 : this.#measure.digits))
+      .join(" · ");
     this.#number.textContent = text ? `${text} ${this.#measure.unit}`.trim() : "–";
     this.#holder.setAttribute(
       "aria-label",
@@ -205,10 +207,10 @@ export class Plots {
     );
   }
 
-  /** `seconds` of the walk. */
-  add(stats: ChunkStats, seconds: number): void {
+  /** `seconds` of the walk; frames `kept`. */
+  add(stats: ChunkStats, seconds: number, kept: number): void {
     for (const measure of kMeasures)
-      this.#plots.get(measure.id)?.add(stats.view, seconds, measure.value(stats));
+      this.#plots.get(measure.id)?.add(stats.view, seconds, measure.value(stats, kept));
   }
 
   latency(view: number, seconds: number, ms: number): void {
