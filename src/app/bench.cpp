@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // loci bench
+#include "loci/app/bench_ops.h"
 #include "loci/app/bench_render.h"
 #include "loci/app/bench_stream.h"
 #include "loci/app/bench_train.h"
@@ -10,6 +11,7 @@ namespace loci::app {
 
 void add_bench(CLI::App& app) {
   app.description("Measure how fast this machine does the work.");
+  add_bench_ops(*app.add_subcommand("ops"));
   add_bench_render(*app.add_subcommand("render"));
   add_bench_stream(*app.add_subcommand("stream"));
   add_bench_train(*app.add_subcommand("train"));

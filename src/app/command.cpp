@@ -27,8 +27,11 @@ namespace loci::app {
 namespace {
 
 constexpr std::array kCommands = {
+    Command{"Models", "demo", add_demo},
     Command{"Models", "generate", add_generate},
     Command{"Models", "train", add_train},
+    Command{"Models", "serve", add_serve},
+    Command{"Models", "eval", add_eval},
     Command{"Models", "inspect", add_inspect},
     Command{"Models", "verify", add_verify},
     Command{"Data", "trajectory", add_trajectory},

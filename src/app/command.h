@@ -25,9 +25,12 @@ struct Command {
 void add_bench(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_eval(CLI::App& app);
+void add_demo(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_train(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_trajectory(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_world(CLI::App& app);

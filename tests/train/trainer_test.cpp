@@ -123,6 +123,38 @@ TEST_F(TrainerTest, ATerminatedRunWritesACheckpointFirst) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / fmt::format("checkpoint-{:08}", logged)));
 }
 
+// A disk of its own in a mount namespace, with room for one checkpoint and half of another.
+TEST_F(TrainerTest, AFullDiskLeavesTheLastCheckpoint) {
+  if (std::system("unshare -rm true 2>/dev/null") != 0) {
+    GTEST_SKIP() << "this system lets nobody mount a small disk";
+  }
+  train("whole", 6, false);
+  uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           folder_ / "whole" / fmt::format("checkpoint-{:08}", 6))) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  recipe_["checkpoint_minutes"] = 0;
+  write_file(folder_ / "toy.json", recipe_.dump());
+  write_file(
+      folder_ / "script",
+      fmt::format("mkdir '{0}/disk'; mount -t tmpfs -o size={1} tmpfs '{0}/disk' || exit 99; "
+                  "'{2}' train '{0}/toy.json' --out '{0}/disk/run' --quiet 2>'{0}/stderr'; "
+                  "code=$?; cp -r '{0}/disk/run' '{0}/run'; exit $code",
+                  folder_.string(), bytes + bytes / 2, LOCI_BINARY));
+  const int status =
+      std::system(fmt::format("unshare -rm bash '{}/script'", folder_.string()).c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_THAT(read_file(folder_ / "stderr"), ::testing::HasSubstr("the disk is full"));
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "run")) {
+    if (entry.is_directory()) left.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(left, ::testing::ElementsAre("checkpoint-00000001"));
+  train("run", 6, true);
+  EXPECT_EQ(logged_losses(folder_ / "whole"), logged_losses(folder_ / "run"));
+}
+
 TEST_F(TrainerTest, ARankThatDiesEndsTheJobWithAMessage) {
   recipe_["updates"] = 100000;
   write_file(folder_ / "toy.json", recipe_.dump());

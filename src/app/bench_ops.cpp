@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/app/bench_ops.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "loci/app/command.h"
+#include "loci/base/config.h"
+#include "loci/base/interrupt.h"
+#include "loci/kernels/attention.h"
+#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/delta_rule.h"
+#include "loci/kernels/head_map.h"
+#include "loci/kernels/peak.h"
+
+namespace loci::app {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int64_t kChannels = 128, kChunkFrames = 5, kPastFrames = 34;
+
+struct Options {
+  std::string preset = "mini";
+  double seconds = 1;
+  bool json = false;
+};
+
+// Sizes of a chunk's work in one block.
+struct Sizes {
+  int64_t tokens, heads, ffn;
+};
+
+// One figure: the same mathematics here and by libtorch's own operators.
+struct Row {
+  std::string name, size;
+  double operations = 0;          // multiplications and additions
+  double bytes = 0;               // moved at least, where that and not arithmetic is the limit
+  double ours = 0, libtorch = 0;  // seconds
+};
+
+// The quickest of calls that go on for about `seconds`.
+double quickest(double seconds, const std::function<at::Tensor()>& call) {
+  call();
+  double best = 1e300;
+  const Clock::time_point begun = Clock::now();
+  do {
+    check_interrupt();
+    const Clock::time_point start = Clock::now();
+    const at::Tensor result = call();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  } while (std::chrono::duration<double>(Clock::now() - begun).count() < seconds);
+  return best;
+}
+
+// Both in turn, so that a noisy moment hits both.
+void compare(Row& row, double seconds, const std::function<at::Tensor()>& ours,
+             const std::function<at::Tensor()>& libtorch) {
+  row.ours = row.libtorch = 1e300;
+  for (int turn = 0; turn < 3; ++turn) {
+    row.ours = std::min(row.ours, quickest(seconds / 6, ours));
+    row.libtorch = std::min(row.libtorch, quickest(seconds / 6, libtorch));
+  }
+}
+
+Row attention_row(const Sizes& s, double seconds, bool turned) {
+  const int64_t frame = s.tokens / kChunkFrames;
+  const std::vector<int64_t> shape = {kPastFrames, 1, frame, s.heads, kChannels};
+  std::vector<int64_t> index(kPastFrames);
+  std::iota(index.rbegin(), index.rend(), int64_t{0});
+  std::optional<kernels::HeadMap> turn;
+  if (turned) {
+    turn.emplace();
+    turn->rotations = {{.begin = 0, .pairs = 22, .adjacent = true}};
+    const at::Tensor angle = at::rand({kPastFrames * frame, 22});
+    turn->cosine = angle.cos();
+    turn->sine = angle.sin();
+  }
+  const kernels::AttentionPast past({at::randn(shape), {}}, {at::randn(shape), {}}, index,
+                                    at::kFloat, at::kCPU, turn);
+  const at::Tensor x = at::randn({1, s.tokens, s.heads, kChannels});
+  const int64_t keys = past.tokens() + s.tokens;
+  Row row{.name = turned ? "attention, turned past" : "attention, past in place",
+          .size = fmt::format("{} x {} keys, {} heads", s.tokens, keys, s.heads)};
+  row.operations = 4.0 * static_cast<double>(s.tokens * keys * s.heads * kChannels);
+  const at::Tensor all_keys = at::cat({past.keys(), x}, 1),
+                   all_values = at::cat({past.values(), x}, 1);
+  compare(
+      row, seconds, [&] { return kernels::attention(x, x, x, &past); },
+      [&] { return kernels::attention_by_libtorch(x, all_keys, all_values); });
+  return row;
+}
+
+Row map_row(const Sizes& s, double seconds) {
+  kernels::HeadMap map;
+  map.tiles = 16;
+  map.matrices = at::randn({s.tokens, 4, 4});
+  map.rotations = {{.begin = 64, .pairs = 32, .adjacent = true}};
+  map.cosine = at::rand({s.tokens, 32});
+  map.sine = at::rand({s.tokens, 32});
+  const at::Tensor x = at::randn({1, s.tokens, s.heads, kChannels});
+  Row row{.name = "projective map", .size = fmt::format("{} tokens, {} heads", s.tokens, s.heads)};
+  row.bytes = 2.0 * static_cast<double>(x.nbytes());
+  compare(
+      row, seconds, [&] { return kernels::head_map(x, map); },
+      [&] { return kernels::head_map_by_libtorch(x, map); });
+  return row;
+}
+
+// Token by token, as the definition has it.
+at::Tensor written_in_turn(at::Tensor state, const at::Tensor& key, const at::Tensor& value,
+                           const at::Tensor& beta) {
+  for (int64_t t = 0; t < key.size(1); ++t) {
+    const at::Tensor k = key.narrow(1, t, 1);
+    const at::Tensor wrong = value.narrow(1, t, 1) - at::bmm(k, state);
+    state = at::baddbmm(state, k.transpose(1, 2), beta.narrow(1, t, 1).unsqueeze(-1) * wrong);
+  }
+  return state;
+}
+
+Row delta_row(const Sizes& s, double seconds) {
+  at::Tensor key = at::randn({s.heads, s.tokens, kChannels});
+  key = key / key.norm(2, -1, true);
+  const at::Tensor state = at::zeros({s.heads, kChannels, kChannels});
+  const at::Tensor value = at::randn({s.heads, s.tokens, kChannels});
+  const at::Tensor beta = at::rand({s.heads, s.tokens});
+  Row row{.name = "delta rule, write",
+          .size = fmt::format("{} tokens, {} heads", s.tokens, s.heads)};
+  row.operations = 4.0 * static_cast<double>(s.heads * s.tokens * kChannels * kChannels);
+  compare(
+      row, seconds, [&] { return kernels::delta_write(state, key, value, beta); },
+      [&] { return written_in_turn(state, key, value, beta); });
+  return row;
+}
+
+// No kernel of ours: what the matrix products that surround the others reach.
+Row linear_row(const Sizes& s, double seconds) {
+  const at::Tensor x = at::randn({s.tokens, s.heads * kChannels});
+  const at::Tensor weight = at::randn({s.ffn, s.heads * kChannels});
+  Row row{.name = "linear, FP32 (libtorch's)",
+          .size = fmt::format("{} x {} -> {}", s.tokens, s.heads * kChannels, s.ffn)};
+  row.operations = 2.0 * static_cast<double>(s.tokens * s.heads * kChannels * s.ffn);
+  row.ours = row.libtorch = quickest(seconds / 2, [&] { return at::linear(x, weight); });
+  return row;
+}
+
+void run_bench_ops(const Options& o) {
+  const at::NoGradGuard no_grad;
+  at::manual_seed(1);
+  const Sizes sizes = o.preset == "mini" ? Sizes{120, 2, 1024} : Sizes{1920, 24, 14336};
+  const int threads = at::get_num_threads();
+  const double peak = kernels::measure_peak(std::min(o.seconds, 1.0)) * threads;
+  const std::vector<Row> rows = {
+      attention_row(sizes, o.seconds, true), attention_row(sizes, o.seconds, false),
+      delta_row(sizes, o.seconds), map_row(sizes, o.seconds), linear_row(sizes, o.seconds)};
+  if (o.json) {
+    Json list = Json::array();
+    for (const Row& row : rows) {
+      list.push_back({{"op", row.name},
+                      {"size", row.size},
+                      {"operations", row.operations},
+                      {"bytes", row.bytes},
+                      {"seconds", row.ours},
+                      {"libtorch_seconds", row.libtorch},
+                      {"ratio", row.libtorch / row.ours}});
+    }
+    const Json json = {{"preset", o.preset},
+                       {"threads", threads},
+                       {"isa", kernels::name_of(kernels::isa_level())},
+                       {"peak_flops", peak},
+                       {"ops", list}};
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{}, {} thread{}, FP32; in registers {:.1f} GFLOP/s\n",
+             kernels::name_of(kernels::isa_level()), threads, threads == 1 ? "" : "s", peak / 1e9);
+  fmt::print("{:<27}{:<28}{:>10}{:>12}{:>16}{:>9}\n", "op", "size", "ms", "GFLOP/s", "of the peak",
+             "ratio");
+  for (const Row& row : rows) {
+    const bool moves = row.bytes > 0;
+    const double rate = (moves ? row.bytes : row.operations) / row.ours / 1e9;
+    fmt::print("{:<27}{:<28}{:>10.2f}{:>12}{:>16}{:>8.2f}x\n", row.name, row.size, 1e3 * row.ours,
+               moves ? fmt::format("{:.1f} GB/s", rate) : fmt::format("{:.1f}", rate),
+               moves ? "-" : fmt::format("{:.0f} %", 1e11 * rate / peak), row.libtorch / row.ours);
+  }
+  fmt::print("ratio: time of libtorch's operators for the same, by ours\n");
+}
+
+}  // namespace
+
+void add_bench_ops(CLI::App& app) {
+  app.description("Kernels one by one: rate, share of the processor's peak, ratio to libtorch");
+  auto o = std::make_shared<Options>();
+  app.add_option("--preset", o->preset, "sizes of a block: of the demo model or of the 5B model")
+      ->check(CLI::IsMember(std::vector<std::string>{"mini", "wan5b"}))
+      ->capture_default_str();
+  app.add_option("--seconds", o->seconds, "time spent on each figure")
+      ->type_name("S")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  app.add_flag("--json", o->json, "print JSON");
+  examples(app, {{"loci bench ops", "at the demo model's sizes"},
+                 {"LOCI_ISA=plain loci bench ops", "without vector instructions of its own"},
+                 {"loci --threads 1 bench ops --preset wan5b", "at the 5B model's sizes"}});
+  app.callback([o] { run_bench_ops(*o); });
+}
+
+}  // namespace loci::app
