@@ -2,14 +2,8 @@
 // loci bench stream
 #include "loci/app/bench_stream.h"
 
-#include <malloc.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <ctime>
 #include <memory>
-#include <numbers>
 #include <string>
 #include <vector>
 
@@ -17,14 +11,12 @@
 #include <ATen/Parallel.h>
 
 #include "loci/app/command.h"
-#include "loci/eval/line_plot.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/base/interrupt.h"
-#include "loci/base/machine.h"
-#include "loci/base/progress.h"
 #include "loci/base/text.h"
+#include "loci/eval/line_plot.h"
+#include "loci/eval/stream_cost.h"
 #include "loci/model/summary.h"
 #include "loci/model/weights.h"
 #include "loci/sample/stream.h"
@@ -33,8 +25,6 @@ namespace loci::app {
 
 namespace {
 
-constexpr double kFps = 16;
-constexpr int64_t kFramesPerLatent = 4;
 constexpr int64_t kPixelsPerLatent = 16;
 constexpr double kMiB = 1024.0 * 1024;
 
@@ -55,13 +45,7 @@ struct BenchStreamOptions {
 // One model and history after so many seconds of video.
 struct Row {
   std::string model, history;
-  double seconds = 0;
-  int64_t latents = 0;
-  double chunk_seconds = 0;    // median over the chunks since the row before
-  double chunk_cpu = 0;        // the same of processor seconds, over all threads
-  uint64_t history_bytes = 0;  // states and slots allocated
-  uint64_t resident = 0;       // of the process, now
-  uint64_t peak = 0;           // since the stream began
+  eval::StreamCost cost;
 };
 
 model::TransformerConfig bench_config(const BenchStreamOptions& o) {
@@ -78,23 +62,8 @@ model::TransformerConfig bench_config(const BenchStreamOptions& o) {
   return config;
 }
 
-// A walk on a circle of 8 m at 1 m/s, the camera turning ahead of it: it revisits.
-camera::Pose walk(int64_t latent) {
-  const double t = static_cast<double>(latent * kFramesPerLatent) / kFps;
-  const double angle = t / 8;
-  return {camera::rotation_from_angles(angle + 0.4 * std::sin(t / 3), 0),
-          {8 * (1 - std::cos(angle)), 0, 8 * std::sin(angle)}};
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
-std::vector<Row> measure(const BenchStreamOptions& o, const std::string& model_name,
-                         const std::string& history) {
-  using Clock = std::chrono::steady_clock;
+std::vector<eval::StreamCost> measure(const BenchStreamOptions& o, const std::string& model_name,
+                                      const std::string& history) {
   const model::TransformerConfig base = bench_config(o);
   const model::TransformerConfig config =
       model_name == "softmax" ? model::full_softmax(base) : base;
@@ -109,53 +78,20 @@ std::vector<Row> measure(const BenchStreamOptions& o, const std::string& model_n
   options.kv.format = memory::parse_kv_format(o.kv);
   options.kv.staging_bytes = o.staging_mib << 20;
   options.solver.steps = o.steps;
-  malloc_trim(0);
-  reset_peak_memory();
-  sample::Stream stream(transformer, nullptr, options, {});
-  const std::vector<camera::Intrinsics> lenses(static_cast<size_t>(config.chunk_size));
-  const std::vector<camera::Pose> origin = {walk(0)};
-  stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
-                origin, std::span(lenses).first(1));
-  const double chunk_video = static_cast<double>(config.chunk_size * kFramesPerLatent) / kFps;
-  const auto total = static_cast<uint64_t>(std::ceil(o.seconds.back() / chunk_video));
-  Progress progress(fmt::format("{} {}", model_name, history), total, "chunks");
-  std::vector<Row> rows;
-  std::vector<double> times, processor;
-  for (const double seconds : o.seconds) {
-    while (static_cast<double>((stream.frames() - 1) * kFramesPerLatent) / kFps < seconds) {
-      check_interrupt();
-      std::vector<camera::Pose> poses;
-      for (int64_t i = 0; i < config.chunk_size; ++i) poses.push_back(walk(stream.frames() + i));
-      const auto started = Clock::now();
-      const std::clock_t processor_started = std::clock();
-      stream.push(poses, lenses);
-      stream.settle();
-      times.push_back(std::chrono::duration<double>(Clock::now() - started).count());
-      processor.push_back(static_cast<double>(std::clock() - processor_started) / CLOCKS_PER_SEC);
-      progress.advance();
-    }
-    if (times.empty()) continue;  // a length within the chunk of the one before
-    const ProcessMemory held = process_memory().value_or(ProcessMemory());
-    rows.push_back({model_name, history,
-                    static_cast<double>((stream.frames() - 1) * kFramesPerLatent) / kFps,
-                    stream.frames(), median(times), median(processor),
-                    static_cast<uint64_t>(stream.history_bytes()), held.now, held.peak});
-    times.clear();
-    processor.clear();
-  }
-  return rows;
+  return eval::measure_stream(transformer, options, o.seconds,
+                              fmt::format("{} {}", model_name, history));
 }
 
 Json to_json(const Row& row) {
   return {{"model", row.model},
           {"history", row.history},
-          {"seconds", row.seconds},
-          {"latents", row.latents},
-          {"seconds_a_chunk", row.chunk_seconds},
-          {"cpu_seconds_a_chunk", row.chunk_cpu},
-          {"history_bytes", row.history_bytes},
-          {"resident_bytes", row.resident},
-          {"peak_bytes", row.peak}};
+          {"seconds", row.cost.seconds},
+          {"latents", row.cost.latents},
+          {"seconds_a_chunk", row.cost.chunk_seconds},
+          {"cpu_seconds_a_chunk", row.cost.chunk_cpu},
+          {"history_bytes", row.cost.history_bytes},
+          {"resident_bytes", row.cost.resident},
+          {"peak_bytes", row.cost.peak}};
 }
 
 std::string to_csv(const std::vector<Row>& rows) {
@@ -163,9 +99,10 @@ std::string to_csv(const std::vector<Row>& rows) {
       "model,history,seconds,latents,seconds_a_chunk,cpu_seconds_a_chunk,history_bytes,resident_"
       "bytes,peak_bytes\n";
   for (const Row& row : rows) {
-    text += fmt::format("{},{},{},{},{:.6f},{:.6f},{},{},{}\n", row.model, row.history, row.seconds,
-                        row.latents, row.chunk_seconds, row.chunk_cpu, row.history_bytes,
-                        row.resident, row.peak);
+    text +=
+        fmt::format("{},{},{},{},{:.6f},{:.6f},{},{},{}\n", row.model, row.history,
+                    row.cost.seconds, row.cost.latents, row.cost.chunk_seconds, row.cost.chunk_cpu,
+                    row.cost.history_bytes, row.cost.resident, row.cost.peak);
   }
   return text;
 }
@@ -181,10 +118,11 @@ std::string to_svg(const std::vector<Row>& rows) {
         panel->series.push_back({name, {}});
       }
     }
-    time.series.back().points.emplace_back(row.seconds, row.chunk_cpu);
-    bytes.series.back().points.emplace_back(row.seconds,
-                                            static_cast<double>(row.history_bytes) / kMiB);
-    peak.series.back().points.emplace_back(row.seconds, static_cast<double>(row.peak) / kMiB);
+    time.series.back().points.emplace_back(row.cost.seconds, row.cost.chunk_cpu);
+    bytes.series.back().points.emplace_back(row.cost.seconds,
+                                            static_cast<double>(row.cost.history_bytes) / kMiB);
+    peak.series.back().points.emplace_back(row.cost.seconds,
+                                           static_cast<double>(row.cost.peak) / kMiB);
   }
   return eval::svg_plot({time, bytes, peak});
 }
@@ -206,13 +144,13 @@ void run_stream(const BenchStreamOptions& given) {
   }
   for (const std::string& history : o.histories) {
     for (const std::string& name : o.models) {
-      for (const Row& row : measure(o, name, history)) {
-        rows.push_back(row);
+      for (const eval::StreamCost& cost : measure(o, name, history)) {
+        rows.push_back({name, history, cost});
         if (o.json) continue;
-        fmt::print("{:<8} {:<9} {:>9.2f} {:>8} {:>10.4f} {:>10.4f} {:>12} {:>12} {:>12}\n",
-                   row.model, row.history, row.seconds, row.latents, row.chunk_seconds,
-                   row.chunk_cpu, format_bytes(row.history_bytes), format_bytes(row.resident),
-                   format_bytes(row.peak));
+        fmt::print("{:<8} {:<9} {:>9.2f} {:>8} {:>10.4f} {:>10.4f} {:>12} {:>12} {:>12}\n", name,
+                   history, cost.seconds, cost.latents, cost.chunk_seconds, cost.chunk_cpu,
+                   format_bytes(cost.history_bytes), format_bytes(cost.resident),
+                   format_bytes(cost.peak));
         std::fflush(stdout);
       }
     }

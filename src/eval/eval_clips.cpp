@@ -17,11 +17,7 @@ class RecordingClips : public EvalClips {
   RecordingClips(const std::filesystem::path& folder, const ClipFormat& format,
                  const ClipOptions& options)
       : EvalClips(format) {
-    world::RecordingOptions recording;
-    recording.width = static_cast<int>(format.width);
-    recording.height = static_cast<int>(format.height);
-    recording.fps = format.fps;
-    recording.fov = format.fov;
+    const world::RecordingOptions recording = recording_options(format);
     for (world::RecordingFiles& files : world::find_recordings(folder)) {
       if (options.count && std::ssize(clips_) >= *options.count) break;
       check_interrupt();
@@ -77,6 +73,21 @@ class RecordingClips : public EvalClips {
 };
 
 }  // namespace
+
+world::RecordingOptions recording_options(const ClipFormat& format) {
+  world::RecordingOptions options;
+  options.width = static_cast<int>(format.width);
+  options.height = static_cast<int>(format.height);
+  options.fps = format.fps;
+  options.fov = format.fov;
+  return options;
+}
+
+std::vector<std::string> clip_names(const EvalClips& clips) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < clips.size(); ++i) names.push_back(clips.clip(i).name);
+  return names;
+}
 
 std::unique_ptr<EvalClips> open_recordings(const std::filesystem::path& folder,
                                            const ClipFormat& format, const ClipOptions& options) {

@@ -54,8 +54,13 @@ class EvalClips {
   ClipFormat format_;
 };
 
+std::vector<std::string> clip_names(const EvalClips& clips);
+
+// How recordings are read for that format.
+world::RecordingOptions recording_options(const ClipFormat& format);
+
 struct ClipOptions {
-  double context_seconds = 0;     // 0: the first frame alone
+  double context_seconds = 0;     // 0: the first frame alone; of MIND, all of the memory segment
   std::optional<double> seconds;  // of the continuation; all that was recorded if not given
   std::optional<int64_t> count;   // the first so many recordings
 };

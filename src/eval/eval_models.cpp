@@ -66,6 +66,17 @@ std::string variant_name(const ModelChoice& model, const Arm& arm, size_t arms) 
   return arms == 1 ? model.name : model.name + ", " + arm.label;
 }
 
+std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
+                                const std::vector<Arm>& arms) {
+  std::vector<Group> groups;
+  for (const ModelChoice& model : models) {
+    Group& group = groups.emplace_back();
+    group.name = model.name;
+    for (const Arm& arm : arms) group.variants.push_back(variant_name(model, arm, arms.size()));
+  }
+  return groups;
+}
+
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
                                      const Sampling& sampling, int64_t width, int64_t height) {
   const sample::GenerationDefaults& defaults = folder.defaults();

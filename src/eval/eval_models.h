@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "loci/base/config.h"
+#include "loci/eval/suite.h"
 #include "loci/sample/model_folder.h"
 
 namespace loci::eval {
@@ -42,6 +43,10 @@ struct Sampling {
 
 // "model", or with several arms "model, label".
 std::string variant_name(const ModelChoice& model, const Arm& arm, size_t arms);
+
+// A group per model with a variant per arm.
+std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
+                                const std::vector<Arm>& arms);
 
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
                                      const Sampling& sampling, int64_t width, int64_t height);

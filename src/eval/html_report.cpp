@@ -16,17 +16,17 @@ constexpr size_t kMostRows = 24;  // of pictures: a page stays a few megabytes
 constexpr std::string_view kStyle = R"(
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; background: #fff; margin: 0 auto;
-  max-width: 1200px; padding: 24px; }
+  max-width: 1500px; padding: 24px; }
 h1 { font-size: 26px; margin: 0 0 4px; } h2 { font-size: 19px; margin: 36px 0 8px; }
 h3 { font-size: 15px; margin: 20px 0 6px; }
 p, li { max-width: 75ch; } .small { color: #666; font-size: 13px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: 5px 12px; text-align: right; border-bottom: 1px solid #e4e4e4;
-  white-space: nowrap; }
+th, td { padding: 5px 10px; text-align: right; border-bottom: 1px solid #e4e4e4; }
+td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #999;
   vertical-align: bottom; }
-td .range { color: #777; font-size: 12px; display: block; } td.best { font-weight: 650; }
+td .range { color: #777; font-size: 12px; font-weight: 400; display: block; } td.best { font-weight: 650; }
 td.sure { background: #e9f5ea; } td.sure.worse { background: #fbecea; }
 .pictures { display: flex; flex-wrap: wrap; gap: 8px; } figure { margin: 0; }
 figcaption { font-size: 12px; color: #555; } img { display: block; max-width: 100%; }

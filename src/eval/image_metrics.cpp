@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/eval/image_metrics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include "loci/base/error.h"
+#include "loci/eval/gaussian_blur.h"
 
 namespace loci::eval {
 
 namespace {
 
-constexpr int64_t kRadius = 5;
-constexpr double kSigma = 1.5;
+constexpr int64_t kRadius = kBlurRadius;
 
 // [T, 3, H, W] in [0, 1], FP64.
 at::Tensor planes(const at::Tensor& frames) {
@@ -36,15 +38,20 @@ std::vector<double> to_list(const at::Tensor& values) {
   return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
 }
 
-// Gaussian blur of every plane, mirrored at the border.
+// Of every plane [T, 3, H, W].
 at::Tensor blur(const at::Tensor& x) {
-  const at::Tensor offset = at::arange(-kRadius, kRadius + 1, at::kDouble);
-  at::Tensor weight = at::exp(-offset.square() / (2 * kSigma * kSigma));
-  weight = weight / weight.sum();
-  const at::Tensor single =
-      at::reflection_pad2d(x.flatten(0, 1).unsqueeze(1), {kRadius, kRadius, kRadius, kRadius});
-  const at::Tensor rows = at::conv2d(single, weight.view({1, 1, 1, -1}));
-  return at::conv2d(rows, weight.view({1, 1, -1, 1})).squeeze(1).unflatten(0, {x.size(0), 3});
+  const at::Tensor in = x.contiguous();
+  at::Tensor out = at::empty_like(in);
+  const int64_t height = in.size(2), width = in.size(3);
+  const double* from = in.const_data_ptr<double>();
+  double* to = out.data_ptr<double>();
+  at::parallel_for(0, in.size(0) * in.size(1), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t at = plane * height * width;
+      gaussian_blur(from + at, to + at, height, width);
+    }
+  });
+  return out;
 }
 
 }  // namespace

@@ -19,22 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A name of files and folders: what is not a letter, digit, dot or dash becomes an underscore, and
-// a hash keeps names apart that this would merge.
-std::string file_name(const std::string& name) {
-  std::string safe;
-  for (const char c : name) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || (c == '.' && !safe.empty());
-    safe += plain ? c : '_';
-  }
-  constexpr size_t kMost = 80;
-  if (safe == name && safe.size() <= kMost) return safe;
-  uint64_t hash = 0;
-  for (const char c : name) hash = hash_keys({hash, static_cast<unsigned char>(c)});
-  return fmt::format("{}-{:08x}", safe.substr(0, kMost), hash & 0xffffffff);
-}
-
 fs::path part_file(const fs::path& out, const std::string& group, const std::string& clip) {
   return out / "parts" / file_name(group) / (file_name(clip) + ".json");
 }
@@ -53,6 +37,20 @@ void check_names(const std::vector<std::string>& names, std::string_view what) {
 }
 
 }  // namespace
+
+std::string file_name(const std::string& name) {
+  std::string safe;
+  for (const char c : name) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || (c == '.' && !safe.empty());
+    safe += plain ? c : '_';
+  }
+  constexpr size_t kMost = 80;
+  if (safe == name && safe.size() <= kMost) return safe;
+  uint64_t hash = 0;
+  for (const char c : name) hash = hash_keys({hash, static_cast<unsigned char>(c)});
+  return fmt::format("{}-{:08x}", safe.substr(0, kMost), hash & 0xffffffff);
+}
 
 std::vector<PartResult> read_parts(const Suite& suite, const fs::path& out) {
   std::vector<PartResult> parts;
@@ -123,6 +121,7 @@ int64_t run_suite(Suite& suite, const RunOptions& options) {
              missing, groups.size() * clips.size());
     return missing;
   }
+  suite.conclude(parts);
   write_report(options.out, make_report(suite, std::move(parts)));
   return 0;
 }

@@ -23,4 +23,8 @@ int64_t run_suite(Suite& suite, const RunOptions& options);
 // The parts that are there, groups first, then clips, in the suite's order.
 std::vector<PartResult> read_parts(const Suite& suite, const std::filesystem::path& out);
 
+// A name of files and folders: what is not a letter, digit, dot or dash becomes an underscore, and
+// a hash keeps names apart that this would merge.
+std::string file_name(const std::string& name);
+
 }  // namespace loci::eval

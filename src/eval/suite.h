@@ -45,6 +45,8 @@ class Suite {
   // One clip with all variants of the open group.
   virtual PartResult run(size_t clip) = 0;
 
+  // Adds to the parts what can only be said about all clips together; called once all are there.
+  virtual void conclude(std::vector<PartResult>&) {}
   // What the report shows beside tables and pictures, from all parts.
   virtual std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const;
   virtual std::vector<std::string> notes() const { return {}; }

@@ -97,6 +97,22 @@ TEST(Bootstrap, FindsTheIntervalOfAMean) {
   EXPECT_EQ(copies.values, 1000);
 }
 
+// The same draws by numpy; see tests/data/eval/make_bootstrap.py.
+TEST(Bootstrap, AgreesWithNumpy) {
+  const Json cases = load_json(std::filesystem::path(LOCI_TEST_DATA) / "eval" / "bootstrap.json");
+  ASSERT_EQ(cases.size(), 2u);
+  for (const Json& expected : cases) {
+    std::vector<ClipValues> clips;
+    for (const Json& values : expected["clips"]) {
+      clips.push_back({std::to_string(clips.size()), values.get<std::vector<double>>()});
+    }
+    const Interval interval = bootstrap_mean(clips, {.seed = expected["seed"].get<uint64_t>()});
+    EXPECT_NEAR(interval.mean, expected["mean"].get<double>(), 1e-9);
+    EXPECT_NEAR(interval.low, expected["low"].get<double>(), 1e-9);
+    EXPECT_NEAR(interval.high, expected["high"].get<double>(), 1e-9);
+  }
+}
+
 TEST(Bootstrap, HandlesFewClips) {
   EXPECT_TRUE(std::isnan(bootstrap_mean({}).mean));
   const std::vector<ClipValues> one = {{"a", {1, 3}}, {"b", {}}};

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/config.h"
+
+#include "tests/app/run_command.h"
+#include "tests/eval/tiny_recording.h"
+
+namespace loci::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class EvalCommand : public ::testing::Test {
+ protected:
+  EvalCommand() {
+    eval::make_tiny_folder(path("model"), 1);
+    eval::make_tiny_recording(path("data/a"), 41, 1);
+  }
+  ~EvalCommand() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  Outcome run(const std::string& suite, std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"--quiet", "eval", suite, "--model", path("model")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command(arguments);
+  }
+  std::string refused(const std::string& suite, const std::vector<std::string>& more) const {
+    const Outcome outcome = run(suite, more);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    return outcome.err;
+  }
+
+  const fs::path folder_ =
+      fs::path(::testing::TempDir()) / ("loci_eval_command_test_" + std::to_string(::getpid()));
+};
+
+TEST_F(EvalCommand, WritesReports) {
+  const std::vector<std::string> data = {"--data", path("data"), "--context-seconds", "1"};
+  std::vector<std::string> memory = data;
+  memory.insert(memory.end(), {"--out", path("memory")});
+  const Outcome outcome = run("memory", memory);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, path("memory/report.html") + "\n");
+  EXPECT_TRUE(fs::exists(path("memory/summary.csv")));
+  memory.insert(memory.end(), {"--steps", "1"});
+  EXPECT_THAT(refused("memory", memory), HasSubstr("manifest.json"));
+
+  std::vector<std::string> sweep = data;
+  sweep.insert(sweep.end(), {"--sweep", "4,0", "--out", path("sweep")});
+  EXPECT_EQ(run("arena", sweep).code, 0);
+  const Json results = load_json(path("sweep/results.json"));
+  ASSERT_EQ(results["variants"].size(), 2u);
+  EXPECT_EQ(results["variants"][0]["name"], "model, 0 frames");
+}
+
+TEST_F(EvalCommand, RefusesWhatMakesNoSense) {
+  EXPECT_THAT(refused("memory", {"--data", path("nowhere"), "--out", path("x")}),
+              HasSubstr("not a folder"));
+  EXPECT_THAT(
+      refused("memory", {"--data", path("data"), "--predictions", path("p"), "--out", path("x")}),
+      HasSubstr("cannot be given together"));
+  EXPECT_THAT(refused("revisit", {"--data", path("data"), "--size", "48", "--out", path("x")}),
+              HasSubstr("768x512"));
+  EXPECT_THAT(
+      refused("revisit", {"--data", path("data"), "--weights", path("data"), "--out", path("x")}),
+      HasSubstr("lpips_alex.safetensors"));
+  EXPECT_THAT(refused("return", {"--data", path("data"), "--out", path("x")}),
+              HasSubstr("take pixels"));
+  EXPECT_THAT(refused("probe", {"--data", path("data"), "--out", path("x")}),
+              HasSubstr("shorter than 9 chunks"));
+}
+
+}  // namespace
+}  // namespace loci::app

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <filesystem>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/error.h"
+#include "loci/camera/lens.h"
+#include "loci/eval/camera_suite.h"
+#include "loci/eval/two_view.h"
+#include "loci/world/clip.h"
+
+namespace loci::eval {
+namespace {
+
+// A world seen along known poses is followed exactly; against other commands it is not.
+TEST(TwoView, FindsTheMotionOfRenderedFrames) {
+  if (!two_view_available()) GTEST_SKIP() << "built without OpenCV";
+  world::ClipOptions options;
+  options.width = 384;
+  options.height = 256;
+  options.frames = 33;
+  options.split = world::Split::kTest;
+  options.world.style = world::Style::kTown;
+  const world::Clip clip = world::make_clip(3, 0, options);
+  const camera::Pinhole lens =
+      camera::pixel_pinhole(clip.trajectory.intrinsics.front(), {384, 256}, "test");
+  std::vector<at::Tensor> frames;
+  std::vector<camera::Pose> poses;
+  for (size_t i = 0; i < clip.trajectory.poses.size(); i += 4) {
+    frames.push_back(clip.frames[static_cast<int64_t>(i)]);
+    poses.push_back(clip.trajectory.poses[i]);
+  }
+  const MetricValues values = camera_values(frames, poses, lens);
+  ASSERT_TRUE(values.contains("rotation")) << values.at("failed")[0];
+  EXPECT_LT(values.at("rotation")[0], 1);
+  EXPECT_LT(values.at("failed")[0], 0.5);
+  // The same frames under a camera that turns 10 degrees more each time.
+  for (size_t i = 0; i < poses.size(); ++i) {
+    poses[i].rotation = poses[i].rotation * camera::rotation_from_angles(
+                                                camera::radians(10) * static_cast<double>(i), 0);
+  }
+  EXPECT_GT(camera_values(frames, poses, lens).at("rotation")[0], 5);
+}
+
+TEST(TwoView, HandlesFramesWithoutDetail) {
+  if (!two_view_available()) {
+    EXPECT_THROW(two_view_motion({}, {}, {}), Error);
+    return;
+  }
+  const at::Tensor black = at::zeros({64, 96, 3}, at::kByte);
+  EXPECT_FALSE(two_view_motion(black, black, {80, 80, 48, 32}).has_value());
+  const MetricValues values = camera_values({black, black}, {{}, {}}, {80, 80, 48, 32});
+  EXPECT_EQ(values.at("failed"), std::vector<double>{1});
+  EXPECT_FALSE(values.contains("rotation"));
+  EXPECT_TRUE(camera_values({black}, {{}}, {80, 80, 48, 32}).empty());
+}
+
+}  // namespace
+}  // namespace loci::eval

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/networks.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/config.h"
+#include "loci/base/error.h"
+#include "loci/io/safetensors.h"
+
+namespace loci::eval {
+namespace {
+
+namespace fs = std::filesystem;
+
+// As in tests/data/eval/make_networks.py.
+at::Tensor noise(at::IntArrayRef shape, uint64_t seed, double scale) {
+  at::Tensor values = at::empty(shape, at::kFloat);
+  float* data = values.data_ptr<float>();
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    uint64_t x = (static_cast<uint64_t>(i) * 2654435761 + seed * 40503 + 12345) & 0xffffffff;
+    x ^= x >> 16;
+    x = x * 73244475 & 0xffffffff;
+    x ^= x >> 16;
+    data[i] = static_cast<float>((static_cast<double>(x) / 4294967296. - 0.5) * scale);
+  }
+  return values;
+}
+
+at::Tensor weight(const std::string& name, at::IntArrayRef shape) {
+  uint64_t seed = 0;
+  for (const char c : name) seed += static_cast<unsigned char>(c);
+  int64_t numel = 1;
+  for (const int64_t side : shape) numel *= side;
+  const double fan = shape.size() > 1 ? static_cast<double>(numel / shape[0]) : 0;
+  const at::Tensor value = noise(shape, seed, fan > 0 ? 3 / std::sqrt(fan) : 0.5);
+  return shape.size() == 1 && name.ends_with("weight") ? value + 1 : value;
+}
+
+Json expected() { return load_json(fs::path(LOCI_TEST_DATA) / "eval" / "networks.json"); }
+
+Lpips formula_lpips(LpipsNet net) {
+  const auto find = [&](const std::string& name) {
+    // Shapes as the network asks for them would make the check of shapes idle; these are the
+    // classifier's.
+    static const std::map<std::string, std::vector<int64_t>> kAlex = {
+        {"features.0", {64, 3, 11, 11}},
+        {"features.3", {192, 64, 5, 5}},
+        {"features.6", {384, 192, 3, 3}},
+        {"features.8", {256, 384, 3, 3}},
+        {"features.10", {256, 256, 3, 3}}};
+    static const std::map<std::string, std::vector<int64_t>> kVgg = {
+        {"features.0", {64, 3, 3, 3}},     {"features.2", {64, 64, 3, 3}},
+        {"features.5", {128, 64, 3, 3}},   {"features.7", {128, 128, 3, 3}},
+        {"features.10", {256, 128, 3, 3}}, {"features.12", {256, 256, 3, 3}},
+        {"features.14", {256, 256, 3, 3}}, {"features.17", {512, 256, 3, 3}},
+        {"features.19", {512, 512, 3, 3}}, {"features.21", {512, 512, 3, 3}},
+        {"features.24", {512, 512, 3, 3}}, {"features.26", {512, 512, 3, 3}},
+        {"features.28", {512, 512, 3, 3}}};
+    static const std::vector<int64_t> kAlexHeads = {64, 192, 384, 256, 256};
+    static const std::vector<int64_t> kVggHeads = {64, 128, 256, 512, 512};
+    const bool alex = net == LpipsNet::kAlex;
+    if (name.starts_with("lin")) {
+      const auto index = static_cast<size_t>(name[3] - '0');
+      return noise({1, (alex ? kAlexHeads : kVggHeads).at(index), 1, 1}, 77 + index, 0.2).abs();
+    }
+    const std::vector<int64_t>& shape = (alex ? kAlex : kVgg).at(name.substr(0, name.rfind('.')));
+    if (name.ends_with(".bias")) return weight(name, {shape[0]});
+    return weight(name, shape);
+  };
+  return Lpips(net, find, "formula");
+}
+
+TEST(Lpips, AgreesWithTheOriginal) {
+  const Json values = expected()["lpips"];
+  const at::Tensor a = noise({2, 40, 52, 3}, 1, 1) + 0.5;
+  const at::Tensor b = (a + noise({2, 40, 52, 3}, 2, 0.3)).clamp(0, 1);
+  for (const auto& [net, name] :
+       {std::pair{LpipsNet::kAlex, "alex"}, std::pair{LpipsNet::kVgg, "vgg"}}) {
+    const Lpips lpips = formula_lpips(net);
+    const std::vector<double> distances = lpips.distance(a, b);
+    ASSERT_EQ(distances.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) {
+      const double wanted = values[name][i];
+      EXPECT_NEAR(distances[i], wanted, 1e-5 * wanted) << name;
+    }
+    EXPECT_EQ(lpips.distance(a, a)[0], 0);
+    const at::Tensor map = lpips.distance_map(a, b);
+    EXPECT_EQ(map.sizes(), at::IntArrayRef({2, 40, 52}));
+    EXPECT_NEAR(map[0].mean().item<double>(), distances[0], 0.2 * distances[0]);
+    EXPECT_THROW(lpips.distance(a, b.narrow(1, 0, 39)), Error);
+    EXPECT_THROW(lpips.distance(a.narrow(1, 0, 20), a.narrow(1, 0, 20)), Error);
+  }
+  EXPECT_THROW(Lpips(
+                   LpipsNet::kAlex, [](const std::string&) { return at::zeros({1}); }, "zeros"),
+               Error);
+}
+
+std::map<std::string, at::Tensor> dino_weights(int64_t registers) {
+  std::map<std::string, at::Tensor> w;
+  const auto add = [&](const std::string& name, at::IntArrayRef shape) {
+    w[name] = weight(name, shape);
+  };
+  add("cls_token", {1, 1, 128});
+  add("pos_embed", {1, 26, 128});
+  add("mask_token", {1, 128});
+  if (registers > 0) add("register_tokens", {1, registers, 128});
+  add("patch_embed.proj.weight", {128, 3, 14, 14});
+  add("patch_embed.proj.bias", {128});
+  for (const std::string n : {"0", "1"}) {
+    const std::string block = "blocks." + n + ".";
+    for (const std::string one : {"norm1", "norm2"}) {
+      add(block + one + ".weight", {128});
+      add(block + one + ".bias", {128});
+    }
+    add(block + "attn.qkv.weight", {384, 128});
+    add(block + "attn.qkv.bias", {384});
+    add(block + "attn.proj.weight", {128, 128});
+    add(block + "attn.proj.bias", {128});
+    add(block + "ls1.gamma", {128});
+    add(block + "mlp.fc1.weight", {512, 128});
+    add(block + "mlp.fc1.bias", {512});
+    add(block + "mlp.fc2.weight", {128, 512});
+    add(block + "mlp.fc2.bias", {128});
+    add(block + "ls2.gamma", {128});
+  }
+  add("norm.weight", {128});
+  add("norm.bias", {128});
+  return w;
+}
+
+void expect_probe(const at::Tensor& tokens, const Json& wanted) {
+  const at::Tensor flat = tokens.flatten().to(at::kDouble);
+  const at::Tensor weights = at::cos(at::arange(flat.numel(), at::kDouble));
+  EXPECT_NEAR((flat * weights).sum().item<double>(), wanted[0].get<double>(), 1e-3);
+  EXPECT_NEAR(flat.square().sum().item<double>() / wanted[1].get<double>(), 1, 1e-6);
+  EXPECT_NEAR(flat[0].item<double>(), wanted[2].get<double>(), 1e-5);
+}
+
+TEST(VisionTower, AgreesWithTheOriginalDino) {
+  const Json cases = expected()["dino"];
+  for (const auto& [name, registers] : {std::pair{"plain", 0}, std::pair{"registers", 2}}) {
+    const VisionTower tower(TowerKind::kDino, dino_weights(registers), "formula");
+    expect_probe(tower.tokens(noise({2, 3, 70, 70}, 5, 2)), cases[name]["70x70"]);
+    expect_probe(tower.tokens(noise({2, 3, 42, 84}, 5, 2)), cases[name]["42x84"]);
+    EXPECT_THROW(tower.tokens(noise({1, 3, 42, 80}, 5, 2)), Error);
+  }
+}
+
+// The names of Hugging Face lead to the same numbers.
+TEST(VisionTower, ReadsOtherNames) {
+  const std::map<std::string, at::Tensor> original = dino_weights(0);
+  std::map<std::string, at::Tensor> renamed = {
+      {"embeddings.cls_token", original.at("cls_token")},
+      {"embeddings.position_embeddings", original.at("pos_embed")},
+      {"embeddings.patch_embeddings.projection.weight", original.at("patch_embed.proj.weight")},
+      {"embeddings.patch_embeddings.projection.bias", original.at("patch_embed.proj.bias")},
+      {"layernorm.weight", original.at("norm.weight")},
+      {"layernorm.bias", original.at("norm.bias")}};
+  for (const std::string n : {"0", "1"}) {
+    const std::string from = "blocks." + n + ".", to = "encoder.layer." + n + ".";
+    for (const std::string part : {".weight", ".bias"}) {
+      const at::Tensor qkv = original.at(from + "attn.qkv" + part);
+      int64_t at = 0;
+      for (const char* which : {"query", "key", "value"}) {
+        renamed[to + "attention.attention." + which + part] = qkv.narrow(0, at, 128);
+        at += 128;
+      }
+      renamed[to + "attention.output.dense" + part] = original.at(from + "attn.proj" + part);
+      for (const char* same : {"norm1", "norm2", "mlp.fc1", "mlp.fc2"}) {
+        renamed[to + same + part] = original.at(from + same + part);
+      }
+    }
+    renamed[to + "layer_scale1.lambda1"] = original.at(from + "ls1.gamma");
+    renamed[to + "layer_scale2.lambda1"] = original.at(from + "ls2.gamma");
+  }
+  const VisionTower tower(TowerKind::kDino, renamed, "renamed");
+  expect_probe(tower.tokens(noise({2, 3, 70, 70}, 5, 2)), expected()["dino"]["plain"]["70x70"]);
+  const VisionTower::Features features = tower(at::full({2, 32, 48, 3}, 90, at::kByte));
+  EXPECT_EQ(features.patches.sizes(), at::IntArrayRef({2, 25, 37, 128}));
+  EXPECT_NEAR(features.global[1].square().sum().item<double>(), 1, 1e-5);
+  renamed.erase("encoder.layer.1.norm2.bias");
+  EXPECT_THROW(VisionTower(TowerKind::kDino, renamed, "renamed"), Error);
+}
+
+TEST(VisionTower, AgreesWithTheOriginalClip) {
+  std::map<std::string, at::Tensor> w;
+  const auto add = [&](const std::string& name, at::IntArrayRef shape) {
+    w["visual." + name] = weight("visual." + name, shape);
+  };
+  add("class_embedding", {128});
+  add("positional_embedding", {17, 128});
+  add("conv1.weight", {128, 3, 16, 16});
+  add("proj", {128, 32});
+  for (const std::string n :
+       {"ln_pre", "ln_post", "transformer.resblocks.0.ln_1", "transformer.resblocks.0.ln_2",
+        "transformer.resblocks.1.ln_1", "transformer.resblocks.1.ln_2"}) {
+    add(n + ".weight", {128});
+    add(n + ".bias", {128});
+  }
+  for (const std::string n : {"transformer.resblocks.0.", "transformer.resblocks.1."}) {
+    add(n + "attn.in_proj_weight", {384, 128});
+    add(n + "attn.in_proj_bias", {384});
+    add(n + "attn.out_proj.weight", {128, 128});
+    add(n + "attn.out_proj.bias", {128});
+    add(n + "mlp.c_fc.weight", {512, 128});
+    add(n + "mlp.c_fc.bias", {512});
+    add(n + "mlp.c_proj.weight", {128, 512});
+    add(n + "mlp.c_proj.bias", {128});
+  }
+  const VisionTower tower(TowerKind::kClip, w, "formula");
+  expect_probe(tower.project(tower.tokens(noise({2, 3, 64, 64}, 6, 2))), expected()["clip"]);
+  const VisionTower::Features features = tower(at::zeros({1, 30, 50, 3}, at::kByte));
+  EXPECT_EQ(features.global.sizes(), at::IntArrayRef({1, 32}));
+  EXPECT_FALSE(features.patches.defined());
+}
+
+TEST(WorstPatches, AllowOnePatchOfDisplacement) {
+  // Orthogonal features: every patch is unlike every other.
+  const at::Tensor a = at::eye(20, at::kFloat).view({1, 4, 5, 20});
+  EXPECT_NEAR(worst_patches(a, a, 0.05)[0], 0, 1e-6);
+  EXPECT_NEAR(worst_patches(a, a.roll({0, 1}, {1, 2}), 0.1)[0], 1, 1e-6) << "wrapped around";
+  EXPECT_NEAR(worst_patches(a, a.roll(1, 2), 1)[0], 4. / 20, 1e-6) << "only one column is away";
+  EXPECT_NEAR(worst_patches(a, a.roll(2, 2), 1)[0], 1, 1e-6);
+  EXPECT_NEAR(
+      worst_patches(a.narrow(1, 0, 1).narrow(2, 0, 1), -a.narrow(1, 0, 1).narrow(2, 0, 1), 0.05)[0],
+      2, 1e-6);
+  EXPECT_THROW(worst_patches(a, a.narrow(2, 0, 4), 0.1), Error);
+}
+
+TEST(Networks, AreFoundInAFolder) {
+  const fs::path folder =
+      fs::path(::testing::TempDir()) / ("loci_networks_test_" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  EXPECT_FALSE(Networks::load("").alex.has_value());
+  EXPECT_THROW(Networks::load(folder), Error) << "an empty folder helps nobody";
+  EXPECT_THROW(Networks::load(folder / "absent"), Error);
+  io::NamedTensors tensors;
+  for (const auto& [name, tensor] : dino_weights(0)) tensors.emplace_back(name, tensor);
+  io::write_safetensors(folder / "DINOv2_tiny.safetensors", tensors);
+  const Networks networks = Networks::load(folder);
+  EXPECT_TRUE(networks.dino.has_value());
+  EXPECT_EQ(networks.describe()["clip"], false);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace loci::eval

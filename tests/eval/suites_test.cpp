@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/config.h"
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/eval/continuation.h"
+#include "loci/eval/continuation_suite.h"
+#include "loci/eval/cost_suite.h"
+#include "loci/eval/path_clips.h"
+#include "loci/eval/return_suite.h"
+#include "loci/eval/runner.h"
+#include "loci/sample/stream.h"
+
+#include "tests/eval/tiny_recording.h"
+
+namespace loci::eval {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Suites : public ::testing::Test {
+ protected:
+  Suites() {
+    make_tiny_folder(path("one"), 1);
+    make_tiny_folder(path("two"), 2);
+    make_tiny_recording(path("data/a"), 177, 1);
+    make_tiny_recording(path("data/b"), 169, 2);
+  }
+  ~Suites() override { fs::remove_all(folder_); }
+  fs::path path(const std::string& name) const { return folder_ / name; }
+
+  std::vector<ModelChoice> models() const {
+    return parse_models({path("one").string(), "other=" + path("two").string()});
+  }
+  // The continuation starts a second before the circle closes.
+  ContinuationSetup setup(const std::string& out) const {
+    ContinuationSetup setup;
+    setup.suite = "arena";
+    setup.title = "test";
+    setup.models = models();
+    setup.arms = {{"sparse", "sparse", 6}, {"none", "sparse", 0}};
+    setup.data = path("data");
+    setup.out = path(out);
+    setup.clips.context_seconds = 9;
+    setup.metrics = {"psnr_revisit", "psnr", "ssim", "lpips", "psnr_8_20", "sharpness_revisit"};
+    return setup;
+  }
+
+  const fs::path folder_ =
+      fs::path(::testing::TempDir()) / ("loci_suites_test_" + std::to_string(::getpid()));
+};
+
+TEST_F(Suites, ModelsContinueRecordings) {
+  ContinuationSuite suite(setup("out"));
+  EXPECT_EQ(suite.clips(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(suite.pairs().size(), 4u) << "models within arms, arms within models";
+  EXPECT_EQ(run_suite(suite, {path("out")}), 0);
+  const std::vector<PartResult> parts = read_parts(suite, path("out"));
+  ASSERT_EQ(parts.size(), 4u);
+  const MetricValues& values = parts[0].values.at("one, sparse");
+  // 177 frames are 1 + 22 chunks; 18 chunks of context, four generated, the revisits from frame
+  // 160 - 14 (32 degrees) on, at every latent.
+  ASSERT_TRUE(values.contains("psnr_revisit"));
+  EXPECT_EQ(values.at("psnr_revisit").size(), values.at("psnr_8_20").size());
+  EXPECT_GE(values.at("psnr_revisit").size(), 6u);
+  EXPECT_EQ(values.at("psnr").size(), 1u);
+  EXPECT_EQ(parts[0].values.at("one, none").at("visible"), std::vector<double>{0});
+  EXPECT_NEAR(values.at("visible")[0], 6, 1e-9);
+  EXPECT_NE(values.at("psnr"), parts[0].values.at("one, none").at("psnr"));
+  EXPECT_THAT(read_file(path("out/report.html")), HasSubstr("LPIPS: not measured"));
+
+  // Divided among two processes, the numbers are the same.
+  ContinuationSuite again(setup("parts"));
+  run_suite(again, {path("parts"), 1, 2});
+  run_suite(again, {path("parts"), 0, 2});
+  const std::vector<PartResult> divided = read_parts(again, path("parts"));
+  ASSERT_EQ(divided.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    for (const auto& [variant, metrics] : parts[i].values) {
+      EXPECT_EQ(divided[i].values.at(variant).at("psnr_revisit"), metrics.at("psnr_revisit"));
+      EXPECT_EQ(divided[i].values.at(variant).at("ssim"), metrics.at("ssim"));
+    }
+  }
+}
+
+// Sharing the encoded context and the decoder's state changes nothing.
+TEST_F(Suites, ContinuationsEqualAStream) {
+  const ContinuationSetup s = setup("out");
+  const sample::ModelFolder folder(path("one"));
+  const ClipFormat format = common_format(s.models, s.sampling);
+  const auto clips = open_recordings(s.data, format, {1.0, 1.0, 1});
+  const Continuation continuation(folder, *clips, 0, s.sampling, path("cache"));
+  std::vector<at::Tensor> got;
+  for (int i = 0; i < 2; ++i) {
+    got.clear();
+    continuation.run(s.arms[0], [&](int64_t, const at::Tensor& frames) { got.push_back(frames); });
+  }
+  sample::Stream stream(folder.transformer(), &folder.vae(),
+                        stream_options(folder, s.arms[0], s.sampling, kTinyWidth, kTinyHeight),
+                        folder.prompt("", ""));
+  const LatentCameras cameras = latent_cameras(clips->clip(0), 4);
+  const auto known = static_cast<size_t>(continuation.context().size(2));
+  ASSERT_EQ(known, 5u);
+  stream.accept_recording(continuation.context(), std::span(cameras.poses).first(known),
+                          std::span(cameras.lenses).first(known));
+  ASSERT_EQ(got.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const sample::Chunk chunk = stream.push(std::span(cameras.poses).subspan(known + 2 * i, 2),
+                                            std::span(cameras.lenses).subspan(known + 2 * i, 2));
+    EXPECT_TRUE(at::equal(chunk.frames, got[i])) << i;
+  }
+  // The latents are in the cache now.
+  EXPECT_FALSE(fs::is_empty(path("cache")));
+  EXPECT_TRUE(at::equal(encoded_frames(folder.vae(), *clips, 0, 17, path("cache")),
+                        continuation.context()));
+}
+
+TEST_F(Suites, ScoresOfTheRecordingItselfArePerfect) {
+  const ClipFormat format = common_format(models(), {});
+  const auto clips = open_recordings(path("data"), format, {9.0, {}, {}});
+  const EvalClip& clip = clips->clip(0);
+  const Networks none;
+  ContinuationScores scores(*clips, 0, none);
+  const at::Tensor frames = clips->read(0, clip.context_frames, clip.new_frames());
+  scores.add(clip.context_frames, frames.narrow(0, 0, 8));
+  scores.add(clip.context_frames + 8, frames.narrow(0, 8, clip.new_frames() - 8));
+  const MetricValues values = scores.values();
+  EXPECT_EQ(values.at("psnr"), std::vector<double>{kIdenticalPsnr});
+  EXPECT_NEAR(values.at("ssim")[0], 1, 1e-12);
+  EXPECT_EQ(values.at("mse"), std::vector<double>{0});
+  EXPECT_FALSE(values.contains("psnr_20")) << "shorter than 20 s";
+  EXPECT_FALSE(values.contains("lpips"));
+  for (const double ratio : values.at("sharpness_revisit")) EXPECT_DOUBLE_EQ(ratio, 1);
+  const std::vector<PictureRow> rows = scores.pictures("me");
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows[0].cells.size(), 3u);
+  EXPECT_THAT(rows[0].cells[2].label, HasSubstr("me: 120.0 dB"));
+  EXPECT_FALSE(scores.curves()[0].points.empty());
+}
+
+TEST_F(Suites, RefuseWhatCannotBeCompared) {
+  ContinuationSetup s = setup("out");
+  s.clips.context_seconds = 60;
+  EXPECT_THROW(ContinuationSuite{s}, Error) << "longer than any recording";
+  EXPECT_THROW(parse_models({path("one").string(), path("one").string()}), Error);
+  EXPECT_THROW(parse_models({"=x"}), Error);
+  const std::string before = fingerprint(path("one"));
+  EXPECT_EQ(fingerprint(path("one")), before);
+  EXPECT_NE(fingerprint(path("two")), before);
+  s = setup("out");
+  write_file(path("two/generation.json"), R"({"width": 96, "height": 32})");
+  EXPECT_THROW(ContinuationSuite{s}, Error) << "another size";
+}
+
+TEST_F(Suites, ReturnsAreGated) {
+  // Never changed: a perfect return that counts for nothing.
+  EXPECT_EQ(return_score(90, [](int64_t) { return 0.0; }).score(), 0);
+  const ReturnScore good =
+      return_score(90, [](int64_t frame) { return frame > 20 && frame < 70 ? 1.0 : 0.0; });
+  EXPECT_EQ(good.score(), 100);
+  // Changed a little: the least similarity is 1 / 1.1.
+  const ReturnScore half = return_score(90, [](int64_t frame) {
+    return frame == 50 ? 0.1 : frame == 90 ? 0.05 : 0.0;
+  });
+  EXPECT_NEAR(half.gate, (1 - 1 / 1.1) / 0.15, 1e-12);
+  EXPECT_NEAR(half.score(), 100 * half.gate / 1.05, 1e-9);
+
+  ReturnSetup s{models(), {{"own"}}, {}, path("data"), path("return")};
+  s.routes = {"left-2,right-2"};
+  s.distance = "lpips";
+  EXPECT_THROW(ReturnSuite{s}, Error) << "no weights";
+  s.distance = "pixels";
+  s.count = 1;
+  ReturnSuite suite(s);
+  EXPECT_EQ(suite.clips(), std::vector<std::string>{"a, left-2,right-2"});
+  EXPECT_EQ(run_suite(suite, {path("return")}), 0);
+  const auto parts = read_parts(suite, path("return"));
+  const double score = parts[0].values.at("one").at("score")[0];
+  EXPECT_GE(score, 0);
+  EXPECT_LE(score, 100);
+  EXPECT_EQ(parts[0].pictures[0].cells.size(), 3u);
+}
+
+TEST(Return, FindsTheFrameThatLooksBack) {
+  std::vector<camera::Pose> poses(41);
+  for (int i = 0; i <= 40; ++i) {
+    poses[static_cast<size_t>(i)].rotation =
+        camera::rotation_from_angles(0.05 * (i <= 20 ? i : 38 - i), 0);
+  }
+  EXPECT_EQ(return_frame(poses), 38);
+  // Without turning, the place decides; the last of several.
+  std::vector<camera::Pose> walk(21);
+  for (int i = 0; i <= 20; ++i) walk[static_cast<size_t>(i)].position.z = i <= 10 ? i : 18 - i;
+  EXPECT_EQ(return_frame(walk), 18);
+  EXPECT_EQ(return_frame(std::vector<camera::Pose>(5)), 4);
+}
+
+TEST_F(Suites, CostGrowsWithADenseHistory) {
+  CostSuite suite({models(), {{"sparse", "sparse", 6}, {"dense", "dense"}}, {}, {2, 40}});
+  EXPECT_EQ(run_suite(suite, {path("cost")}), 0);
+  const auto parts = read_parts(suite, path("cost"));
+  ASSERT_EQ(parts.size(), 2u);
+  const auto growth = [&](const std::string& variant) {
+    const Curve& curve = parts[0].curves.at(variant).at(1);
+    return curve.points.at(1).second / curve.points.at(0).second;
+  };
+  EXPECT_NEAR(growth("one, sparse"), 1, 1e-9);
+  EXPECT_GT(growth("one, dense"), 1.5);
+}
+
+}  // namespace
+}  // namespace loci::eval
