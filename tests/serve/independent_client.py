@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Walks through a world as somebody would who knows docs/protocol.md alone.
 
-Usage: python independent_client.py http://127.0.0.1:8080 [TOKEN]
+Usage: python independent_client.py http://127.0.0.1:8080 [--token T] [--other http://127.0.0.1:8081]
 
-Needs the packages in requirements.txt. Every check that fails ends the program with exit code 1.
+With --other, a second server that shares the first one's data folder, worlds that were made at one
+go on at the other. Needs the packages in requirements.txt. Every check that fails ends the program
+with exit code 1.
 """
 
+import argparse
 import asyncio
 import base64
 import json
 import struct
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -170,6 +172,26 @@ async def come_back_with_json(server, world):
         assert error["event_id"] == 5 and not error["fatal"]
 
 
+async def go_on_elsewhere(other, world):
+    end = time.time() + 60  # the first server holds a walk that was just left for a while
+    while True:
+        async with other.walk() as socket:
+            walk = Walk(socket)
+            await walk.send(type="init", world=world, paused=True, pacing="none")
+            message = await walk.next()
+            while message["type"] not in ("session", "error"):
+                message = await walk.next()
+            if message["type"] == "error":
+                assert message["code"] == "busy" and time.time() < end, message
+                await asyncio.sleep(1)
+                continue
+            assert message["resumed"] and message["next_chunk"] > 1
+            await walk.send(type="event", kind="step", payload=1)
+            stats = await walk.until("chunk_stats", replayed=False)
+            assert stats["chunk_index"] == message["next_chunk"]
+            return
+
+
 async def own_picture_side_by_side(server):
     async with server.walk() as socket:
         walk = Walk(socket)
@@ -211,13 +233,23 @@ def offline_video(server):
 
 
 async def main():
-    server = Server(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("address")
+    parser.add_argument("--token", default="")
+    parser.add_argument("--other", default="")
+    options = parser.parse_args()
+    server = Server(options.address, options.token)
     assert server.get("/health")["status"] == "ok"
     assert server.get("/v1/models")["data"]
     live, forked, saved = await walk_with_messagepack(server)
     print("MessagePack walk, controls, save, fork, list: good")
     await come_back_with_json(server, forked)
     print("JSON, coming back, errors: good")
+    if options.other:
+        other = Server(options.other, options.token)
+        await go_on_elsewhere(other, saved)
+        await go_on_elsewhere(other, live)
+        print("worlds of one server go on at another: good")
     split = await own_picture_side_by_side(server)
     print("own picture, raw frames, two views, recording: good")
     offline_video(server)
