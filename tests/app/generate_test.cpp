@@ -15,11 +15,10 @@
 #include "loci/io/image.h"
 #include "loci/io/safetensors.h"
 #include "loci/model/text_encoder.h"
-#include "loci/model/vae.h"
-#include "loci/model/weights.h"
 
 #include "tests/app/run_command.h"
 #include "tests/model/tiny_model.h"
+#include "tests/sample/tiny_folder.h"
 
 namespace loci::app {
 namespace {
@@ -28,39 +27,18 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A model folder of a few kilobytes: 48x32 pixels, chunks of two latents or half a second.
+// On a tiny model folder.
 class GenerateCommand : public ::testing::Test {
  protected:
-  static constexpr int64_t kWidth = 48, kHeight = 32;
+  static constexpr int64_t kWidth = testing::kTinyWidth, kHeight = testing::kTinyHeight;
 
   GenerateCommand() {
     fs::create_directories(folder_);
-    make_model(path("model"), 1);
+    testing::make_tiny_folder(path("model"), 1);
     at::manual_seed(5);
     io::write_png(path("first.png"), at::randint(0, 256, {40, 48, 3}, at::kByte));
   }
   ~GenerateCommand() override { fs::remove_all(folder_); }
-
-  static void make_model(const fs::path& folder, uint64_t seed) {
-    const model::Transformer transformer =
-        testing::random_transformer(testing::tiny_config(), at::kFloat, seed);
-    model::SaveOptions options;
-    options.dtype = at::kFloat;
-    model::save_model(transformer.config(), transformer.parameters().all(), folder, options);
-    model::VaeConfig config;
-    config.base_dim = 4;
-    config.decoder_base_dim = 4;
-    config.z_dim = 3;
-    config.dim_mult = {1, 1, 1};
-    config.num_res_blocks = 1;
-    config.temporal_downsample = {true, true};
-    config.latents_mean = {0, 0, 0};
-    config.latents_std = {1, 1, 1};
-    fs::create_directories(folder / "vae");
-    model::Vae(config).save(folder / "vae");
-    const Json defaults = {{"width", kWidth}, {"height", kHeight}, {"steps", 2}, {"fov", 75}};
-    write_file(folder / "generation.json", defaults.dump());
-  }
 
   // A text encoder of one small block that reads bytes.
   static void add_text_encoder(const fs::path& folder) {
@@ -170,7 +148,7 @@ TEST_F(GenerateCommand, WorldsGoOn) {
                        "--out", path("c.mp4")}),
               HasSubstr("--seed belongs to the world"));
   fs::remove_all(path("model"));
-  make_model(path("model"), 2);
+  testing::make_tiny_folder(path("model"), 2);
   EXPECT_THAT(
       refused({"--load-world", path("a.world"), "--trajectory", "w-8", "--out", path("c.mp4")}),
       HasSubstr("other weights"));
