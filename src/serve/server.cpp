@@ -134,11 +134,20 @@ asio::awaitable<void> Server::Impl::accept() {
 }
 
 void Server::Impl::sweep() {
+  const auto leaving = [this] {
+    const std::lock_guard lock(mutex);
+    return stopping;
+  };
   std::unique_lock lock(mutex);
   while (!stopping) {
     lock.unlock();
-    services.worlds.sweep();
-    services.videos.sweep();
+    try {
+      services.worlds.sweep();
+      services.videos.sweep();
+      services.starts.prepare(leaving);
+    } catch (const std::exception& error) {
+      log_error("sweeping: {}", error.what());
+    }
     lock.lock();
     stop_sweeping.wait_for(lock, kSweepEvery, [this] { return stopping; });
   }

@@ -117,19 +117,37 @@ Starts::Starts(const fs::path& folder) {
   }
 }
 
-// Making worlds takes a moment each; a server that nobody asks for places starts without it.
-void Starts::describe_places() {
-  for (Start& start : starts_) {
-    if (!start.picture.empty()) continue;
-    world::ClipMaker maker(place_options(start.style, kThumbnailWidth, kThumbnailHeight, 75));
-    start.prompt = maker.walk(start.seed, 0).world.captions.front();
+Start Starts::looked_at(size_t index) {
+  const std::lock_guard lock(mutex_);
+  Start& start = starts_[index];
+  if (start.thumbnail.empty()) {
+    const StartPicture picture = make(start.id, kThumbnailWidth, kThumbnailHeight, 75);
+    const std::vector<std::byte> jpeg = io::encode_jpeg(picture.image, 85);
+    start.thumbnail.assign(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+    if (start.picture.empty()) start.prompt = picture.prompt;
+  }
+  return start;
+}
+
+void Starts::prepare(const std::function<bool()>& stop) {
+  for (size_t i = 0; i < starts_.size() && !stop(); ++i) {
+    try {
+      looked_at(i);
+    } catch (const Error& error) {
+      log_warning("the start {} is of no use: {}", starts_[i].id, error.what());
+    }
   }
 }
 
 Json Starts::list() {
-  std::call_once(described_, [this] { describe_places(); });
   Json data = Json::array();
-  for (const Start& start : starts_) {
+  for (size_t i = 0; i < starts_.size(); ++i) {
+    Start start;
+    try {
+      start = looked_at(i);
+    } catch (const Error&) {
+      continue;  // a picture that cannot be read; prepare() says so in the log
+    }
     const bool procedural = start.picture.empty();
     data.push_back({{"id", start.id},
                     {"kind", procedural ? "procedural" : "picture"},
@@ -143,25 +161,14 @@ Json Starts::list() {
   return {{"object", "list"}, {"data", data}, {"styles", names}};
 }
 
-const Start& Starts::find(const std::string& id) const {
+size_t Starts::find(const std::string& id) const {
   const auto found = std::find_if(starts_.begin(), starts_.end(),
                                   [&](const Start& start) { return start.id == id; });
   if (found == starts_.end()) refuse("not_found", "there is no start of that name");
-  return *found;
+  return static_cast<size_t>(found - starts_.begin());
 }
 
-std::string Starts::thumbnail(const std::string& id) {
-  find(id);
-  const std::lock_guard lock(mutex_);
-  for (const auto& [known, jpeg] : thumbnails_) {
-    if (known == id) return jpeg;
-  }
-  const StartPicture picture = make(id, kThumbnailWidth, kThumbnailHeight, 75);
-  const std::vector<std::byte> bytes = io::encode_jpeg(picture.image, 85);
-  thumbnails_.emplace_back(id,
-                           std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  return thumbnails_.back().second;
-}
+std::string Starts::thumbnail(const std::string& id) { return looked_at(find(id)).thumbnail; }
 
 void Starts::check(const Json& start) const {
   if (start.is_string()) {
@@ -179,7 +186,7 @@ StartPicture Starts::make(const Json& start, int64_t width, int64_t height, doub
     const auto [style, seed] = place_of(start);
     return render_place(style, seed, width, height, fov);
   }
-  const Start& found = start.is_null() ? starts_.front() : find(start.get<std::string>());
+  const Start& found = starts_[start.is_null() ? 0 : find(start.get<std::string>())];
   if (found.picture.empty()) return render_place(found.style, found.seed, width, height, fov);
   return {io::resize_and_crop(io::read_image(found.picture), width, height).image, found.prompt};
 }

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <list>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,10 +27,10 @@ struct StartPicture {
 
 struct Start {
   std::string id, title;
-  std::string prompt;             // of a place, once it was asked for
   std::filesystem::path picture;  // empty: procedural
   world::Style style = world::Style::kTown;
   uint64_t seed = 0;
+  std::string prompt, thumbnail;  // of a place: once it was looked at
 };
 
 // Safe in any thread.
@@ -40,6 +40,8 @@ class Starts {
   // then two places of every style.
   explicit Starts(const std::filesystem::path& folder = {});
 
+  // Looks at every place, which takes a moment each, until `stop` says so; list() then need not.
+  void prepare(const std::function<bool()>& stop);
   Json list();
   // JPEG, 288 pixels wide.
   std::string thumbnail(const std::string& id);
@@ -51,13 +53,11 @@ class Starts {
   StartPicture make(const Json& start, int64_t width, int64_t height, double fov) const;
 
  private:
-  const Start& find(const std::string& id) const;
-  void describe_places();
+  size_t find(const std::string& id) const;
+  Start looked_at(size_t index);
 
   std::vector<Start> starts_;
-  std::once_flag described_;
-  std::mutex mutex_;
-  std::list<std::pair<std::string, std::string>> thumbnails_;  // by id
+  std::mutex mutex_;  // of prompts and thumbnails
 };
 
 // A picture that a client sent, JPEG or PNG, of at most so many pixels, fitted to the size.
