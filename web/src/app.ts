@@ -40,6 +40,7 @@ export class App {
   #start: StartScreen;
   #explorer: HTMLElement;
   #hiddenPause = false;
+  #changed = true; // since the last refresh of the screen
   #slow = 0; // time of the last slow update
 
   constructor(root: HTMLElement) {
@@ -114,7 +115,7 @@ export class App {
       this.#topbar.theme(name === "dark");
       this.#side.recolour(readPalette());
     });
-    walk.store.watch([], (state) => this.#update(state));
+    walk.store.watch([], () => (this.#changed = true));
     this.#listen();
     requestAnimationFrame((now) => this.#tick(now));
   }
@@ -204,6 +205,10 @@ export class App {
     if (transition && this.#walk.store.state.phase !== "none") this.#walk.control(transition, now);
     for (const player of this.#players) player.tick(now);
     this.#dock.light();
+    if (this.#changed) {
+      this.#changed = false;
+      this.#update(this.#walk.store.state);
+    }
     if (now - this.#slow < 500) return;
     this.#slow = now;
     this.#topbar.update(this.#walk.store.state, this.#players[0]?.fps ?? 0);

@@ -84,6 +84,18 @@ test("the share of the sphere is that of the view's solid angle", () => {
   assert.ok(Math.abs(seenFrom([0, 0, 0], directions, all).share - 4 / 6) < 0.01);
 });
 
+test("what is seen agrees with the projection of single directions", () => {
+  const directions = sphereDirections(700);
+  const view = makeView(fromWire(turned(37, 1, 2)), 75, 1.5);
+  const { by, at } = seenFrom([1, 0, 2], directions, [view]);
+  for (let n = 0; n < 700; n++) {
+    const [x = 0, y = 0, z = 0] = directions.subarray(3 * n, 3 * n + 3);
+    const spot = project(view, [x, y, z]);
+    assert.equal(by[n], spot ? 0 : -1);
+    if (spot) close([...at.subarray(2 * n, 2 * n + 2)], spot);
+  }
+});
+
 test("frames far away show nothing of here, later ones cover earlier ones", () => {
   const directions = sphereDirections(512);
   const here = makeView(kIdentity, 90, 1.5);

@@ -12,6 +12,9 @@ export interface View {
 /** Farther away than this, in metres, a frame does not show what is around here. */
 export const kNear = 6;
 
+/** Directions at a right angle or more have no place in a picture. */
+const kBehind = 1e-6;
+
 export function makeView(pose: Pose, fovDegrees: number, aspect: number): View {
   const tanX = Math.tan((Math.min(fovDegrees, 175) * Math.PI) / 360);
   return { pose, tanX, tanY: tanX / aspect };
@@ -36,7 +39,7 @@ export function project(view: View, direction: Vec3): [number, number] | null {
   const down = axis(view.pose, 1);
   const ahead = axis(view.pose, 2);
   const depth = x * ahead[0] + y * ahead[1] + z * ahead[2];
-  if (depth <= 1e-6) return null;
+  if (depth <= kBehind) return null;
   const u = (x * right[0] + y * right[1] + z * right[2]) / depth / view.tanX;
   const v = (x * down[0] + y * down[1] + z * down[2]) / depth / view.tanY;
   return Math.abs(u) <= 1 && Math.abs(v) <= 1 ? [(u + 1) / 2, (v + 1) / 2] : null;
@@ -59,15 +62,22 @@ export function seenFrom(here: Vec3, directions: Float32Array, views: readonly V
   views.forEach((view, index) => {
     const place = position(view.pose);
     if (Math.hypot(place[0] - here[0], place[1] - here[1], place[2] - here[2]) >= kNear) return;
+    // As project() does, without making a thing per direction: this is done for every frame and dot.
+    const [rx, ry, rz] = axis(view.pose, 0);
+    const [dx, dy, dz] = axis(view.pose, 1);
+    const [ax, ay, az] = axis(view.pose, 2);
     for (let n = 0; n < count; n++) {
-      const spot = project(view, [
-        directions[3 * n] ?? 0,
-        directions[3 * n + 1] ?? 0,
-        directions[3 * n + 2] ?? 0,
-      ]);
-      if (!spot) continue;
+      const x = directions[3 * n] ?? 0;
+      const y = directions[3 * n + 1] ?? 0;
+      const z = directions[3 * n + 2] ?? 0;
+      const depth = x * ax + y * ay + z * az;
+      if (depth <= kBehind) continue;
+      const u = (x * rx + y * ry + z * rz) / (depth * view.tanX);
+      const v = (x * dx + y * dy + z * dz) / (depth * view.tanY);
+      if (Math.abs(u) > 1 || Math.abs(v) > 1) continue;
       by[n] = index;
-      at.set(spot, 2 * n);
+      at[2 * n] = (u + 1) / 2;
+      at[2 * n + 1] = (v + 1) / 2;
     }
   });
   return {
