@@ -111,12 +111,12 @@ void ContinuationScores::add(int64_t first, const at::Tensor& frames) {
   LOCI_CHECK(first == clip_->context_frames + std::ssize(frames_), "frame {} after {}", first,
              clip_->context_frames + std::ssize(frames_));
   const at::Tensor truth = recorded(first, frames.size(0));
-  const std::vector<double> errors = mse(frames, truth), levels = psnr(frames, truth),
-                            likeness = ssim(frames, truth);
+  const std::vector<double> errors = mse(frames, truth), likeness = ssim(frames, truth);
   std::vector<double> distances(errors.size(), 0);
   if (networks_->alex) distances = networks_->alex->distance(frames, truth);
   for (size_t i = 0; i < errors.size(); ++i) {
-    frames_.push_back({errors[i], std::min(levels[i], kIdenticalPsnr), likeness[i], distances[i]});
+    frames_.push_back(
+        {errors[i], std::min(psnr_of(errors[i]), kIdenticalPsnr), likeness[i], distances[i]});
   }
   const int64_t end = first + frames.size(0);
   for (auto at = first_visits_.lower_bound(first); at != first_visits_.end() && *at < end; ++at) {

@@ -217,8 +217,8 @@ std::string to_html(const Report& report) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n<meta "
       "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n"
-      "<style>{}</style></head>\n<body>\n<h1>{}</h1>\n<p class=\"small\">{} clips, {} "
-      "variants</p>\n",
+      "<style>{}</style></head>\n<body>\n<h1>{}</h1>\n<p class=\"small\">clips: {}, "
+      "variants: {}</p>\n",
       escape(report.title), kStyle, escape(report.title), report.clips.size(),
       report.summary.variants.size());
   for (const std::string& note : report.notes) html += "<p>" + escape(note) + "</p>\n";

@@ -12,6 +12,7 @@ namespace loci::eval {
 std::vector<double> mse(const at::Tensor& a, const at::Tensor& b);
 
 // 10 log10(1 / mse) in dB; infinity for identical frames.
+double psnr_of(double mse);
 std::vector<double> psnr(const at::Tensor& a, const at::Tensor& b);
 
 // What becomes of the 5 pixels at the border, where the window reaches beyond the picture: newer

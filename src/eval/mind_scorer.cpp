@@ -61,7 +61,7 @@ MindFrames score_mind_frames(const std::filesystem::path& recording, int64_t mar
     if (!a || !b) fail("{}: ends at frame {}", (a ? recording : prediction).string(), i);
     const at::Tensor x = mind_frame(*a), y = mind_frame(*b);
     scores.mse.push_back(mse(x, y).front());
-    scores.psnr.push_back(psnr(x, y).front());
+    scores.psnr.push_back(psnr_of(scores.mse.back()));
     scores.ssim.push_back(ssim(x, y, scoring.border).front());
     if (lpips != nullptr) scores.lpips.push_back(lpips->distance(x, y).front());
   }
