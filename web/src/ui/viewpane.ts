@@ -40,6 +40,7 @@ export class ViewPane {
     this.#reset = button("Reset memory", () => actions.reset(view), {
       icon: "reset",
       kind: "quiet",
+      shy: true,
       hint: "Forget what the recurrent state holds",
     });
     this.surface = h(
