@@ -66,7 +66,7 @@ std::optional<uint64_t> Fields::seed(const char* name) const {
 
 std::optional<std::string> Fields::choice(const char* name,
                                           const std::vector<std::string>& from) const {
-  const std::optional<std::string> value = text(name, 64);
+  std::optional<std::string> value = text(name, 64);
   if (value && std::find(from.begin(), from.end(), *value) == from.end()) {
     refuse("bad_request", "{}: choose one of: {}", name, fmt::join(from, ", "));
   }

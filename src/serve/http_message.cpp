@@ -41,18 +41,20 @@ Target Target::parse(std::string_view text) {
   Target target;
   if (!text.starts_with('/')) refuse("bad_request", "the address is no path");
   const size_t question = text.find('?');
-  const std::string_view path = text.substr(1, question == text.npos ? text.npos : question - 1);
+  const std::string_view path =
+      text.substr(1, question == std::string_view::npos ? std::string_view::npos : question - 1);
   if (!path.empty()) {
     for (const std::string_view piece : split(path, '/')) {
       target.path.push_back(decode(piece, false));
     }
   }
-  if (question != text.npos) {
+  if (question != std::string_view::npos) {
     for (const std::string_view pair : split(text.substr(question + 1), '&')) {
       const size_t equals = pair.find('=');
       const std::string name = decode(pair.substr(0, equals), true);
       if (name.empty()) continue;
-      target.query[name] = equals == pair.npos ? "" : decode(pair.substr(equals + 1), true);
+      target.query[name] =
+          equals == std::string_view::npos ? "" : decode(pair.substr(equals + 1), true);
     }
   }
   return target;
@@ -86,10 +88,10 @@ bool parse_range(const std::string& header, uint64_t size, uint64_t& begin, uint
   begin = 0;
   end = size;
   constexpr std::string_view kUnit = "bytes=";
-  if (!header.starts_with(kUnit) || header.find(',') != header.npos) return true;
+  if (!header.starts_with(kUnit) || header.find(',') != std::string::npos) return true;
   const std::string_view range = std::string_view(header).substr(kUnit.size());
   const size_t dash = range.find('-');
-  if (dash == range.npos) return true;
+  if (dash == std::string_view::npos) return true;
   const auto first = parse_int(range.substr(0, dash)), last = parse_int(range.substr(dash + 1));
   if (!first && !last) return true;
   if (!first) {  // the last bytes

@@ -49,8 +49,10 @@ Json parse_multipart(std::string_view content_type, std::string_view body) {
     if (form.size() >= kMostParts || !body.starts_with("\r\n")) broken();
     body.remove_prefix(2);
     const size_t head_end = body.find("\r\n\r\n");
-    const size_t end = body.find("\r\n" + line, head_end == body.npos ? body.npos : head_end);
-    if (head_end == body.npos || end == body.npos || end < head_end + 4) broken();
+    const size_t end = body.find(
+        "\r\n" + line, head_end == std::string_view::npos ? std::string_view::npos : head_end);
+    if (head_end == std::string_view::npos || end == std::string_view::npos || end < head_end + 4)
+      broken();
     std::string_view head = body.substr(0, head_end);
     const std::string_view content = body.substr(head_end + 4, end - head_end - 4);
     std::string name;
@@ -60,10 +62,10 @@ Json parse_multipart(std::string_view content_type, std::string_view body) {
       const std::string_view entry = head.substr(0, stop);
       head.remove_prefix(std::min(stop + 2, head.size()));
       const size_t colon = entry.find(':');
-      if (colon == entry.npos) broken();
+      if (colon == std::string_view::npos) broken();
       if (same_word(trim(entry.substr(0, colon)), "content-disposition")) {
         name = parameter(entry.substr(colon + 1), "name");
-        file = entry.find("filename") != entry.npos;
+        file = entry.find("filename") != std::string_view::npos;
       }
     }
     if (name.empty()) broken();

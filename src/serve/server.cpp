@@ -184,6 +184,9 @@ void Server::stop() {
   if (anybody) std::this_thread::sleep_for(kGoodbye);
   impl.context.stop();
   for (std::thread& thread : impl.threads) thread.join();
+  // Walks outlive the context: what calls into it must not.
+  for (const std::shared_ptr<Client>& client : impl.network.clients) client->outbox().on_put({});
+  impl.network.clients.clear();
   if (impl.sweeper.joinable()) impl.sweeper.join();
 }
 

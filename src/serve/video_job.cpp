@@ -55,7 +55,7 @@ std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body)
            services.limits.queued_videos);
   }
   services.disk.check(kJobRoom);
-  const std::shared_ptr<VideoJob> job(
+  std::shared_ptr<VideoJob> job(
       new VideoJob(services, WorldRequest::parse(fields, services.models, services.limits)));
   services.starts.check(job->request_.start);
   if (job->request_.world.empty()) {
