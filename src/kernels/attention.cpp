@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -85,8 +86,9 @@ Result run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& val
   const int64_t blocks = (work.query_tokens + kQueryBlock - 1) / kQueryBlock;
   at::parallel_for(0, work.batch * work.heads * blocks, 1, [&](int64_t first, int64_t last) {
     Work part = work;
-    std::vector<float> scratch(attention_kernels::scratch_size(work.channels));
-    part.scratch = scratch.data();
+    const auto scratch =
+        std::make_unique_for_overwrite<float[]>(attention_kernels::scratch_size(work.channels));
+    part.scratch = scratch.get();
     for (int64_t task = first; task < last; ++task) {
       part.sample = task / blocks / work.heads;
       part.head = task / blocks % work.heads;

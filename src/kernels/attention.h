@@ -18,10 +18,10 @@ struct SlotTensor {
   at::Tensor data, scale;
 };
 
-// Keys and values of past frames that a chunk attends to, many times over. Keys that have to be
-// turned are laid out for the kernel once, values are read in their slots whenever they are used;
-// without a turn the keys are, too. Where the kernel does not apply (another device, FP64) both are
-// gathered here.
+// Keys and values of past frames that a chunk attends to, many times over. With a turn (one without
+// rotations will do) keys are laid out for the kernel once; without, they are read in their slots
+// whenever they are used, as values always are. Where the kernel does not apply (another device,
+// FP64) both are gathered here.
 class AttentionPast {
  public:
   AttentionPast() = default;

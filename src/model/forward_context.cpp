@@ -67,8 +67,11 @@ PastKeys::PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
 }
 
 PastKeys::Entry PastKeys::load(int64_t layer, memory::Branch branch) const {
-  return std::make_shared<kernels::AttentionPast>(
-      store_->past(layer, branch, frames_, branch == memory::Branch::kMain ? turn_ : std::nullopt));
+  // Camera keys have no time to change. Beside keys that do, they are laid out once as well, by a
+  // map that does nothing; beside an unbounded history that would double its memory.
+  std::optional<kernels::HeadMap> map = turn_;
+  if (map && branch == memory::Branch::kCamera) map.emplace();
+  return std::make_shared<kernels::AttentionPast>(store_->past(layer, branch, frames_, map));
 }
 
 PastKeys::Entry PastKeys::entry(int64_t layer, memory::Branch branch) const {

@@ -14,28 +14,17 @@
 
 #include "tests/base/expect_error.h"
 #include "tests/model/tiny_model.h"
+#include "tests/sample/tiny_folder.h"
 
 namespace loci::sample {
 namespace {
 
 using ::testing::HasSubstr;
 using testing::relative_error;
+using testing::tiny_vae_config;
 using testing::TinyWindow;
 
 constexpr int64_t kHeight = 4, kWidth = 6;
-
-model::VaeConfig tiny_vae_config() {
-  model::VaeConfig config;
-  config.base_dim = 4;
-  config.decoder_base_dim = 4;
-  config.z_dim = 3;
-  config.dim_mult = {1, 1, 1};
-  config.num_res_blocks = 1;
-  config.temporal_downsample = {true, true};
-  config.latents_mean = {0, 0.1, 0.2};
-  config.latents_std = {1, 0.9, 1.1};
-  return config;
-}
 
 // A model, an autoencoder, a walk, and a text.
 struct Setting {

@@ -10,12 +10,7 @@
 
 namespace loci::testing {
 
-void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed) {
-  const model::Transformer transformer = random_transformer(tiny_config(), at::kFloat, seed);
-  model::SaveOptions options;
-  options.dtype = at::kFloat;
-  std::filesystem::create_directories(folder);
-  model::save_model(transformer.config(), transformer.parameters().all(), folder, options);
+model::VaeConfig tiny_vae_config() {
   model::VaeConfig config;
   config.base_dim = 4;
   config.decoder_base_dim = 4;
@@ -23,10 +18,19 @@ void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed) {
   config.dim_mult = {1, 1, 1};
   config.num_res_blocks = 1;
   config.temporal_downsample = {true, true};
-  config.latents_mean = {0, 0, 0};
-  config.latents_std = {1, 1, 1};
+  config.latents_mean = {0, 0.1, 0.2};
+  config.latents_std = {1, 0.9, 1.1};
+  return config;
+}
+
+void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed) {
+  const model::Transformer transformer = random_transformer(tiny_config(), at::kFloat, seed);
+  model::SaveOptions options;
+  options.dtype = at::kFloat;
+  std::filesystem::create_directories(folder);
+  model::save_model(transformer.config(), transformer.parameters().all(), folder, options);
   std::filesystem::create_directories(folder / "vae");
-  model::Vae(config).save(folder / "vae");
+  model::Vae(tiny_vae_config()).save(folder / "vae");
   const Json defaults = {{"width", kTinyWidth}, {"height", kTinyHeight}, {"steps", 2}, {"fov", 75}};
   write_file(folder / "generation.json", defaults.dump());
 }

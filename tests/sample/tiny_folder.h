@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "loci/model/vae_config.h"
+
 namespace loci::testing {
 
 inline constexpr int64_t kTinyWidth = 48, kTinyHeight = 32;
+
+// An autoencoder of 8x8 pixels and 4 frames a latent of 3 channels.
+model::VaeConfig tiny_vae_config();
 
 // Chunks of two latents of four frames, half a second; two steps; no text encoder.
 void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed);

@@ -190,10 +190,10 @@ test("compares two memories on the same controls", async () => {
     async () => (await fingerprint(0)) !== before[0] && (await fingerprint(1)) !== before[1],
   );
   assert.equal(
-    await page.getByRole("button", { name: "Full softmax" }).getAttribute("aria-pressed"),
+    await page.getByRole("button", { name: "Everything" }).getAttribute("aria-pressed"),
     "false",
   );
-  await page.getByRole("button", { name: "Full softmax" }).click();
+  await page.getByRole("button", { name: "Everything" }).click();
   await until("both memories measured", async () =>
     /·/.test(await page.locator('.plot[data-measure="memory"] .plot-number').textContent()),
   );

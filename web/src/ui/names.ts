@@ -9,18 +9,18 @@ interface Named {
 
 const kHistories: Record<string, Named> = {
   sparse: {
-    label: "LOCI: panorama bank",
-    short: "LOCI",
+    label: "Panorama bank",
+    short: "Bank",
     hint: "first frame, frames that look where no other looks, newest frames",
   },
   pinned: {
-    label: "LOCI with anchors",
-    short: "LOCI, anchored",
+    label: "Bank with anchors",
+    short: "Anchored",
     hint: "the bank, with early frames that never leave",
   },
   dense: {
-    label: "Full softmax: everything",
-    short: "Full softmax",
+    label: "Everything (dense)",
+    short: "Everything",
     hint: "attends to every earlier frame; grows with the walk",
   },
   window: {

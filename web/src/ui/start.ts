@@ -181,7 +181,7 @@ export class StartScreen {
     this.#promptField.hidden = !model.loci.text;
   }
 
-  /** Full softmax beside whatever the first is. */
+  /** A memory that forgets nothing, beside whatever the first is. */
   #offerSecond(): void {
     const model = this.#models.find(({ id }) => id === this.#otherModel.value) ?? this.#models[0];
     if (!model) return;
