@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every version this project is pinned to, in one place: sourced by scripts/bootstrap, and CMake
 # reads TORCH_VERSION as the lowest libtorch it takes.
-# Debian packages are pinned by their release, Debian 12; the versions below are those tested.
+# Debian packages are pinned by their release, Debian 12, whose archive apt checks by signature; the versions
+# below are those tested. Wheels are pinned by hash in requirements-*.txt, the page's packages in
+# web/package-lock.json.
 
 TORCH_VERSION=2.13.0
 
@@ -48,4 +50,10 @@ DEBIAN_BROWSER_PACKAGES=(
 DEBIAN_DEV_PACKAGES=(
   clang-format                       # 14.0.6
   clang-tidy                         # 14.0.6
+)
+
+# Needed by `make fuzz` only: GCC has no libFuzzer.
+DEBIAN_FUZZ_PACKAGES=(
+  clang-14                           # 14.0.6
+  libclang-rt-14-dev                 # 14.0.6
 )
