@@ -29,6 +29,7 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   c.checkpoint_blocks = reader.get<bool>("checkpoint_blocks", c.checkpoint_blocks);
   c.ema = reader.get<double>("ema", c.ema, 0.0, 1.0);
   c.noise = NoiseConfig::from(reader.section("noise"));
+  c.channel_weights = ChannelWeightsConfig::from(reader.section("channel_weights"));
   c.optimizer = OptimizerConfig::from(reader.section("optimizer"));
   c.distill = DistillConfig::from(reader.section("distill"));
   c.validation = ValidationConfig::from(reader.section("validation"));

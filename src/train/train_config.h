@@ -9,6 +9,7 @@
 #include "loci/base/config.h"
 #include "loci/model/config.h"
 #include "loci/train/captions.h"
+#include "loci/train/channel_weights.h"
 #include "loci/train/history_access.h"
 #include "loci/train/noise_levels.h"
 #include "loci/train/optimizer.h"
@@ -56,6 +57,7 @@ struct TrainConfig {
   bool checkpoint_blocks = false;
   double ema = 0.999;
   NoiseConfig noise;
+  ChannelWeightsConfig channel_weights;
   OptimizerConfig optimizer;
   std::vector<Phase> phases;
   DistillConfig distill;

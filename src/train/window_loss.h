@@ -30,7 +30,9 @@ NoisedBatch noise_windows(std::span<const Window> windows,
 model::TokenMaps window_maps(std::span<const Window> windows,
                              const model::TransformerConfig& config);
 
-// Squared error of the velocity per sample and chunk, [B, chunks]; frame 0 does not count.
-at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size);
+// Squared error of the velocity per sample and chunk, [B, chunks]; frame 0 does not count. Channels
+// count alike or by `channel_weights` [C].
+at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size,
+                        const at::Tensor& channel_weights = {});
 
 }  // namespace loci::train

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/train/channel_weights.h"
 #include "loci/train/history_access.h"
 #include "loci/train/latent_folder.h"
 #include "loci/train/noise_levels.h"
@@ -50,6 +52,8 @@ TEST(LatentFolder, RefusesWhatItCannotUse) {
   EXPECT_THROW(LatentFolder(folder / "absent", 0), Error);  // not there
   write_toy_clips(folder, 1, 6);
   EXPECT_THROW(LatentFolder(folder, 0).window(0, 7), Error);  // shorter than the window
+  write_file(folder / ".a.loci-12345678.safetensors", "left by a process that was killed");
+  EXPECT_EQ(LatentFolder(folder, 0).clips(), 1U);
   std::filesystem::remove_all(folder);
 }
 
@@ -101,6 +105,51 @@ TEST(NoiseWindows, MixesCleanAndNoise) {
   velocity.select(2, 1).add_(2);
   const at::Tensor losses = chunk_losses(velocity, batch.target, 2);
   EXPECT_TRUE(at::allclose(losses, at::tensor({2.0, 0.0}, at::kFloat).unsqueeze(0)));
+  const at::Tensor weighed = chunk_losses(velocity, batch.target, 2, at::tensor({0.5}, at::kFloat));
+  EXPECT_TRUE(at::allclose(weighed, losses * 0.5));
+}
+
+class Noise : public WindowSource {
+ public:
+  explicit Noise(int64_t channels) : channels_(channels) {}
+  Window window(uint64_t index, int64_t frames) const override {
+    Window window;
+    window.latents = at::sin(at::arange(channels_ * frames * 4 * 4, at::kFloat) * (1.7 + index))
+                         .view({channels_, frames, 4, 4});
+    return window;
+  }
+  std::vector<std::string> captions() const override { return {}; }
+
+ private:
+  int64_t channels_;
+};
+
+TEST(ChannelWeights, FollowWhatTheDecoderMakesOfAChannel) {
+  model::VaeConfig config;
+  config.base_dim = config.decoder_base_dim = 4;
+  config.z_dim = 3;
+  config.dim_mult = {1, 1, 1};
+  config.num_res_blocks = 1;
+  config.temporal_downsample = {true, true};
+  config.latents_mean = {0, 0, 0};
+  config.latents_std = {1, 1, 1};
+  const model::Vae vae(config);
+  // The decoder is deaf to channel 0 and hears channel 1 doubly.
+  for (const auto& [name, tensor] : vae.parameters().all()) {
+    if (name != "post_quant_conv.weight") continue;
+    const at::NoGradGuard no_grad;
+    tensor.select(1, 0).zero_();
+    tensor.select(1, 1).mul_(2);
+  }
+  const Noise source(config.z_dim);
+  const at::Tensor weights = decoder_channel_weights(vae, source, 1);
+  EXPECT_EQ(weights.size(0), config.z_dim);
+  EXPECT_NEAR(weights.mean().item<double>(), 1, 1e-5);
+  EXPECT_EQ(weights[0].item<double>(), 0);
+  EXPECT_GT(weights[1].item<double>(), 1);
+  EXPECT_TRUE(at::equal(weights, decoder_channel_weights(vae, source, 1)));
+  EXPECT_TRUE(at::allclose(decoder_channel_weights(vae, source, 0), at::ones_like(weights)));
+  EXPECT_THROW(decoder_channel_weights(vae, Noise(config.z_dim + 1), 1), Error);
 }
 
 TEST(HistoryAccess, BoundsWhatAChunkSees) {

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/channel_weights.h"
+
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+
+namespace loci::train {
+
+namespace {
+
+constexpr int64_t kWindows = 4;
+constexpr int64_t kLatents = 3;
+constexpr double kNoise = 0.5;  // standard deviations of a channel
+
+}  // namespace
+
+ChannelWeightsConfig ChannelWeightsConfig::from(const ConfigReader& reader) {
+  ChannelWeightsConfig config;
+  config.vae = reader.get<std::string>("vae", "");
+  config.power = reader.get<double>("power", config.power, 0.0, 2.0);
+  return config;
+}
+
+at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& source,
+                                   double power) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> windows;
+  for (int64_t i = 0; i < kWindows; ++i) {
+    windows.push_back(source.window(static_cast<uint64_t>(i), kLatents).latents);
+  }
+  const at::Tensor latents = at::stack(windows);
+  const int64_t channels = latents.size(1);
+  if (channels != vae.config().z_dim) {
+    fail("channel_weights: the autoencoder has {} channels, the latents have {}",
+         vae.config().z_dim, channels);
+  }
+  const auto decoded = [&vae](const at::Tensor& x) { return vae.decode(vae.denormalise(x)); };
+  const at::Tensor picture = decoded(latents);
+  const at::Generator generator = at::detail::createCPUGenerator(0);
+  at::Tensor error = at::empty({channels}, at::kFloat);
+  for (int64_t c = 0; c < channels; ++c) {
+    check_interrupt();
+    at::Tensor disturbed = latents.clone();
+    at::Tensor channel = disturbed.select(1, c);
+    channel.add_(at::randn(channel.sizes(), generator, channel.options()), kNoise);
+    error[c] = (decoded(disturbed) - picture).square().mean();
+  }
+  const at::Tensor weights = error.pow(power);
+  return weights / weights.mean();
+}
+
+}  // namespace loci::train
