@@ -5,7 +5,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test web-test build bench format lint asan tsan bootstrap clean distclean
+.PHONY: help demo test web-test build bench format lint asan tsan install package bootstrap clean distclean
 
 help:
 	@echo "make demo     build, then do the main job on an example"
@@ -14,9 +14,13 @@ help:
 	@echo "make build    build only (PRESET=release|dev|asan|tsan)"
 	@echo "make bench    build, then measure this machine"
 	@echo "make format   format the C++ sources"
+	@echo "make install  build, then install to PREFIX (default /usr/local); the tree can be moved"
+	@echo "make package  build, then make Debian packages"
 	@echo "make lint     clang-format and clang-tidy, as a check"
 	@echo "make asan     run the tests under address and undefined behaviour sanitizers"
 	@echo "make tsan     run the tests under the thread sanitizer"
+	@echo "make fuzz     libFuzzer on every parser, FUZZ_SECONDS=60 each"
+	@echo "make sbom     the software bill of materials, out/loci.cdx.json"
 	@echo "make clean    remove what was built; distclean: what was installed into this folder too"
 
 bootstrap:
@@ -44,8 +48,26 @@ bench: build
 	@$(BUILD)/bench/loci_kernel_bench
 	@$(BUILD)/loci bench render
 
+PREFIX ?= /usr/local
+install: build
+	@cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
+
+package: build
+	@cd $(BUILD) && cpack
+
 asan tsan:
 	@$(MAKE) test PRESET=$@
+
+fuzz:
+	@scripts/bootstrap --fuzz
+	@mkdir -p build
+	@cmake --preset fuzz -Wno-dev -DLIBTORCH_ROOT="$(LIBTORCH)" > build/configure-fuzz.log 2>&1 \
+	  || { sed -n '/CMake Error/,$$p' build/configure-fuzz.log >&2; exit 3; }
+	@cmake --build --preset fuzz --parallel $(JOBS) --target loci_fuzz_files loci_fuzz_models loci_fuzz_server
+	@scripts/fuzz build/fuzz
+
+sbom: bootstrap
+	@scripts/sbom.py
 
 format:
 	@scripts/bootstrap --dev
@@ -57,7 +79,7 @@ lint:
 	@scripts/lint
 
 clean:
-	@rm -rf build/release build/dev build/asan build/tsan out
+	@rm -rf build/release build/dev build/asan build/tsan build/fuzz out
 
 distclean:
 	@rm -rf build out web/node_modules

@@ -19,6 +19,7 @@ std::vector<fs::path> model_places() {
   }
   places.emplace_back("models");
   places.push_back(program_folder() / "models");
+  places.push_back(program_folder().parent_path() / "share" / "loci" / "models");  // installed
   return places;
 }
 

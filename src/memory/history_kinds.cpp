@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policies by name, with one budget divided as each of them divides it.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "loci/base/error.h"
 #include "loci/memory/history_policy.h"
+#include "loci/memory/history_registry.h"
 
 namespace loci::memory {
 
@@ -46,12 +49,29 @@ RetrievalOptions retrieval(const HistoryOptions& o) {
   return options;
 }
 
+std::vector<std::string>& names() {
+  static std::vector<std::string> all = {"dense",   "sparse",    "pinned", "window",
+                                         "overlap", "landmarks", "content"};
+  return all;
+}
+
+bool is_known(const std::string& name) {
+  return std::find(names().begin(), names().end(), name) != names().end();
+}
+
+std::map<std::string, HistoryFactory>& registered() {
+  static std::map<std::string, HistoryFactory> factories;
+  return factories;
+}
+
 }  // namespace
 
-const std::vector<std::string>& history_names() {
-  static const std::vector<std::string> names = {"dense",   "sparse",    "pinned", "window",
-                                                 "overlap", "landmarks", "content"};
-  return names;
+const std::vector<std::string>& history_names() { return names(); }
+
+void register_history(const std::string& name, HistoryFactory factory) {
+  LOCI_CHECK(!is_known(name), "there is a history '{}' already", name);
+  names().push_back(name);
+  registered()[name] = std::move(factory);
 }
 
 std::unique_ptr<HistoryPolicy> make_history(const HistoryOptions& o) {
@@ -67,8 +87,7 @@ std::unique_ptr<HistoryPolicy> make_history(const HistoryOptions& o) {
     fail("an archive of {} frames; choose 0 (no limit) to {}", o.archive, kMost);
   }
   if (o.kind == "dense") return make_dense_history();
-  if (bare &&
-      std::find(history_names().begin(), history_names().end(), o.kind) != history_names().end()) {
+  if (bare && is_known(o.kind)) {
     if (o.budget == 0) return std::make_unique<NoHistory>();
     return make_sink_window({1, 0});
   }
@@ -85,6 +104,9 @@ std::unique_ptr<HistoryPolicy> make_history(const HistoryOptions& o) {
     return make_landmarks(options);
   }
   if (o.kind == "content") return make_content_retrieval(retrieval(o));
+  if (const auto found = registered().find(o.kind); found != registered().end()) {
+    return found->second(o);
+  }
   fail("unknown history '{}'; choose one of: {}", o.kind, fmt::join(history_names(), ", "));
 }
 

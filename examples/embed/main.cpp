@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine inside another program: a picture in, one image file a chunk out, chunk by chunk, as a
+// robot, a game or a server would drive it.
+//
+//   embed MODEL PICTURE FOLDER
+#include <loci/base/error.h>
+#include <loci/camera/presets.h>
+#include <loci/camera/resample.h>
+#include <loci/io/image.h>
+#include <loci/io/resize.h>
+#include <loci/sample/model_folder.h>
+#include <loci/sample/stream.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+namespace {
+
+void walk(const std::filesystem::path& model, const std::filesystem::path& picture,
+          const std::filesystem::path& out) {
+  const loci::sample::ModelFolder folder(model);
+  const loci::sample::GenerationDefaults& defaults = folder.defaults();
+
+  // A designed path; any poses will do, one a latent: camera to world, OpenCV axes, metres.
+  loci::camera::PresetOptions path;
+  path.seconds = 2.5;
+  path.fps = defaults.fps;
+  path.fov_x = defaults.fov * M_PI / 180;
+  const loci::camera::Trajectory poses =
+      loci::camera::latent_poses(loci::camera::make_preset("look_around", path));
+
+  loci::sample::StreamOptions options;
+  std::tie(options.latent_height, options.latent_width) =
+      folder.latent_size(defaults.height, defaults.width);
+  options.history.kind = defaults.history;
+  options.solver = defaults.solver;
+  loci::sample::Stream stream(folder.transformer(), &folder.vae(), options, folder.prompt("", ""));
+
+  const loci::io::FittedImage first =
+      loci::io::resize_and_crop(loci::io::read_image(picture), defaults.width, defaults.height);
+  stream.accept_image(first.image, poses.poses.front(), poses.intrinsics.front());
+
+  std::filesystem::create_directories(out);
+  const auto size = static_cast<size_t>(stream.chunk_size());
+  for (size_t at = 1; at + size <= poses.poses.size(); at += size) {
+    const loci::sample::Chunk chunk =
+        stream.push({poses.poses.data() + at, size}, {poses.intrinsics.data() + at, size});
+    const auto file = out / ("chunk-" + std::to_string(at) + ".png");
+    loci::io::write_png(file, chunk.frames[-1]);
+    std::printf("%s: %zu earlier frames seen\n", file.c_str(), chunk.visible.size());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: embed MODEL PICTURE FOLDER\n");
+    return 2;
+  }
+  try {
+    walk(argv[1], argv[2], argv[3]);
+  } catch (const loci::Error& error) {
+    std::fprintf(stderr, "embed: %s\n", error.what());
+    return loci::exit_code(error.kind());
+  }
+}
