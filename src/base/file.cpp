@@ -3,13 +3,17 @@
 
 #include <fcntl.h>
 #include <stdio.h>  // renameat2
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <random>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -71,18 +75,84 @@ void flush_to_disk(const fs::path& path) {
   if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_write(path, errno);
 }
 
-// A name beside `path` that is not taken: ".<stem>.<random><extension>". The extension stays last
-// so that libraries that look at it (video muxers) still can; a long name is cut to stay valid.
+constexpr std::string_view kMark = ".loci-";
+constexpr size_t kDigits = 8;
+
+// A name beside `path` that is not taken: ".<stem>.loci-<random><extension>". The extension stays
+// last so that libraries that look at it (video muxers) still can; a long name is cut to stay
+// valid.
 fs::path temporary_name(const fs::path& path) {
   static std::atomic<uint64_t> counter{std::random_device{}()};
   const uint64_t number = hash_keys({static_cast<uint64_t>(::getpid()), counter++});
-  return folder_of(path) / fmt::format(".{:.128}.{:08x}{:.16}", path.stem().string(),
+  return folder_of(path) / fmt::format(".{:.128}{}{:08x}{:.16}", path.stem().string(), kMark,
                                        static_cast<uint32_t>(number), path.extension().string());
+}
+
+bool is_temporary_name(const std::string& name) {
+  const size_t mark = name.rfind(kMark);
+  if (!name.starts_with('.') || mark == std::string::npos) return false;
+  const std::string_view rest = std::string_view(name).substr(mark + kMark.size());
+  const size_t digits = std::min(rest.find_first_not_of("0123456789abcdef"), rest.size());
+  return digits == kDigits && (rest.size() == digits || rest[digits] == '.');
+}
+
+// Whether this descriptor now holds the file, which says that it is in use; the system lets go of
+// it when the process ends, however it ends.
+bool hold(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
+
+// Removes what processes that were killed have left in the folder. Once for each folder and
+// process: a folder of a million clips is listed once, not a million times.
+void sweep(const fs::path& folder) {
+  static std::mutex mutex;
+  static std::set<fs::path> swept;
+  std::error_code ignored;
+  const fs::path place = fs::absolute(folder, ignored);
+  {
+    const std::lock_guard lock(mutex);
+    if (!swept.insert(place).second) return;
+  }
+  for (auto at = fs::directory_iterator(place, ignored); !ignored && at != fs::directory_iterator();
+       at.increment(ignored)) {
+    if (!is_temporary_name(at->path().filename().string())) continue;
+    const Descriptor file{::open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    std::error_code gone;
+    if (file.value >= 0 && hold(file.value)) fs::remove_all(at->path(), gone);
+  }
+}
+
+// The holds on temporary folders, by name; a file's own descriptor holds it.
+class FolderHolds {
+ public:
+  bool take(const fs::path& folder) {
+    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return false;
+    hold(descriptor);
+    const std::lock_guard lock(mutex_);
+    descriptors_[folder] = descriptor;
+    return true;
+  }
+  void drop(const fs::path& folder) {
+    const std::lock_guard lock(mutex_);
+    const auto found = descriptors_.find(folder);
+    if (found == descriptors_.end()) return;
+    ::close(found->second);
+    descriptors_.erase(found);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<fs::path, int> descriptors_;
+};
+
+FolderHolds& folder_holds() {
+  static auto* const holds = new FolderHolds;  // outlives every static object that writes
+  return *holds;
 }
 
 // Calls `make(name)` with fresh names until it succeeds; anything but a taken name is an error.
 template <typename Make>
 fs::path make_temporary(const fs::path& path, Make make) {
+  sweep(folder_of(path));
   for (;;) {
     fs::path name = temporary_name(path);
     if (make(name)) return name;
@@ -137,7 +207,16 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   }
   temporary_ = make_temporary(path_, [this](const fs::path& name) {
     descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    return descriptor_ >= 0;
+    if (descriptor_ < 0) return false;
+    // Somebody who sweeps may have seen it before it was held: then another name.
+    struct stat status {};
+    if (hold(descriptor_) || errno != EWOULDBLOCK) {
+      if (::fstat(descriptor_, &status) == 0 && status.st_nlink > 0) return true;
+    }
+    ::close(std::exchange(descriptor_, -1));
+    ::unlink(name.c_str());
+    errno = EEXIST;
+    return false;
   });
 }
 
@@ -182,13 +261,19 @@ AtomicDirectory::AtomicDirectory(fs::path path, Existing existing)
     fail("cannot write {}: the folder is not empty; remove it or give another name",
          path_.string());
   }
-  temporary_ =
-      make_temporary(path_, [](const fs::path& name) { return ::mkdir(name.c_str(), 0777) == 0; });
+  temporary_ = make_temporary(path_, [](const fs::path& name) {
+    if (::mkdir(name.c_str(), 0777) != 0) return false;
+    if (folder_holds().take(name)) return true;
+    errno = EEXIST;  // swept away before it was held
+    return false;
+  });
 }
 
 AtomicDirectory::~AtomicDirectory() {
   std::error_code ignored;
-  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  if (temporary_.empty()) return;
+  fs::remove_all(temporary_, ignored);
+  folder_holds().drop(temporary_);
 }
 
 void AtomicDirectory::commit() {
@@ -207,6 +292,7 @@ void AtomicDirectory::commit() {
     std::error_code ignored;
     fs::remove_all(temporary_, ignored);
   }
+  folder_holds().drop(temporary_);
   temporary_.clear();
   flush_to_disk(folder_of(path_));
 }

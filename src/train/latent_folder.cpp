@@ -72,6 +72,8 @@ LatentClip read_latent_clip(const fs::path& file) {
 LatentFolder::LatentFolder(const fs::path& folder, uint64_t seed) : folder_(folder), seed_(seed) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
+    // Hidden ones are on their way to disk, or left by a run that was killed.
+    if (entry.path().filename().string().starts_with('.')) continue;
     if (entry.path().extension() == ".safetensors") files_.push_back(entry.path());
   }
   if (error) fail("cannot read the folder {}: {}", folder.string(), error.message());

@@ -66,10 +66,18 @@ bool is_video(const fs::path& path) {
 std::vector<fs::path> find_videos(const fs::path& folder) {
   if (!fs::is_directory(folder)) fail("{} is not a folder of videos", folder.string());
   std::vector<fs::path> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+  for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator();
+       ++at) {
+    const fs::directory_entry& entry = *at;
+    // Hidden ones are on their way to disk, or left by a run that was killed.
+    if (entry.path().filename().string().starts_with('.')) {
+      at.disable_recursion_pending();
+      continue;
+    }
     if (entry.is_regular_file() && is_video(entry.path())) found.push_back(entry.path());
-    if (entry.is_directory() && fs::exists(entry.path() / "00000.png"))
+    if (entry.is_directory() && fs::exists(entry.path() / "00000.png")) {
       found.push_back(entry.path());
+    }
   }
   std::sort(found.begin(), found.end());
   return found;

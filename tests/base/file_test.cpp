@@ -3,8 +3,10 @@
 
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -96,6 +98,56 @@ TEST_F(File, LeavesNothingWhenAnErrorUnwinds) {
   };
   EXPECT_BAD_INPUT(work(), HasSubstr("something else"));
   EXPECT_EQ(names(), Names{});
+}
+
+TEST_F(File, WhatKilledProcessesLeftIsSweptAndNothingElse) {
+  const fs::path folder = folder_ / "swept";
+  fs::create_directories(folder);
+  // A process that is killed while it writes a file and a folder.
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const AtomicFile file(folder / "video.mp4");
+    const AtomicDirectory directory(folder / "clips");
+    std::ofstream(directory.temporary() / "a") << "a";
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto count = [&] {
+    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+  };
+  EXPECT_EQ(count(), 2);
+  // Of somebody else, or of a process that lives: they stay.
+  for (const char* name :
+       {".notes", ".video.12345678.mp4", ".a.loci-xyz.mp4", "a.loci-12345678.b"}) {
+    std::ofstream(folder / name) << "kept";
+  }
+  int ready[2], done[2];
+  ASSERT_EQ(::pipe(ready) + ::pipe(done), 0);
+  const pid_t living = ::fork();
+  ASSERT_GE(living, 0);
+  if (living == 0) {
+    ::close(done[1]);
+    char byte = 0;
+    {
+      const AtomicFile file(folder / "b.mp4");  // sweeps: this process has not been here before
+      const AtomicDirectory directory(folder / "c");
+      if (::write(ready[1], &byte, 1) != 1 || ::read(done[0], &byte, 1) != 0) byte = 1;
+    }
+    ::_exit(byte);
+  }
+  ::close(done[0]);
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(count(), 4 + 2);
+  write_file(folder / "d", "d");  // sweeps too
+  EXPECT_EQ(count(), 4 + 2 + 1);
+  ::close(done[1]);
+  ASSERT_EQ(::waitpid(living, &status, 0), living);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(count(), 4 + 1);
 }
 
 TEST_F(File, HasThePermissionsTheUserAskedFor) {
