@@ -38,7 +38,8 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
   }
   if (fs::exists(folder_ / kRun)) {
     const Json before = load_json(folder_ / kRun);
-    const bool finished = before.value("finished", false);
+    if (!before.is_object()) fail("{} is not the record of a run", (folder_ / kRun).string());
+    const bool finished = before.value("finished", Json()) == true;
     if (resume) {
       const std::string key = difference(before.value("run", Json::object()), run_);
       if (!key.empty()) {
@@ -51,7 +52,11 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
     if (!finished) {
       fail("{} holds an unfinished run; go on with --resume, or remove it", folder_.string());
     }
-    for (int64_t i = 0; fs::exists(file(i)); ++i) fs::remove(file(i));
+    // From the last to the first: whenever this is cut short, what is left begins at 0 and is
+    // removed by the next run, instead of being taken for chunks of its own.
+    int64_t count = 0;
+    while (fs::exists(file(count))) ++count;
+    while (count > 0) fs::remove(file(--count));
   } else if (resume) {
     fail("{} is not there: nothing to resume", folder_.string());
   }

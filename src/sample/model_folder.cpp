@@ -87,6 +87,11 @@ const model::Vae& ModelFolder::vae() const {
   return *vae_;
 }
 
+const ModelHashes& ModelFolder::hashes() const {
+  if (!hashes_) hashes_ = hash_models(transformer(), &vae());
+  return *hashes_;
+}
+
 model::VaeConfig ModelFolder::vae_config() const {
   const fs::path file = vae_path_ / "config.json";
   if (!fs::exists(file)) return model::VaeConfig::wan22();

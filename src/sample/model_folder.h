@@ -36,6 +36,8 @@ class ModelFolder {
   const std::filesystem::path& path() const { return path_; }
   const model::Transformer& transformer() const;
   const model::Vae& vae() const;
+  // Of both, which do not change: computed once.
+  const ModelHashes& hashes() const;
   // Without loading weights.
   const model::TransformerConfig& config() const { return config_; }
   model::VaeConfig vae_config() const;
@@ -57,6 +59,7 @@ class ModelFolder {
   std::filesystem::path vae_path_;
   mutable std::optional<model::Transformer> transformer_;
   mutable std::optional<model::Vae> vae_;
+  mutable std::optional<ModelHashes> hashes_;
 };
 
 // Where embeddings of prompts are kept: $LOCI_CACHE, else loci/ in $XDG_CACHE_HOME or ~/.cache,

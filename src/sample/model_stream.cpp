@@ -8,6 +8,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/random.h"
+#include "loci/sample/finite.h"
 
 namespace loci::sample {
 
@@ -111,22 +112,29 @@ model::ForwardContext ModelStream::context() const {
   return context;
 }
 
-at::Tensor ModelStream::velocity(const at::Tensor& latents, const at::Tensor& timesteps) const {
+at::Tensor ModelStream::velocity(const at::Tensor& latents, const at::Tensor& timesteps,
+                                 const Inspection& inspection) const {
   const at::NoGradGuard no_grad;
   model::ForwardContext forward = context();
   forward.write_states = false;
-  return model_.forward(latents, timesteps, forward);
+  forward.readout = inspection.readout.value_or(forward.readout);
+  forward.on_attention = inspection.on_attention;
+  at::Tensor velocity = model_.forward(latents, timesteps, forward);
+  if (!all_finite(velocity)) report_not_finite(latents, timesteps);
+  return velocity;
 }
 
-void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps) {
+void ModelStream::prepare_commit(const at::Tensor& latents, const at::Tensor& timesteps) {
   const at::NoGradGuard no_grad;
   model::ForwardContext forward = context();
-  const int64_t frames = chunk_->maps.frames;
-  store_.add_frames(next_frame_, frames);
+  store_.add_frames(next_frame_, chunk_->maps.frames);
   forward.store = &store_;
   forward.store_first = next_frame_;
-  model::ContentProbe probe{.layer = content_layer(model_.config())};
-  if (policy_->wants_content()) forward.probe = &probe;
+  Prepared prepared;
+  if (policy_->wants_content()) {
+    prepared.probe.emplace().layer = content_layer(model_.config());
+    forward.probe = &*prepared.probe;
+  }
   double kept = 0;
   int64_t layers = 0;
   forward.on_retention = [&](int64_t, const at::Tensor& log_retention) {
@@ -134,25 +142,75 @@ void ModelStream::commit(const at::Tensor& latents, const at::Tensor& timesteps)
     ++layers;
   };
   try {
-    model_.forward(latents, timesteps, forward);
+    // A NaN in a layer's keys, values or output reaches the velocity; states are looked at one by
+    // one, because a chunk does not read what it writes.
+    if (!all_finite(model_.forward(latents, timesteps, forward))) {
+      report_not_finite(latents, timesteps);
+    }
+    for (size_t layer = 0; layer < forward.states.size(); ++layer) {
+      if (all_finite(forward.states[layer])) continue;
+      fail_check("{}: the recurrent state of layer {} is not finite; nothing of it was kept",
+                 chunk_name(), layer);
+    }
   } catch (...) {
-    store_.retain(policy_->retained());  // as if the commit had not been tried
+    cancel_commit();
     throw;
   }
-  states_ = std::move(forward.states);
+  prepared.states = std::move(forward.states);
+  if (layers > 0) prepared.retention = kept / static_cast<double>(layers);
+  prepared_ = std::move(prepared);
+}
+
+void ModelStream::finish_commit() {
+  LOCI_CHECK(prepared_.has_value(), "no commit was prepared");
+  const int64_t frames = chunk_->maps.frames;
+  states_ = std::move(prepared_->states);
   for (int64_t i = 0; i < frames; ++i) {
     memory::FrameView view = chunk_->views[i];
-    if (forward.probe != nullptr) {
+    if (prepared_->probe) {
       // The batch's samples share one past.
-      view.key = probe.key.select(1, i).mean(0);
-      view.query = probe.query.select(1, i).mean(0);
+      view.key = prepared_->probe->key.select(1, i).mean(0);
+      view.query = prepared_->probe->query.select(1, i).mean(0);
     }
     policy_->commit(view);
   }
   store_.retain(policy_->retained());
-  if (layers > 0) retention_ = kept / static_cast<double>(layers);
+  if (prepared_->retention) retention_ = prepared_->retention;
   next_frame_ += frames;
   chunk_.reset();
+  prepared_.reset();
+}
+
+void ModelStream::cancel_commit() {
+  prepared_.reset();
+  store_.retain(policy_->retained());
+}
+
+std::string ModelStream::chunk_name() const {
+  const int64_t size = model_.config().chunk_size;
+  return fmt::format("chunk {} (latents from {})",
+                     next_frame_ == 0 ? 0 : 1 + (next_frame_ - 1) / size, next_frame_);
+}
+
+void ModelStream::report_not_finite(const at::Tensor& latents, const at::Tensor& timesteps) const {
+  constexpr const char* kAdvice =
+      "nothing of it was kept; try FP32 if this is BF16, another seed or path, and check the "
+      "weights";
+  if (!all_finite(latents)) {
+    fail_check("{}: the latents are not finite; {}", chunk_name(), kAdvice);
+  }
+  // Once more, looking on: the price is paid only now.
+  model::ForwardContext forward = context();
+  forward.write_states = false;
+  std::vector<at::Tensor> outputs;
+  forward.block_outputs = &outputs;
+  model_.forward(latents, timesteps, forward);
+  for (size_t layer = 0; layer < outputs.size(); ++layer) {
+    if (all_finite(outputs[layer])) continue;
+    fail_check("{}: layer {} gives numbers that are not finite; {}", chunk_name(), layer, kAdvice);
+  }
+  fail_check("{}: the last projection gives numbers that are not finite; {}", chunk_name(),
+             kAdvice);
 }
 
 void ModelStream::reset_states() { states_.assign(states_.size(), at::Tensor()); }

@@ -25,6 +25,13 @@ struct KvOptions {
   int64_t staging_bytes = 0;  // 0 = no limit
 };
 
+// A velocity asked for to look at it: the stream's own readout or another one for this once, and
+// what softmax layers attend with.
+struct Inspection {
+  std::optional<model::Readout> readout;
+  model::OnAttention on_attention;
+};
+
 class ModelStream {
  public:
   // The model must outlive the stream. `text` comes from model.text_keys() and may be replaced
@@ -41,11 +48,21 @@ class ModelStream {
   void open_chunk(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses);
 
   // Velocity of the open chunk's latents [B, C, F, h, w] at timesteps [B, F]. Reads states and
-  // store, writes neither.
-  at::Tensor velocity(const at::Tensor& latents, const at::Tensor& timesteps) const;
+  // store, writes neither. Numbers that are not finite fail the check, naming chunk and layer.
+  at::Tensor velocity(const at::Tensor& latents, const at::Tensor& timesteps,
+                      const Inspection& inspection = {}) const;
 
   // Forward of the finished latents that writes keys, values and states, and closes the chunk.
-  void commit(const at::Tensor& latents, const at::Tensor& timesteps);
+  void commit(const at::Tensor& latents, const at::Tensor& timesteps) {
+    prepare_commit(latents, timesteps);
+    finish_commit();
+  }
+  // The same in two parts, so that several streams commit together or not at all: all that can
+  // fail, then all that takes effect. An error in the first part, or cancel_commit() after it,
+  // leaves the stream as it was.
+  void prepare_commit(const at::Tensor& latents, const at::Tensor& timesteps);
+  void finish_commit();
+  void cancel_commit();
 
   void set_text(model::TextKeys text) { text_ = std::move(text); }
   // `seed` decides the directions of Readout::kRandom; they are the same for all steps of a chunk.
@@ -83,6 +100,14 @@ class ModelStream {
     model::TokenMaps maps;
     model::PastKeys past;
   };
+  struct Prepared {
+    std::vector<at::Tensor> states;
+    std::optional<model::ContentProbe> probe;
+    std::optional<double> retention;
+  };
+  // Names the chunk and the layer in which numbers stop being finite.
+  [[noreturn]] void report_not_finite(const at::Tensor& latents, const at::Tensor& timesteps) const;
+  std::string chunk_name() const;
   // Shares nothing that either stream writes to.
   ModelStream(const ModelStream& other);
   model::ForwardContext context() const;
@@ -98,6 +123,7 @@ class ModelStream {
   std::optional<camera::Pose> world_to_first_;
   int64_t next_frame_ = 0;
   std::optional<OpenChunk> chunk_;
+  std::optional<Prepared> prepared_;
   std::optional<double> retention_;
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/sample/stream.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
@@ -9,6 +12,7 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/model/pixels.h"
+#include "loci/sample/finite.h"
 
 namespace loci::sample {
 
@@ -56,6 +60,14 @@ void Stream::open(std::span<const camera::Pose> poses, std::span<const camera::I
   if (poses.size() != lenses.size()) {
     fail("a chunk has {} poses and {} lenses", poses.size(), lenses.size());
   }
+  for (size_t i = 0; i < poses.size(); ++i) {
+    const camera::Pose& pose = poses[i];
+    const bool finite = std::isfinite(camera::norm(pose.position)) &&
+                        std::all_of(pose.rotation.m.begin(), pose.rotation.m.end(),
+                                    [](double x) { return std::isfinite(x); }) &&
+                        std::isfinite(lenses[i].fov_x) && std::isfinite(lenses[i].xi);
+    if (!finite) fail("latent {}: its camera is not finite", frames_ + static_cast<int64_t>(i));
+  }
   for (ModelStream* stream : streams()) stream->open_chunk(poses, lenses);
 }
 
@@ -81,7 +93,13 @@ at::Tensor Stream::decode(const at::Tensor& latents) {
   // In place: a copy would keep the old state beside the new one, a gigabyte at 768x512. The state
   // is only whole between chunks.
   const DeferInterrupts whole;
-  return model::frames_from_pixels(decoder_->decode(latents));
+  const at::Tensor pixels = decoder_->decode(latents);
+  if (!all_finite(pixels)) {
+    fail_check(
+        "latents from {} on: the autoencoder's pictures of them are not finite; check its weights",
+        frames_);
+  }
+  return model::frames_from_pixels(pixels);
 }
 
 Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
@@ -107,6 +125,9 @@ Chunk Stream::accept(const at::Tensor& latents, std::span<const camera::Pose> po
   if (latents.sizes() != at::IntArrayRef(shape)) {
     fail("latents are [{}]; expected [{}]", fmt::join(latents.sizes(), ", "),
          fmt::join(shape, ", "));
+  }
+  if (!all_finite(latents)) {
+    fail("latents from {} on: those given are not finite; nothing of them was kept", frames_);
   }
   settle();
   open(poses, lenses);
@@ -153,6 +174,9 @@ Chunk Stream::push(std::span<const camera::Pose> poses,
     check_interrupt();
     x = solver->step(i, x, velocity(x, solver->timestep(i)));
   }
+  if (!all_finite(x)) {
+    fail_check("latents from {} on: those made are not finite; nothing of them was kept", frames_);
+  }
   return finish(x.to(at::kFloat), poses, lenses);
 }
 
@@ -165,7 +189,14 @@ void Stream::settle() {
   at::Tensor latents = pending_->latents;
   if (noised) latents = latents * (1 - level) + noise(Purpose::kCommit, frames) * level;
   const at::Tensor times = at::full({1, frames}, 1000 * level, at::kFloat);
-  for (ModelStream* stream : streams()) stream->commit(latents, times);
+  // All or none: streams of one walk that differ by a chunk could not go on.
+  try {
+    for (ModelStream* stream : streams()) stream->prepare_commit(latents, times);
+  } catch (...) {
+    for (ModelStream* stream : streams()) stream->cancel_commit();
+    throw;
+  }
+  for (ModelStream* stream : streams()) stream->finish_commit();
   pending_.reset();
 }
 
@@ -221,6 +252,14 @@ void Stream::adopt(Stream other) {
   main_ = std::move(other.main_);
   negative_ = std::move(other.negative_);
   pending_ = std::move(other.pending_);
+}
+
+void Stream::show_like(const Stream& other, const model::Vae& vae) {
+  LOCI_CHECK(frames_ == other.frames_ && other.decoder_,
+             "a stream of {} latents goes on from the frames of {}", frames_, other.frames_);
+  vae_ = &vae;
+  options_.tiling = other.options_.tiling;
+  decoder_.emplace(vae, other.decoder_->cache(), options_.tiling);
 }
 
 int64_t Stream::history_bytes() const {

@@ -27,6 +27,13 @@ struct Prompt {
   at::Tensor negative_embedding;  // only used with guidance
 };
 
+// Tells the models of world files apart. It takes a look at every weight: whoever saves often does
+// that once (see ModelFolder::hashes()).
+struct ModelHashes {
+  std::string transformer, autoencoder;  // the second empty without one
+};
+ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae);
+
 struct Chunk {
   int64_t first = 0;             // latent frame since the start of the stream
   at::Tensor latents;            // [1, C, F, h, w] FP32
@@ -75,13 +82,21 @@ class Stream {
   // other options; frames go on from those of this one. Streams of different length are a
   // programmer's error.
   void adopt(Stream other);
+  // Makes frames from now on with `vae`, going on from those of `other`, a stream of the same
+  // latents whose autoencoder has the same weights.
+  void show_like(const Stream& other, const model::Vae& vae);
 
   // A world: everything needed to go on bit by bit as this stream would, in one file that appears
   // whole. Loading it with another model or autoencoder is bad input; without an autoencoder no
   // frames are made.
-  void save(const std::filesystem::path& file);
+  void save(const std::filesystem::path& file) { save(file, hash_models(*model_, vae_)); }
+  void save(const std::filesystem::path& file, const ModelHashes& hashes);
   static Stream load(const std::filesystem::path& file, const model::Transformer& model,
-                     const model::Vae* vae);
+                     const model::Vae* vae) {
+    return load(file, model, vae, hash_models(model, vae));
+  }
+  static Stream load(const std::filesystem::path& file, const model::Transformer& model,
+                     const model::Vae* vae, const ModelHashes& hashes);
 
   const StreamOptions& options() const { return options_; }
   const Prompt& prompt() const { return prompt_; }

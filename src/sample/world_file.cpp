@@ -6,6 +6,7 @@
 #include "loci/base/error.h"
 #include "loci/io/safetensors.h"
 #include "loci/model/weight_hash.h"
+#include "loci/sample/finite.h"
 #include "loci/sample/pose_tensors.h"
 #include "loci/sample/stream.h"
 
@@ -65,7 +66,10 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
   header.info.prompt = reader.get<std::string>("prompt");
   header.info.negative = reader.get<std::string>("negative");
   header.info.frames = reader.get<int64_t>("frames");
-  if (header.info.frames < 1) fail("{}: a world of {} frames", path.string(), header.info.frames);
+  constexpr int64_t kMostFrames = int64_t{1} << 40;  // 8,000 years; counting on never overflows
+  if (header.info.frames < 1 || header.info.frames > kMostFrames) {
+    fail("{}: a world of {} frames", path.string(), header.info.frames);
+  }
   header.config = reader.section("config").json();
   header.weights = reader.get<std::string>("weights");
   header.autoencoder = reader.get<std::string>("autoencoder");
@@ -76,7 +80,12 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
 
 }  // namespace
 
-void Stream::save(const std::filesystem::path& file) {
+ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae) {
+  return {model::weight_hash(model.parameters()),
+          vae == nullptr ? "" : model::weight_hash(vae->parameters())};
+}
+
+void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) {
   if (frames_ == 0) fail("there is no world to save yet: the stream has no frame");
   settle();
   io::NamedTensors tensors;
@@ -89,37 +98,49 @@ void Stream::save(const std::filesystem::path& file) {
   }
   tensors.emplace_back("last_pose", pose_tensor(std::span(&last_pose_, 1)));
   tensors.emplace_back("last_lens", lens_tensor(std::span(&last_lens_, 1)));
-  const Json header = {
-      {"version", kVersion},
-      {"options", options_.to_json()},
-      {"prompt", prompt_.text},
-      {"negative", prompt_.negative},
-      {"frames", frames_},
-      {"config", model_->config().to_json()},
-      {"weights", model::weight_hash(model_->parameters())},
-      {"autoencoder", vae_ == nullptr ? "" : model::weight_hash(vae_->parameters())},
-      {"readout", name_of(readout_)},
-      {"readout_seed", std::to_string(readout_seed_)}};
+  for (const auto& [name, tensor] : tensors) {
+    if (!all_finite(tensor)) {
+      fail_check(
+          "the world at latent {} is not written to {}: {} holds numbers that are not finite",
+          frames_, file.string(), name);
+    }
+  }
+  const Json header = {{"version", kVersion},
+                       {"options", options_.to_json()},
+                       {"prompt", prompt_.text},
+                       {"negative", prompt_.negative},
+                       {"frames", frames_},
+                       {"config", model_->config().to_json()},
+                       {"weights", hashes.transformer},
+                       {"autoencoder", vae_ == nullptr ? "" : hashes.autoencoder},
+                       {"readout", name_of(readout_)},
+                       {"readout_seed", std::to_string(readout_seed_)}};
   io::write_safetensors(file, tensors, {{kKey, header.dump()}});
 }
 
 Stream Stream::load(const std::filesystem::path& path, const model::Transformer& model,
-                    const model::Vae* vae) {
+                    const model::Vae* vae, const ModelHashes& hashes) {
   const io::SafetensorsFile file = io::SafetensorsFile::open(path);
   const Header header = read_header(file, path);
   if (header.config != model.config().to_json()) {
     fail("{} was made by a model of another config; load it with the model that made it",
          path.string());
   }
-  if (header.weights != model::weight_hash(model.parameters())) {
+  if (header.weights != hashes.transformer) {
     fail(
         "{} was made with other weights (or in another precision); load it with the model that "
         "made it",
         path.string());
   }
-  if (vae != nullptr && header.autoencoder != model::weight_hash(vae->parameters())) {
+  if (vae != nullptr && header.autoencoder != hashes.autoencoder) {
     fail("{} was made with another autoencoder; load it with the model folder that made it",
          path.string());
+  }
+  for (const io::TensorInfo& info : file.tensors()) {
+    if (!all_finite(file.tensor(info.name))) {
+      fail("{}: {} holds numbers that are not finite; the file is damaged", path.string(),
+           info.name);
+    }
   }
   const Prompt prompt{header.info.prompt, copy_if_there(file, "prompt"), header.info.negative,
                       copy_if_there(file, "negative_prompt")};

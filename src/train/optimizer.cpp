@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/sample/finite.h"
 
 namespace loci::train {
 
@@ -181,6 +182,13 @@ double Optimizer::average_and_clip() {
   const double norm = std::sqrt(squares);
   if (std::isfinite(norm) && norm > config_.clip) at::_foreach_mul_(gradients, config_.clip / norm);
   return norm;
+}
+
+std::string Optimizer::not_finite_gradient() const {
+  for (const model::Parameter& parameter : trained_) {
+    if (!sample::all_finite(parameter.tensor.grad())) return parameter.name;
+  }
+  return "none by itself, only all together";
 }
 
 double Optimizer::step(int64_t update) {

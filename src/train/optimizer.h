@@ -54,6 +54,8 @@ class Optimizer {
   // the averaged gradient before clipping. A norm that is not finite changes nothing.
   double step(int64_t update);
   void zero_gradients();
+  // After a step whose norm was not finite: the first parameter with such a gradient.
+  std::string not_finite_gradient() const;
 
   // The whole state, gathered from all ranks: every rank must call it, the leader gets the tensors.
   io::NamedTensors state();

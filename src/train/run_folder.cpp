@@ -8,6 +8,7 @@
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/text.h"
+#include "loci/sample/finite.h"
 
 namespace loci::train {
 
@@ -52,6 +53,13 @@ RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) {
 }
 
 void RunFolder::save(const TrainingState& state, int64_t keep) const {
+  for (const io::NamedTensors* part : {&state.model, &state.ema, &state.optimizer}) {
+    for (const auto& [name, tensor] : *part) {
+      if (sample::all_finite(tensor)) continue;
+      fail_check("no checkpoint of update {}: {} is not finite; the last one in {} stays",
+                 state.update, name, folder_.string());
+    }
+  }
   const DeferInterrupts whole;  // an interrupt is a reason to save
   AtomicDirectory target(folder_ / fmt::format("{}{:08}", kPrefix, state.update),
                          AtomicDirectory::Existing::kReplace);

@@ -26,7 +26,8 @@ class RunFolder {
   // Made if absent.
   explicit RunFolder(std::filesystem::path folder);
 
-  // Writes checkpoint-<update> and removes all but the newest `keep`.
+  // Writes checkpoint-<update> and removes all but the newest `keep`. A state with numbers that are
+  // not finite fails the check and changes nothing.
   void save(const TrainingState& state, int64_t keep) const;
   // The newest complete checkpoint. Tensors are mapped from its files.
   std::optional<TrainingState> load_newest() const;

@@ -16,6 +16,7 @@
 #include "loci/io/image.h"
 #include "loci/kernels/cpu_features.h"
 #include "loci/model/weights.h"
+#include "loci/sample/finite.h"
 #include "loci/train/latent_folder.h"
 #include "loci/train/rollout.h"
 #include "loci/train/sample_sheet.h"
@@ -50,6 +51,11 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
   }
   if (!config_.validation.folder.empty()) {
     held_out_ = std::make_unique<LatentFolder>(config_.validation.folder, config_.seed);
+  }
+  if (!config_.channel_weights.vae.empty()) {
+    channel_weights_ =
+        decoder_channel_weights(model::Vae::load(config_.channel_weights.vae),
+                                *sources_.begin()->second, config_.channel_weights.power);
   }
   const std::optional<TrainingState> saved = folder_.load_newest();
   if (saved && !resume) {
@@ -168,10 +174,37 @@ double Trainer::sample_loss(uint64_t index, double weight) {
   } else {
     const at::Tensor velocity =
         run_window(*transformer_, pass, text, {.checkpoint_blocks = config_.checkpoint_blocks});
-    loss = chunk_losses(velocity, pass.batch.target, config_.model.chunk_size).mean();
+    loss = chunk_losses(velocity, pass.batch.target, config_.model.chunk_size, channel_weights_)
+               .mean();
   }
   (loss * weight).backward();
-  return loss.item<double>();
+  const auto value = loss.item<double>();
+  if (!std::isfinite(value)) explain_loss(pass, text, index);
+  return value;
+}
+
+void Trainer::explain_loss(const WindowPass& pass, const at::Tensor& text, uint64_t index) const {
+  const at::NoGradGuard no_grad;
+  std::string where = "in the loss itself";
+  std::vector<at::Tensor> outputs;
+  run_window(*transformer_, pass, text.detach(), {.block_outputs = &outputs});
+  // The input counts as what comes before layer 0.
+  if (!sample::all_finite(pass.batch.latents)) {
+    outputs.clear();
+    where = "in its latents";
+  }
+  for (size_t layer = 0; layer < outputs.size(); ++layer) {
+    if (sample::all_finite(outputs[layer])) continue;
+    size_t chunk = 0;
+    const int64_t tokens = outputs[layer].size(1) / pass.maps.frames;
+    while (chunk + 1 < pass.chunks.size() &&
+           sample::all_finite(outputs[layer].narrow(1, 0, pass.chunks[chunk].end * tokens))) {
+      ++chunk;
+    }
+    where = fmt::format("from layer {} on, first in chunk {}", layer, chunk);
+    break;
+  }
+  log_error("update {}, window {}: numbers are not finite {}", done_ + 1, index, where);
 }
 
 at::Tensor Trainer::distillation_loss(const WindowPass& pass, const at::Tensor& text) const {
@@ -190,13 +223,15 @@ at::Tensor Trainer::distillation_loss(const WindowPass& pass, const at::Tensor& 
   options.checkpoint_blocks = config_.checkpoint_blocks;
   if (weights.layers > 0) options.block_outputs = &learnt;
   const at::Tensor velocity = run_window(*transformer_, pass, text, options);
-  at::Tensor loss = weights.velocity * chunk_losses(velocity, target, chunk).mean();
+  at::Tensor loss =
+      weights.velocity * chunk_losses(velocity, target, chunk, channel_weights_).mean();
   for (size_t i = 0; i < learnt.size(); ++i) {
     const at::Tensor error = (learnt[i] - taught[i]).square().mean() / taught[i].square().mean();
     loss = loss + weights.layers / static_cast<double>(learnt.size()) * error;
   }
   if (weights.data > 0) {
-    loss = loss + weights.data * chunk_losses(velocity, pass.batch.target, chunk).mean();
+    loss = loss +
+           weights.data * chunk_losses(velocity, pass.batch.target, chunk, channel_weights_).mean();
   }
   return loss;
 }
@@ -230,8 +265,9 @@ Trainer::UpdateResult Trainer::update(bool checkpoint_due) {
   result.gradient_norm = optimizer_->step(done_);
   if (!std::isfinite(result.gradient_norm)) {
     fail_check(
-        "the gradient at update {} is not finite; the last checkpoint in {} is from before it",
-        done_ + 1, folder_.path().string());
+        "the gradient at update {} is not finite (first in {}); the last checkpoint in {} is from "
+        "before it",
+        done_ + 1, optimizer_->not_finite_gradient(), folder_.path().string());
   }
   ++done_;
   averages_->update(done_);

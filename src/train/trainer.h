@@ -47,6 +47,8 @@ class Trainer {
  private:
   // Loss of one window of this update, after adding its gradient times `weight`.
   double sample_loss(uint64_t index, double weight);
+  // Says in the log where the numbers of a window stop being finite: layer and chunk.
+  void explain_loss(const WindowPass& pass, const at::Tensor& text, uint64_t index) const;
   at::Tensor distillation_loss(const WindowPass& pass, const at::Tensor& text) const;
   const WindowSource& source(const Phase& phase, uint64_t index) const;
   std::vector<std::string> captions() const;
@@ -66,6 +68,7 @@ class Trainer {
   std::unique_ptr<AveragedWeights> averages_;
   std::map<std::string, std::unique_ptr<WindowSource>> sources_;  // by folder
   std::unique_ptr<WindowSource> held_out_;
+  at::Tensor channel_weights_;  // [C] of the loss; undefined: all alike
   int64_t done_ = 0;
 };
 

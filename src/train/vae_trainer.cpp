@@ -261,9 +261,10 @@ void VaeTrainer::run() {
     const auto total = loss.total.item<double>();
     if (!std::isfinite(total) || !std::isfinite(gradient_norm_)) {
       fail_check(
-          "the loss of update {} is {}, its gradient {}; the last checkpoint in {} is good, "
-          "lower optimizer.rate and resume",
-          done_, total, gradient_norm_, folder_.path().string());
+          "the loss of update {} is {}, its gradient {} (not finite: {}); the last checkpoint in "
+          "{} "
+          "is good, lower optimizer.rate and resume",
+          done_, total, gradient_norm_, optimizer_->not_finite_gradient(), folder_.path().string());
     }
     const Clock::time_point now = Clock::now();
     folder_.log({{"update", done_},

@@ -132,6 +132,13 @@ TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
   for (const char* chunk : {"00003.safetensors", "00004.safetensors"}) {
     EXPECT_EQ(read_file(path("a.latents/") + chunk), read_file(path("b.latents/") + chunk));
   }
+  // A new run takes the old one's latents away from the last on: cut short, it leaves a beginning that
+  // the next one removes, and never an end that a later one would take for its own.
+  fs::remove(path("b.latents/00000.safetensors"));
+  fs::create_directories(path("b.latents/00000.safetensors/in the way"));
+  EXPECT_NE(run(walk("b.mp4")).code, 0);
+  EXPECT_FALSE(fs::exists(path("b.latents/00001.safetensors")));
+  EXPECT_FALSE(fs::exists(path("b.latents/00004.safetensors")));
   std::vector<std::string> nothing = walk("c.mp4");
   nothing.emplace_back("--resume");
   EXPECT_THAT(refused(nothing), HasSubstr("nothing to resume"));

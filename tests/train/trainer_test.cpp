@@ -15,6 +15,7 @@
 #include "loci/base/file.h"
 #include "loci/train/bench_train.h"
 #include "loci/train/latent_folder.h"
+#include "loci/train/run_folder.h"
 
 #include "toy_clips.h"
 
@@ -160,7 +161,9 @@ TEST_F(TrainerTest, ARankThatDiesEndsTheJobWithAMessage) {
   write_file(folder_ / "toy.json", recipe_.dump());
   // The newest process with that folder on its command line is a rank.
   EXPECT_NE(run_and_interrupt(folder_, "--ranks 2", "pkill -KILL -n -f -- \"--out $out\""), 0);
-  EXPECT_THAT(read_file(folder_ / "stderr"), ::testing::HasSubstr("rank"));
+  const std::string messages = read_file(folder_ / "stderr");
+  EXPECT_THAT(messages, ::testing::HasSubstr("stopping the others"));
+  EXPECT_THAT(messages, ::testing::Not(::testing::HasSubstr("--help")));  // nobody mistyped
 }
 
 TEST_F(TrainerTest, ALossThatIsNoNumberEndsTheRunAndKeepsTheLastCheckpoint) {
@@ -177,6 +180,40 @@ TEST_F(TrainerTest, ALossThatIsNoNumberEndsTheRunAndKeepsTheLastCheckpoint) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("loss at update 4 is nan"));
   }
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / "checkpoint-00000003"));
+}
+
+TEST_F(TrainerTest, AGradientThatIsNoNumberIsNamed) {
+  recipe_["updates"] = 4;
+  auto single = make_single_communicator();
+  Trainer trainer(TrainConfig::from_json(recipe_, "toy"), folder_ / "run", false, *single);
+  trainer.update(false);
+  // Finite going forward, infinite on the way back: only the gradient shows it.
+  for (const model::Parameter& parameter : trainer.transformer().parameters().all()) {
+    if (parameter.name.find("blocks.1.ffn.net.0") == std::string::npos) continue;
+    parameter.tensor.register_hook([](const at::Tensor& gradient) {
+      return gradient * std::numeric_limits<double>::infinity();
+    });
+    break;
+  }
+  try {
+    trainer.update(false);
+    FAIL() << "went on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kCheckFailed);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("first in blocks.1.ffn.net.0"));
+  }
+}
+
+TEST_F(TrainerTest, NoCheckpointHoldsNumbersThatAreNone) {
+  const RunFolder folder(folder_ / "run");
+  TrainingState state{
+      1, {{"a", at::ones({2})}}, {{"a", at::ones({2})}}, {{"b", at::ones({2})}}, {}};
+  folder.save(state, 2);
+  state.update = 2;
+  state.ema = {{"a", at::full({2}, std::nan(""))}};
+  EXPECT_THROW(folder.save(state, 2), Error);
+  ASSERT_TRUE(folder.load_newest());
+  EXPECT_EQ(folder.load_newest()->update, 1);
 }
 
 TEST_F(TrainerTest, PhasesTakeTheirTurn) {
