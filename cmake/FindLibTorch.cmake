@@ -63,7 +63,8 @@ if(NOT TARGET LibTorch::LibTorch)
 
   # at::parallel_for is serial in translation units without -fopenmp. The package brings its own
   # libgomp under the plain soname; linking that one keeps a single OpenMP runtime in the process.
-  target_compile_options(LibTorch::LibTorch INTERFACE -fopenmp)
+  # Debian's clang has neither omp.h nor a runtime: what it builds, the fuzzers, is serial.
+  target_compile_options(LibTorch::LibTorch INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fopenmp>)
   file(GLOB _libtorch_gomp "${LibTorch_ROOT}/lib/libgomp*.so*")
   if(_libtorch_gomp)
     list(GET _libtorch_gomp 0 _libtorch_gomp)

@@ -19,7 +19,8 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path) {
   if (spiece.extension() == ".model" && fs::exists(spiece)) return load_spiece_tokenizer(spiece);
   if (config.filename() == "tokenizer_config.json" && fs::exists(config)) {
     const Json settings = load_json(config);
-    if (settings.is_object() && settings.value("tokenizer_class", "") == "ByteTokenizer") {
+    // Compared as JSON: the value may be anything.
+    if (settings.is_object() && settings.value("tokenizer_class", Json()) == "ByteTokenizer") {
       return std::make_unique<ByteTokenizer>();
     }
   }

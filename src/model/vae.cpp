@@ -26,7 +26,7 @@ VaeConfig find_config(const fs::path& path) {
   const fs::path file = (folder ? path : path.parent_path()) / "config.json";
   if (fs::exists(file)) {
     const Json json = load_json(file);
-    if (json.is_object() && json.value("_class_name", "") == "AutoencoderKLWan") {
+    if (json.is_object() && json.value("_class_name", Json()) == "AutoencoderKLWan") {
       return VaeConfig::from_json(json, file.string());
     }
   }

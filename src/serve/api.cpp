@@ -2,6 +2,7 @@
 #include "loci/serve/api.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "loci/base/text.h"
 #include "loci/serve/fields.h"
@@ -9,6 +10,7 @@
 #include "loci/serve/message.h"
 #include "loci/serve/multipart.h"
 #include "loci/serve/page.h"
+#include "loci/serve/poses.h"
 #include "loci/serve/protocol.h"
 #include "loci/serve/refusal.h"
 #include "loci/serve/schema.h"
@@ -59,7 +61,7 @@ Api::Api(Services& services, const Access& access)
     : services_(services),
       access_(access),
       rate_(services.limits.requests_per_second),
-      started_(unix_time()) {}
+      started_(std::chrono::steady_clock::now()) {}
 
 std::optional<HttpResponse> Api::barrier(const HttpRequest& request, bool open) {
   if (!rate_.take(request.address)) {
@@ -121,10 +123,13 @@ HttpResponse Api::answer(const HttpRequest& request) {
 
 HttpResponse Api::health() const {
   const bool stopping = stopping_;
+  // By the clock that nobody sets.
+  const auto uptime =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
   return json_response({{"status", stopping ? "stopping" : "ok"},
                         {"version", LOCI_VERSION},
                         {"protocol", kProtocol},
-                        {"uptime_seconds", unix_time() - started_}},
+                        {"uptime_seconds", uptime.count()}},
                        stopping ? 503 : 200);
 }
 
@@ -143,10 +148,10 @@ HttpResponse Api::route(const HttpRequest& request, const Target& target, std::s
     name = "videos";
     return videos(request, target);
   }
-  const bool known =
-      is({"health"}) || is({"metrics"}) || is({"schema"}) || is({"v1", "models"}) ||
-      is({"v1", "starts"}) ||
-      (path.size() == 4 && path[0] == "v1" && path[1] == "starts" && path[3] == "picture");
+  const bool known = is({"health"}) || is({"metrics"}) || is({"schema"}) || is({"v1", "models"}) ||
+                     is({"v1", "starts"}) ||
+                     (path.size() == 4 && path[0] == "v1" && path[1] == "starts" &&
+                      (path[3] == "picture" || path[3] == "path"));
   if (known && !get) return wrong_method("GET, HEAD");
   if (known) name = path[0] == "v1" ? path[1] : path[0];
   if (is({"health"})) return health();
@@ -163,9 +168,19 @@ HttpResponse Api::route(const HttpRequest& request, const Target& target, std::s
     return json_response({{"object", "list"}, {"data", std::move(data)}});
   }
   if (is({"v1", "starts"})) return json_response(services_.starts.list());
+  if (known && path[3] == "path") return start_path(target);
   if (known) return jpeg_response(services_.starts.thumbnail(path[2]), "private, max-age=86400");
   name = "page";
   return page(request, target);
+}
+
+HttpResponse Api::start_path(const Target& target) const {
+  Json query = Json::object();
+  for (const auto& [name, value] : target.query) query[name] = value;
+  const double fps = Fields(query).number("fps", 1, 120).value_or(16);
+  return json_response({{"fps", fps},
+                        {"poses", to_json(services_.starts.path(target.path[2], fps,
+                                                                services_.limits.script_frames))}});
 }
 
 HttpResponse Api::worlds(const HttpRequest& request, const Path& path) {

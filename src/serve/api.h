@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 
 #include "loci/serve/access.h"
 #include "loci/serve/http_message.h"
@@ -27,6 +28,7 @@ class Api {
   using Path = std::vector<std::string>;
   std::optional<HttpResponse> barrier(const HttpRequest& request, bool open);
   HttpResponse route(const HttpRequest& request, const Target& target, std::string& name);
+  HttpResponse start_path(const Target& target) const;
   HttpResponse worlds(const HttpRequest& request, const Path& path);
   HttpResponse videos(const HttpRequest& request, const Target& target);
   HttpResponse video_content(const HttpRequest& request, const Target& target);
@@ -36,7 +38,7 @@ class Api {
   Services& services_;
   const Access& access_;
   RateLimiter rate_;
-  const int64_t started_;
+  const std::chrono::steady_clock::time_point started_;
   std::atomic<bool> stopping_ = false;
 };
 

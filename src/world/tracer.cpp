@@ -45,7 +45,10 @@ const Tracer* find_tracer(std::string_view name) {
 const Tracer& best_tracer() {
   static const Tracer& best = []() -> const Tracer& {
     if (const char* wish = std::getenv("LOCI_ISA"); wish != nullptr && *wish != '\0') {
-      const Tracer* tracer = find_tracer(wish);
+      // The kernels know levels above AVX-512 that have nothing to offer here.
+      const std::string_view name = wish;
+      const bool above = name == "avx512_bf16" || name == "amx";
+      const Tracer* tracer = find_tracer(above ? "avx512" : name);
       if (tracer == nullptr)
         fail_machine("LOCI_ISA asks for {}, which this processor lacks; unset it", wish);
       return *tracer;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures, as clients send them.
+#include "loci/io/image.h"
+
+#include "fuzz/target.h"
+
+namespace loci::fuzz {
+
+LOCI_FUZZ_TARGET(picture) {
+  // Sizes beyond this are allowed and only cost time.
+  constexpr size_t kMost = 1 << 16;
+  if (bytes.size() > kMost) return;
+  io::decode_image(std::as_bytes(std::span(bytes.data(), bytes.size())), "the picture");
+}
+
+}  // namespace loci::fuzz

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What clients send to the server: HTTP requests, messages of a WebSocket.
+#include <array>
+#include <utility>  // Boost 1.74 relies on it being there
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include "loci/base/error.h"
+#include "loci/serve/api.h"
+#include "loci/serve/message.h"
+#include "loci/serve/refusal.h"
+#include "loci/serve/services.h"
+#include "loci/serve/session.h"
+
+#include "fuzz/target.h"
+#include "tests/sample/tiny_folder.h"
+
+namespace loci::fuzz {
+
+namespace {
+
+namespace http = boost::beast::http;
+using serve::Encoding;
+
+serve::Limits limits() {
+  serve::Limits limits;
+  limits.requests_per_second = limits.messages_per_second = 1e9;
+  limits.linger_seconds = 0;
+  limits.sessions = 4;
+  limits.queued_videos = 1;
+  limits.video_seconds = 1;
+  limits.record_seconds = 1;
+  limits.pixels = 64 * 48;
+  limits.steps = 2;
+  limits.disk_bytes = 64 << 20;
+  limits.upload_pixels = 1 << 16;
+  return limits;
+}
+
+serve::Services& services() {
+  static serve::Services made = [] {
+    const std::filesystem::path model = scratch_folder() / "model";
+    loci::testing::make_tiny_folder(model, 1);
+    std::filesystem::create_directories(scratch_folder() / "data");
+    return serve::Services({model}, at::kFloat, scratch_folder() / "data", {}, limits());
+  }();
+  return made;
+}
+
+// A server that tells clients of an error of its own has a bug.
+void expect_no_internal(const Json& message) {
+  LOCI_CHECK(message.value("code", Json()) != "internal", "the answer is {}", message.dump());
+}
+
+void drain(serve::Client& client) {
+  std::optional<serve::Clock::time_point> next;
+  while (const auto out = client.outbox().take(serve::Clock::time_point::max(), next)) {
+    const Encoding encoding = out->text ? Encoding::kJson : Encoding::kMessagePack;
+    expect_no_internal(serve::decode_message(out->bytes, encoding, 32));
+  }
+}
+
+// A walk that is there, paused, and has had less than so many messages.
+class BegunWalk {
+ public:
+  serve::Session& session() {
+    constexpr int kMost = 256;
+    if (session_ == nullptr || used_++ > kMost || client_->closing()) begin();
+    return *session_;
+  }
+  serve::Client& client() { return *client_; }
+
+ private:
+  void begin() {
+    used_ = 0;
+    session_.reset();
+    client_ = std::make_shared<serve::Client>(services().limits, services().metrics);
+    session_ = std::make_unique<serve::Session>(services(), client_);
+    session_->receive(R"({"type": "init", "paused": true, "pacing": "none", "max_chunks": 1})",
+                      true);
+  }
+
+  std::shared_ptr<serve::Client> client_;
+  std::unique_ptr<serve::Session> session_;
+  int used_ = 0;
+};
+
+}  // namespace
+
+// As the server's connection does it: bytes, Beast's parser, the API.
+LOCI_FUZZ_TARGET(http) {
+  static const serve::Access access{serve::AccessOptions{}};
+  static serve::Api api(services(), access);
+  http::request_parser<http::string_body> parser;
+  parser.eager(true);
+  parser.header_limit(static_cast<uint32_t>(services().limits.header_bytes));
+  parser.body_limit(services().limits.body_bytes);
+  boost::beast::error_code error;
+  parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+  if (!error && !parser.is_done()) parser.put_eof(error);
+  if (error || !parser.is_done()) return;
+  serve::HttpRequest request;
+  request.method = std::string(parser.get().method_string());
+  request.target = std::string(parser.get().target());
+  request.body = parser.get().body();
+  request.address = "127.0.0.1";
+  for (const auto& field : parser.get()) {
+    std::string name(field.name_string());
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    request.headers[name] = std::string(field.value());
+  }
+  request.headers["host"] = "127.0.0.1";
+  const serve::HttpResponse response = api.answer(request);
+  LOCI_CHECK(response.status != 500, "the answer is {}", response.body);
+  api.refuse_upgrade(request);
+}
+
+// A message as bytes, and as bytes again.
+LOCI_FUZZ_TARGET(message) {
+  const Encoding encoding = take_choice(bytes, 2) == 0 ? Encoding::kMessagePack : Encoding::kJson;
+  try {
+    const Json message = serve::decode_message(bytes, encoding, 16);
+    const std::string again = serve::encode_message(message, encoding);
+    LOCI_CHECK(serve::encode_message(serve::decode_message(again, encoding, 16), encoding) == again,
+               "a message that does not come back as it went");
+  } catch (const serve::Refusal&) {
+  }
+}
+
+// The first byte: MessagePack or JSON, and a connection's first message or one of a walk. Messages
+// end at the bytes "\n\n".
+LOCI_FUZZ_TARGET(session) {
+  static BegunWalk begun;
+  const size_t choice = take_choice(bytes, 4);
+  const bool text = choice % 2 == 1;
+  std::shared_ptr<serve::Client> client;
+  std::unique_ptr<serve::Session> fresh;
+  if (choice < 2) {
+    client = std::make_shared<serve::Client>(services().limits, services().metrics);
+    fresh = std::make_unique<serve::Session>(services(), client);
+  }
+  serve::Session& session = fresh == nullptr ? begun.session() : *fresh;
+  while (!bytes.empty()) {
+    const size_t end = std::min(bytes.find("\n\n"), bytes.size());
+    session.receive(bytes.substr(0, end), text);
+    bytes.remove_prefix(std::min(end + 2, bytes.size()));
+  }
+  drain(fresh == nullptr ? begun.client() : *client);
+}
+
+}  // namespace loci::fuzz

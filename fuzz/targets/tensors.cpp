@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of tensors: safetensors, torch.save, numpy.
+#include <ATen/ATen.h>
+
+#include "loci/io/checkpoint.h"
+#include "loci/io/npy.h"
+#include "loci/io/pickle.h"
+#include "loci/io/pth.h"
+#include "loci/io/safetensors.h"
+#include "loci/io/torch_pickle.h"
+#include "loci/io/zip.h"
+
+#include "fuzz/target.h"
+
+namespace loci::fuzz {
+
+namespace {
+
+// Reads every byte of a tensor, so that one that reaches beyond its file is noticed.
+void touch(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.numel() > (1 << 20)) return;
+  const at::Tensor dense = tensor.clone(at::MemoryFormat::Contiguous);
+  const auto* bytes = static_cast<const volatile unsigned char*>(dense.const_data_ptr());
+  unsigned char sum = 0;
+  for (size_t i = 0; i < dense.nbytes(); ++i) sum = static_cast<unsigned char>(sum + bytes[i]);
+}
+
+template <typename File>
+void touch_all(const File& file) {
+  for (const io::TensorInfo& info : file.tensors()) touch(file.tensor(info.name));
+}
+
+}  // namespace
+
+LOCI_FUZZ_TARGET(safetensors) { touch_all(io::SafetensorsFile::open(scratch_file("file", bytes))); }
+
+// A sharded checkpoint: the index, and files beside it.
+LOCI_FUZZ_TARGET(shards) { touch_all(io::Checkpoint::open(scratch_files("folder", bytes))); }
+
+LOCI_FUZZ_TARGET(pth) {
+  const bool unwrap = take_choice(bytes, 2) == 0;
+  touch_all(io::PthFile::open(scratch_file("file", bytes), unwrap));
+}
+
+// The pickle of a torch.save file alone, without a zip archive that hides it from mutations.
+LOCI_FUZZ_TARGET(pickle) {
+  io::PickleArena arena("the pickle");
+  io::TorchPickleHost host("the pickle", [](const std::string& key) -> std::optional<uint64_t> {
+    if (key.size() > 2) return std::nullopt;
+    return 4096;
+  });
+  describe(*io::parse_pickle(bytes, arena, host));
+}
+
+LOCI_FUZZ_TARGET(npy) { touch(io::read_npy_bytes(bytes, "the array")); }
+
+LOCI_FUZZ_TARGET(npz) {
+  for (const auto& [name, tensor] : io::read_npz(scratch_file("file", bytes))) touch(tensor);
+}
+
+LOCI_FUZZ_TARGET(zip) {
+  const io::ZipArchive archive = io::ZipArchive::open(scratch_file("file", bytes));
+  for (const io::ZipEntry& entry : archive.entries()) {
+    if (entry.bytes < (1 << 22)) archive.read_verified(entry);
+  }
+}
+
+}  // namespace loci::fuzz

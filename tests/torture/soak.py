@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Streams for a long time with random controls, saves, loads, forks and lost connections, and watches the
+server's memory and descriptors.
+
+Usage: soak.py LOCI MAKE_TINY_FOLDER [--minutes 60] [--walkers 3] [--seed S] [--steady]
+
+With --steady nobody interferes: as many chunks as the machine makes, for days of a world in little time.
+Prints a line a minute. Exit code 1: an error that no client has caused, memory that grows by more than 5 %
+and 8 MiB from the second quarter of the time to the last, or descriptors that grow at all."""
+
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from walker import Closed, Server, Walk
+
+KEYS = [["w"], ["w", "left"], ["left"], ["w", "right"], ["s"], ["i"], ["k", "d"], []]
+# What clients are told when they ask for what is not there or not allowed now.
+REFUSALS = ("not_found", "limit", "bad_request", "busy", "in_use", "storage", "conflict")
+SAVED_MOST = 6
+
+
+class Walker(threading.Thread):
+    def __init__(self, server, number, options, deadline):
+        super().__init__(daemon=True)
+        self.server, self.number, self.options, self.deadline = server, number, options, deadline
+        self.chance = random.Random(options.seed * 1000 + number)
+        self.counts = {"chunks": 0, "connections": 0, "saves": 0, "loads": 0, "forks": 0, "refusals": 0}
+        self.problem = None
+
+    def run(self):
+        try:
+            world = None
+            while time.monotonic() < self.deadline:
+                world = self.connection(world)
+        except (AssertionError, Closed, OSError, KeyError) as error:
+            self.problem = f"walker {self.number}: {type(error).__name__} {error}"
+
+    def connection(self, world):
+        """One connection, for a while; gives the world that the next one goes on with."""
+        self.counts["connections"] += 1
+        start = {"world": world} if world and self.chance.random() < 0.7 else {"seed": self.chance.randrange(1000)}
+        walk = Walk(self.server, output_compression=50, **start)
+        end = self.deadline
+        if not self.options.steady:
+            end = min(end, time.monotonic() + self.chance.uniform(2, 40))
+        try:
+            while time.monotonic() < end:
+                message = walk.next()
+                kind = message["type"]
+                if kind == "session":
+                    world = message["world"]
+                elif kind == "error":
+                    self.counts["refusals"] += 1
+                    if message["code"] not in REFUSALS:
+                        raise AssertionError(f"the server says {message}")
+                    if message["fatal"]:
+                        return None
+                elif kind == "chunk_stats":
+                    self.counts["chunks"] += 1
+                    if self.chance.random() < (0.02 if self.options.steady else 0.5):
+                        self.act(walk)
+        except Closed as closed:
+            # Another walker has loaded this world.
+            if "another connection" not in str(closed):
+                raise
+            world = None
+        finally:
+            walk.close()
+        return world
+
+    def act(self, walk):
+        """Something a user might do."""
+        chance = self.chance
+        keys = {"mode": "state", "transitions": [{"actions": chance.choice(KEYS),
+                                                  "look": [chance.uniform(-30, 30), chance.uniform(-9, 9)]}]}
+        walk.send(type="event", kind="camera_actions", payload=keys)
+        dice = 1.0 if self.options.steady else chance.random()
+        if dice < 0.08:
+            self.counts["saves"] += 1
+            walk.send(type="save", name=f"soak {self.number}", request_id=1)
+        elif dice < 0.12:
+            self.counts["forks"] += 1
+            walk.send(type="fork", name="", switch=chance.random() < 0.5)
+        elif dice < 0.2:
+            worlds = [w for w in self.server.request("/v1/worlds")["data"]]
+            if worlds:
+                self.counts["loads"] += 1
+                walk.send(type="load", world=chance.choice(worlds)["id"])
+            # Only so many stay: the disk is watched, too.
+            for old in sorted(worlds, key=lambda w: w["created_at"])[:max(0, len(worlds) - SAVED_MOST)]:
+                walk.send(type="delete_world", world=old["id"])
+        elif dice < 0.26:
+            walk.send(type="event", kind="history", payload=chance.choice(["sparse", "dense", "window", "landmarks"]))
+        elif dice < 0.3:
+            walk.send(type="event", kind=chance.choice(["reset_memory", "readout"]), payload="on")
+        elif dice < 0.33:
+            walk.send(type="event", kind="prompt", payload="")
+
+
+def grown(series):
+    """Second quarter against last: medians."""
+    quarter = max(1, len(series) // 4)
+    return statistics.median(series[quarter:2 * quarter]), statistics.median(series[-quarter:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("loci")
+    parser.add_argument("make_folder")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--walkers", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steady", action="store_true")
+    options = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="loci_soak_"))
+    os.environ["LOCI_CACHE"] = str(folder / "cache")
+    code = 0
+    try:
+        subprocess.run([options.make_folder, str(folder / "model")], check=True)
+        server = Server(options.loci, folder / "model", folder / "data", "--linger-seconds", "1",
+                        "--requests-per-second", "1000000", "--messages-per-second", "1000000")
+        begun = time.monotonic()
+        deadline = begun + 60 * options.minutes
+        walkers = [Walker(server, n, options, deadline) for n in range(options.walkers)]
+        for walker in walkers:
+            walker.start()
+        memory, descriptors, said = [], [], 0
+        while time.monotonic() < deadline and not any(w.problem for w in walkers):
+            time.sleep(min(2, 0.6 * options.minutes))
+            resident, files = server.memory()
+            memory.append(resident)
+            descriptors.append(files)
+            if time.monotonic() - begun >= 60 * said:
+                said += 1
+                chunks = sum(w.counts["chunks"] for w in walkers)
+                print(f"{(time.monotonic() - begun) / 60:.0f} min: {chunks} chunks, {resident / 2**20:.1f} MiB, "
+                      f"{files} descriptors", flush=True)
+        for walker in walkers:
+            walker.join(timeout=120)
+        counts = {name: sum(w.counts[name] for w in walkers) for name in walkers[0].counts}
+        print(", ".join(f"{value} {name}" for name, value in counts.items()))
+        before, after = grown(memory)
+        few, many = grown(descriptors)
+        print(f"memory {before / 2**20:.1f} MiB, then {after / 2**20:.1f} MiB; descriptors {few:.0f}, then {many:.0f}")
+        problems = [w.problem for w in walkers if w.problem]
+        said = server.stop()
+        if problems or "internal" in said:
+            raise AssertionError("; ".join(problems) or said)
+        if after > 1.05 * before and after > before + (8 << 20):
+            raise AssertionError("memory grows")
+        if many > few + options.walkers:
+            raise AssertionError("descriptors grow")
+    except (AssertionError, OSError, subprocess.SubprocessError) as error:
+        print(f"soak: {error}", file=sys.stderr)
+        code = 1
+    finally:
+        Server.kill_all()
+        shutil.rmtree(folder, ignore_errors=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
