@@ -21,17 +21,18 @@ class SinkWindow : public HistoryPolicy {
 
   void commit(const FrameView& view) override {
     if (view.frame < options_.sink_frames) {
-      sink_.push_back(view.frame);
+      sink_.push_back(view);
       return;
     }
-    recent_.push_back(view.frame);
+    recent_.push_back(view);
     if (static_cast<int64_t>(recent_.size()) > options_.recent_frames) recent_.pop_front();
   }
 
   std::vector<int64_t> select(std::span<const FrameView>) const override { return retained(); }
   std::vector<int64_t> retained() const override {
-    std::vector<int64_t> frames = sink_;
-    frames.insert(frames.end(), recent_.begin(), recent_.end());
+    std::vector<int64_t> frames;
+    for (const FrameView& view : sink_) frames.push_back(view.frame);
+    for (const FrameView& view : recent_) frames.push_back(view.frame);
     return frames;
   }
 
@@ -41,7 +42,8 @@ class SinkWindow : public HistoryPolicy {
 
   std::vector<HeldFrame> save() const override {
     std::vector<HeldFrame> held;
-    for (const int64_t frame : retained()) held.emplace_back().view.frame = frame;
+    for (const FrameView& view : sink_) held.push_back({view, kSink});
+    for (const FrameView& view : recent_) held.push_back({view, kRecent});
     return held;
   }
   void restore(std::vector<HeldFrame> frames) override {
@@ -52,9 +54,11 @@ class SinkWindow : public HistoryPolicy {
   }
 
  private:
+  enum Role : int64_t { kSink = 0, kRecent = 2 };
+
   SinkWindowOptions options_;
-  std::vector<int64_t> sink_;   // ascending
-  std::deque<int64_t> recent_;  // ascending
+  std::vector<FrameView> sink_;   // ascending
+  std::deque<FrameView> recent_;  // ascending
 };
 
 }  // namespace

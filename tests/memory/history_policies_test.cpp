@@ -112,13 +112,31 @@ TEST_P(EveryHistory, CopiesAndSavedOnesGoOnAlike) {
   EXPECT_EQ(policy->retained(), copy->retained());
 }
 
+TEST_P(EveryHistory, TellsWhereItsFramesWereTaken) {
+  const auto policy = make(20);
+  commit(*policy, 0, 101);
+  const auto restored = make(20);
+  restored->restore(policy->save());
+  for (const HistoryPolicy* each : {policy.get(), restored.get()}) {
+    std::vector<int64_t> frames;
+    for (const HeldFrame& held : each->save()) {
+      frames.push_back(held.view.frame);
+      EXPECT_EQ(held.view.pose.position, walk(held.view.frame).pose.position);
+      EXPECT_EQ(held.view.lens.fov_x, walk(held.view.frame).lens.fov_x);
+      EXPECT_EQ(held.role == 0,
+                held.view.frame == 0 || (GetParam() == "window" && held.view.frame < 6));
+    }
+    EXPECT_EQ(frames, each->retained());
+  }
+}
+
 TEST_P(EveryHistory, RefusesImpossiblePasts) {
   const auto policy = make(20);
   std::vector<HeldFrame> twice(2);
   for (HeldFrame& held : twice) held.view = walk(3);
   EXPECT_BAD_INPUT(policy->restore(twice), HasSubstr("saved history"));
   std::vector<HeldFrame> many(300'000);
-  if (policy->stored_frames() == 0 && policy->bounded()) return;
+  if (policy->stored_frames() == 0) return;
   for (size_t i = 0; i < many.size(); ++i) many[i].view.frame = static_cast<int64_t>(i);
   EXPECT_BAD_INPUT(policy->restore(many), HasSubstr("keeps at most"));
 }
@@ -142,6 +160,21 @@ TEST(Histories, DivideOneBudget) {
   }
   EXPECT_BAD_INPUT(make_history({.budget = 8, .recent = 8}), HasSubstr("at least one"));
   EXPECT_BAD_INPUT(make_history({.archive = -1}), HasSubstr("archive of -1"));
+}
+
+TEST(DenseHistory, ReadsFilesThatNameTheNewestFrameAlone) {
+  const auto policy = make_dense_history();
+  std::vector<HeldFrame> newest(1);
+  newest.front().view = walk(7);
+  policy->restore(newest);
+  commit(*policy, 8, 10);
+  EXPECT_THAT(policy->select({}), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_EQ(policy->save().size(), 3U);
+  newest.front().view.frame = int64_t{1} << 40;
+  EXPECT_BAD_INPUT(policy->restore(newest), HasSubstr("expected frame 0"));
+  std::vector<HeldFrame> gap(2);
+  gap.back().view = walk(5);
+  EXPECT_BAD_INPUT(policy->restore(gap), HasSubstr("between 0 and 5"));
 }
 
 TEST(SinkWindow, KeepsBothEnds) {
