@@ -22,7 +22,6 @@
 #include "loci/io/resize.h"
 #include "loci/model/pixels.h"
 #include "loci/model/vae_stream.h"
-#include "loci/model/weight_hash.h"
 #include "loci/sample/latent_log.h"
 #include "loci/sample/model_folder.h"
 #include "loci/sample/stream.h"
@@ -212,8 +211,8 @@ Run open_run(const GenerateOptions& o) {
   const model::Vae& vae = run.folder->vae();
   camera::Pose from;
   if (!o.load_world.empty()) {
-    run.stream =
-        std::make_unique<sample::Stream>(sample::Stream::load(o.load_world, transformer, &vae));
+    run.stream = std::make_unique<sample::Stream>(
+        sample::Stream::load(o.load_world, transformer, &vae, run.folder->hashes()));
     const int64_t factor = vae.config().spatial_factor();
     run.size = {run.stream->options().latent_width * factor,
                 run.stream->options().latent_height * factor};
@@ -247,8 +246,8 @@ Json describe(const Run& run, const GenerateOptions& o) {
   return {{"program", "loci " LOCI_VERSION},
           {"model", o.model},
           {"config", run.folder->transformer().config().to_json()},
-          {"weights", model::weight_hash(run.folder->transformer().parameters())},
-          {"autoencoder", model::weight_hash(run.folder->vae().parameters())},
+          {"weights", run.folder->hashes().transformer},
+          {"autoencoder", run.folder->hashes().autoencoder},
           {"image", o.image},
           {"context", o.context},
           {"context_latents", run.context},
@@ -351,7 +350,7 @@ void generate(const GenerateOptions& o) {
     progress.set_note(memory_note(seconds));
     progress.advance();
   }
-  if (!o.save_world.empty()) run.stream->save(o.save_world);
+  if (!o.save_world.empty()) run.stream->save(o.save_world, run.folder->hashes());
   Json record = description;
   record["chunks"] = chunks;
   record["latents"] = latents.filename().string();

@@ -2,6 +2,7 @@
 #include "loci/serve/controls.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "loci/camera/lens.h"
@@ -27,6 +28,20 @@ camera::Keys keys_of(const Json& actions) {
   }
   if (names.empty()) return {};
   return checked("bad_request", [&] { return camera::parse_keys(names, "actions"); });
+}
+
+camera::Pose pose_from(const Json& json) {
+  constexpr double kFarthest = 1e4;  // metres
+  if (!json.is_array() || json.size() != 7) refuse("bad_request", "poses: expected 7 numbers each");
+  std::array<double, 7> v{};
+  for (size_t i = 0; i < v.size(); ++i) {
+    v[i] = json[i].is_number() ? json[i].get<double>() : NAN;
+    if (!(std::abs(v[i]) <= kFarthest)) refuse("bad_request", "poses: a number is out of range");
+  }
+  if (std::hypot(std::hypot(v[3], v[4]), std::hypot(v[5], v[6])) < 0.5) {
+    refuse("bad_request", "poses: the last four numbers are no unit quaternion");
+  }
+  return {camera::to_matrix({v[3], v[4], v[5], v[6]}), {v[0], v[1], v[2]}};
 }
 
 double number(const Json& json, double low, double high, const char* what) {
@@ -61,6 +76,17 @@ Controls::Transition Controls::parse_transition(const Json& json) {
   return t;
 }
 
+void Controls::follow(const Json& poses) {
+  if (!poses.is_array() || poses.empty() || poses.size() > script_limit_) {
+    refuse("bad_request", "poses: expected a list of 1 to {} poses", script_limit_);
+  }
+  std::deque<camera::Pose> path;
+  const camera::Pose from = stands_;
+  for (const Json& pose : poses) path.push_back(from * pose_from(pose));
+  script_.clear();
+  path_.swap(path);
+}
+
 void Controls::apply(const Json& payload) {
   if (payload.is_array()) {
     if (script_.size() + payload.size() > script_limit_) {
@@ -70,10 +96,14 @@ void Controls::apply(const Json& payload) {
     std::vector<camera::Keys> frames;
     for (const Json& actions : payload) frames.push_back(keys_of(actions));
     script_.insert(script_.end(), frames.begin(), frames.end());
+    path_.clear();
     return;
   }
-  if (!payload.is_object() || payload.value("mode", Json()) != "state") {
-    refuse("bad_request", "camera_actions: expected a list of frames or a map with mode \"state\"");
+  const Json mode = payload.is_object() ? payload.value("mode", Json()) : Json();
+  if (mode == "path") return follow(payload.value("poses", Json()));
+  if (mode != "state") {
+    refuse("bad_request",
+           "camera_actions: expected a list of frames or a map with mode \"state\" or \"path\"");
   }
   const auto found = payload.find("transitions");
   if (found == payload.end() || !found->is_array() || found->size() > kMostTransitions) {
@@ -87,6 +117,7 @@ void Controls::apply(const Json& payload) {
     look_yaw_ = std::clamp(look_yaw_ + t.yaw, -kMostLook, kMostLook);
     look_pitch_ = std::clamp(look_pitch_ + t.pitch, -kMostLook, kMostLook);
   }
+  if (moving()) path_.clear();  // who takes the controls leaves the path
 }
 
 void Controls::set_keys(const camera::Keys& keys) {
@@ -113,12 +144,13 @@ void Controls::release() {
   axes_ = {};
   look_yaw_ = look_pitch_ = 0;
   script_.clear();
+  path_.clear();
 }
 
-bool Controls::active() const {
+bool Controls::moving() const {
   const camera::Axes axes = held();
-  return !script_.empty() || tapped_ != camera::Keys() || look_yaw_ != 0 || look_pitch_ != 0 ||
-         axes.forward != 0 || axes.right != 0 || axes.yaw != 0 || axes.pitch != 0;
+  return tapped_ != camera::Keys() || look_yaw_ != 0 || look_pitch_ != 0 || axes.forward != 0 ||
+         axes.right != 0 || axes.yaw != 0 || axes.pitch != 0;
 }
 
 std::vector<camera::Pose> Controls::take(int64_t latents) {
@@ -132,7 +164,15 @@ std::vector<camera::Pose> Controls::take(int64_t latents) {
       axes = {tap_or(axes.forward, tapped_.forward), tap_or(axes.right, tapped_.right),
               tap_or(axes.yaw, tapped_.yaw), tap_or(axes.pitch, tapped_.pitch)};
     }
+    std::optional<camera::Pose> followed;  // as it is: the camera under the keys has no roll
     for (int64_t frame = 0; frame < frames_per_latent_; ++frame) {
+      followed.reset();
+      if (!path_.empty()) {
+        followed = path_.front();
+        camera_.set_pose(path_.front());
+        path_.pop_front();
+        continue;
+      }
       camera_.look(camera::radians(look_yaw_ * share), camera::radians(look_pitch_ * share));
       if (script_.empty()) {
         camera_.drive(axes, seconds);
@@ -141,7 +181,8 @@ std::vector<camera::Pose> Controls::take(int64_t latents) {
         script_.pop_front();
       }
     }
-    poses.push_back(camera_.pose());
+    stands_ = followed.value_or(camera_.pose());
+    poses.push_back(stands_);
   }
   pressed_ = tapped_ = {};
   look_yaw_ = look_pitch_ = 0;

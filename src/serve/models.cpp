@@ -6,7 +6,6 @@
 #include "loci/base/error.h"
 #include "loci/base/log.h"
 #include "loci/base/text.h"
-#include "loci/model/weight_hash.h"
 #include "loci/serve/ids.h"
 #include "loci/serve/refusal.h"
 
@@ -22,7 +21,7 @@ ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType 
   chunk_latents_ = transformer.config().chunk_size;
   side_ = vae.config().spatial_factor() * transformer.config().patch;
   has_text_ = folder_.has_text_encoder();
-  weights_ = model::weight_hash(transformer.parameters()) + model::weight_hash(vae.parameters());
+  weights_ = folder_.hashes().transformer + folder_.hashes().autoencoder;
   int64_t parameters = 0;
   for (const model::Parameter& parameter : transformer.parameters().all()) {
     parameters += parameter.tensor.numel();

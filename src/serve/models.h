@@ -29,6 +29,10 @@ class ServedModel {
   bool recurrent() const { return recurrent_; }
   // Tells weights apart; of transformer and autoencoder.
   const std::string& weights() const { return weights_; }
+  // Whether both read and show the same latents.
+  bool shares_latents(const ServedModel& other) const {
+    return folder_.hashes().autoencoder == other.folder_.hashes().autoencoder;
+  }
 
   const sample::ModelFolder& folder() const { return folder_; }
 

@@ -106,13 +106,14 @@ void add_client(Json& defs) {
               "resume", "step"});
   defs["save"] = message("save", "name:text request_id:any");
   defs["fork"] = message("fork", "name:text switch:flag request_id:any");
+  defs["split"] = message("split", "second:map? request_id:any");
   defs["load"] = message("load", "!world:text request_id:any");
   defs["list_worlds"] = message("list_worlds", "request_id:any");
   defs["delete_world"] = message("delete_world", "!world:text request_id:any");
   defs["record"] = message("record", "!action:text view:integer request_id:any");
   defs["ping"] = message("ping", "");
-  defs["ClientMessage"] = any_of(
-      {"init", "event", "save", "fork", "load", "list_worlds", "delete_world", "record", "ping"});
+  defs["ClientMessage"] = any_of({"init", "event", "save", "fork", "split", "load", "list_worlds",
+                                  "delete_world", "record", "ping"});
 }
 
 void add_server(Json& defs) {
@@ -138,7 +139,8 @@ void add_server(Json& defs) {
       "encode_ms:number store_ms:number chunk_total_ms:number interval_ms:number queue_ms:number "
       "control_latency_ms:number? frame_ms:number !queue_length:integer ws_payload_bytes:integer "
       "!dropped_frames:integer !memory_bytes:integer !process_bytes:integer "
-      "!retained:[#Retained] revisited:map? !panorama:map retention:number? state_norm:number? "
+      "!retained:[#Retained] !retained_total:integer revisited:map? !panorama:map "
+      "retention:number? state_norm:number? "
       "!state_norms:[number] !replayed:flag");
   defs["thumbnails"] = message("thumbnails", "!view:integer !frames:list");
   defs["state"] = message("state",

@@ -19,6 +19,7 @@
 #include "loci/base/log.h"
 #include "loci/serve/network.h"
 #include "loci/serve/sessions.h"
+#include "loci/serve/video_job.h"
 #include "loci/serve/walk.h"
 
 namespace loci::serve {
@@ -144,6 +145,7 @@ void Server::Impl::sweep() {
     try {
       services.worlds.sweep();
       services.videos.sweep();
+      VideoJob::adopt_orphans(services);
       services.starts.prepare(leaving);
     } catch (const std::exception& error) {
       log_error("sweeping: {}", error.what());

@@ -56,7 +56,7 @@ void Session::dispatch(const Json& message) {
                      {"kind", message.value("kind", Json())},
                      {"status", "received"}});
     }
-  } else if (type == "save" || type == "fork" || type == "record") {
+  } else if (type == "save" || type == "fork" || type == "split" || type == "record") {
     walk_->post(message);
   } else if (type == "load") {
     load(message);

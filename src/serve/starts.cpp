@@ -7,6 +7,8 @@
 #include "loci/base/file.h"
 #include "loci/base/log.h"
 #include "loci/base/text.h"
+#include "loci/camera/resample.h"
+#include "loci/camera/trajectory_io.h"
 #include "loci/io/image.h"
 #include "loci/io/resize.h"
 #include "loci/serve/refusal.h"
@@ -28,23 +30,24 @@ std::vector<world::Style> styles() {
   return all;
 }
 
-world::ClipOptions place_options(world::Style style, int64_t width, int64_t height, double fov) {
+world::ClipOptions place_options(const world::WorldOptions& look, int64_t width, int64_t height,
+                                 double fov) {
   world::ClipOptions options;
   options.frames = 1;
   options.width = static_cast<int>(width);
   options.height = static_cast<int>(height);
   options.fov = fov;
-  options.split = std::find(world::kHeldOutStyles.begin(), world::kHeldOutStyles.end(), style) !=
-                          world::kHeldOutStyles.end()
+  options.split = std::find(world::kHeldOutStyles.begin(), world::kHeldOutStyles.end(),
+                            *look.style) != world::kHeldOutStyles.end()
                       ? world::Split::kHeldOut
                       : world::Split::kTest;
-  options.world.style = style;
+  options.world = look;
   return options;
 }
 
-StartPicture render_place(world::Style style, uint64_t seed, int64_t width, int64_t height,
-                          double fov) {
-  const world::Clip clip = world::make_clip(seed, 0, place_options(style, width, height, fov));
+StartPicture render_place(const world::WorldOptions& look, uint64_t seed, int64_t width,
+                          int64_t height, double fov) {
+  const world::Clip clip = world::make_clip(seed, 0, place_options(look, width, height, fov));
   return {clip.frames[0].clone(), clip.caption};
 }
 
@@ -77,40 +80,59 @@ std::string id_of(const fs::path& path) {
   return id;
 }
 
+// Words of a file's name.
+std::string title_of(const fs::path& path) {
+  std::string title = path.stem().string();
+  std::replace_if(
+      title.begin(), title.end(), [](char c) { return c == '-' || c == '_'; }, ' ');
+  return title;
+}
+
 }  // namespace
 
-Starts::Starts(const fs::path& folder) {
-  if (!folder.empty()) {
-    if (!fs::is_directory(folder)) fail("{} is no folder of start pictures", folder.string());
-    std::vector<fs::path> files;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      const std::string kind = lower_extension(entry.path());
-      if (kind == ".png" || kind == ".jpg" || kind == ".jpeg") files.push_back(entry.path());
-    }
-    std::sort(files.begin(), files.end());
-    if (files.size() > kMostPictures) {
-      log_warning("{} holds {} pictures; the first {} are offered", folder.string(), files.size(),
-                  kMostPictures);
-      files.resize(kMostPictures);
-    }
-    for (const fs::path& file : files) {
-      Start start;
-      start.id = id_of(file);
-      start.title = file.stem().string();
-      start.picture = file;
-      fs::path text = file;
-      text.replace_extension(".txt");
-      if (fs::exists(text)) start.prompt = one_line(trim(read_file(text, kPromptBytes)));
-      starts_.push_back(std::move(start));
-    }
+void Starts::add_pictures(const fs::path& folder) {
+  if (!fs::is_directory(folder)) fail("{} is no folder of start pictures", folder.string());
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with('.')) continue;  // not yet whole
+    const std::string kind = lower_extension(entry.path());
+    if (kind == ".png" || kind == ".jpg" || kind == ".jpeg") files.push_back(entry.path());
   }
+  std::sort(files.begin(), files.end());
+  if (files.size() > kMostPictures) {
+    log_warning("{} holds {} pictures; the first {} are offered", folder.string(), files.size(),
+                kMostPictures);
+    files.resize(kMostPictures);
+  }
+  for (const fs::path& file : files) {
+    Start start;
+    start.id = id_of(file);
+    start.title = title_of(file);
+    start.picture = file;
+    fs::path beside = file;
+    beside.replace_extension(".txt");
+    if (fs::exists(beside)) start.prompt = one_line(trim(read_file(beside, kPromptBytes)));
+    beside.replace_extension(".json");
+    if (fs::exists(beside)) start.path = beside;
+    const bool taken = std::any_of(starts_.begin(), starts_.end(),
+                                   [&](const Start& other) { return other.id == start.id; });
+    if (!taken) starts_.push_back(std::move(start));
+  }
+}
+
+Starts::Starts(const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) add_pictures(folder);
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     for (const world::Style style : styles()) {
       const std::string name(world::name_of(style));
+      // By day first, then at dusk and at night in turn, so that there is something to choose from.
+      const world::Time time = seed == 1                 ? world::Time::kDay
+                               : starts_.size() % 2 == 0 ? world::Time::kDusk
+                                                         : world::Time::kNight;
       Start start;
       start.id = fmt::format("{}-{}", name, seed);
-      start.title = fmt::format("{} {}", name, seed);
-      start.style = style;
+      start.title = fmt::format("{} {} {}", name, seed == 1 ? "by" : "at", world::name_of(time));
+      start.look = {.style = style, .time = time};
       start.seed = seed;
       starts_.push_back(std::move(start));
     }
@@ -149,12 +171,14 @@ Json Starts::list() {
       continue;  // a picture that cannot be read; prepare() says so in the log
     }
     const bool procedural = start.picture.empty();
-    data.push_back({{"id", start.id},
-                    {"kind", procedural ? "procedural" : "picture"},
-                    {"title", start.title},
-                    {"prompt", start.prompt},
-                    {"style", procedural ? Json(world::name_of(start.style)) : Json()},
-                    {"picture", "/v1/starts/" + start.id + "/picture"}});
+    data.push_back(
+        {{"id", start.id},
+         {"kind", procedural ? "procedural" : "picture"},
+         {"title", start.title},
+         {"prompt", start.prompt},
+         {"style", procedural ? Json(world::name_of(*start.look.style)) : Json()},
+         {"path", start.path.empty() ? Json() : Json("/v1/starts/" + start.id + "/path")},
+         {"picture", "/v1/starts/" + start.id + "/picture"}});
   }
   Json names = Json::array();
   for (const world::Style style : styles()) names.push_back(world::name_of(style));
@@ -170,6 +194,15 @@ size_t Starts::find(const std::string& id) const {
 
 std::string Starts::thumbnail(const std::string& id) { return looked_at(find(id)).thumbnail; }
 
+std::vector<camera::Pose> Starts::path(const std::string& id, double fps, size_t most) const {
+  const Start& start = starts_[find(id)];
+  if (start.path.empty()) refuse("not_found", "this start has no path");
+  camera::Trajectory path = camera::read_trajectory(start.path);
+  if (path.fps != fps) path = camera::resample(path, fps);
+  if (path.poses.size() > most) path.poses.resize(most);
+  return camera::relative_to_first(path.poses);
+}
+
 void Starts::check(const Json& start) const {
   if (start.is_string()) {
     find(start.get<std::string>());
@@ -184,10 +217,10 @@ StartPicture Starts::make(const Json& start, int64_t width, int64_t height, doub
   check(start);
   if (start.is_object()) {
     const auto [style, seed] = place_of(start);
-    return render_place(style, seed, width, height, fov);
+    return render_place({.style = style}, seed, width, height, fov);
   }
   const Start& found = starts_[start.is_null() ? 0 : find(start.get<std::string>())];
-  if (found.picture.empty()) return render_place(found.style, found.seed, width, height, fov);
+  if (found.picture.empty()) return render_place(found.look, found.seed, width, height, fov);
   return {io::resize_and_crop(io::read_image(found.picture), width, height).image, found.prompt};
 }
 

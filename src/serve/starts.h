@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a walk may begin: pictures of a folder, places rendered from a seed, a client's own
+// Where a walk may begin: pictures of folders, places rendered from a seed, a client's own
 // picture.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
+#include "loci/camera/pose.h"
 #include "loci/world/world.h"
 
 namespace loci::serve {
@@ -28,7 +29,8 @@ struct StartPicture {
 struct Start {
   std::string id, title;
   std::filesystem::path picture;  // empty: procedural
-  world::Style style = world::Style::kTown;
+  std::filesystem::path path;     // a camera path through what it shows; may be empty
+  world::WorldOptions look;       // of a place
   uint64_t seed = 0;
   std::string prompt, thumbnail;  // of a place: once it was looked at
 };
@@ -36,15 +38,19 @@ struct Start {
 // Safe in any thread.
 class Starts {
  public:
-  // Pictures (.png, .jpg, .jpeg) of `folder`, if given, each with its prompt in a .txt beside it,
-  // then two places of every style.
-  explicit Starts(const std::filesystem::path& folder = {});
+  // Pictures (.png, .jpg, .jpeg) of the folders, each with its prompt in a .txt and a camera path
+  // in a .json beside it, if there are such; then two places of every style. Of pictures of the
+  // same name the first counts.
+  explicit Starts(const std::vector<std::filesystem::path>& folders = {});
 
   // Looks at every place, which takes a moment each, until `stop` says so; list() then need not.
   void prepare(const std::function<bool()>& stop);
   Json list();
   // JPEG, 288 pixels wide.
   std::string thumbnail(const std::string& id);
+  // Poses of a video of `fps` along the start's camera path, the first the identity; at most
+  // `most`. Refused ("not_found") where there is no path.
+  std::vector<camera::Pose> path(const std::string& id, double fps, size_t most) const;
 
   // Refuses what make() would refuse.
   void check(const Json& start) const;
@@ -53,6 +59,7 @@ class Starts {
   StartPicture make(const Json& start, int64_t width, int64_t height, double fov) const;
 
  private:
+  void add_pictures(const std::filesystem::path& folder);
   size_t find(const std::string& id) const;
   Start looked_at(size_t index);
 

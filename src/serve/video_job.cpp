@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "loci/base/interrupt.h"
+#include "loci/base/log.h"
 #include "loci/camera/keys.h"
 #include "loci/camera/lens.h"
 #include "loci/camera/presets.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 4;
 constexpr uint64_t kJobRoom = uint64_t{16} << 20;  // bytes that must be free for a video
+constexpr int64_t kMostAttempts = 3;
 
 // Poses of the video's frames, the first the identity.
 std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
@@ -37,46 +39,83 @@ std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
 
 }  // namespace
 
-VideoJob::VideoJob(Services& services, WorldRequest request)
-    : services_(services), request_(std::move(request)) {
+VideoJob::VideoJob(Services& services, const Json& fields, int64_t world_chunks)
+    : services_(services), request_(WorldRequest::parse(fields, services.models, services.limits)) {
+  services.starts.check(request_.start);
+  if (request_.world.empty()) {
+    if (request_.views.size() != 1) refuse("bad_request", "a video has one view");
+    facts_ = request_.facts();
+    if (request_.prompt) facts_.prompt = *request_.prompt;
+  } else {
+    world_ = services.worlds.look(request_.world, world_chunks);
+    if (world_->chunks() == 0) refuse("bad_world", "this world was never begun");
+    facts_ = world_->facts();
+  }
+  plan_path(fields);
   ++services_.metrics.videos_waiting;
 }
 
-VideoJob::~VideoJob() { --services_.metrics.videos_waiting; }
+VideoJob::~VideoJob() {
+  --services_.metrics.videos_waiting;
+  if (done_ || view_ == nullptr || folder_->gone()) return;
+  try {
+    // A regular stop is not the job's fault.
+    Json job = folder_->job();
+    job["attempts"] = 0;
+    folder_->set_job(job);
+    folder_->update({{"status", "queued"}, {"progress", 0}});
+  } catch (const std::exception& error) {
+    log_warning("a video is left as it is: {}", error.what());
+  }
+}
 
 std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body) {
   Json fields = body;
   // OpenAI's name for the start picture.
   if (const auto picture = fields.find("input_reference"); picture != fields.end()) {
-    fields["first_frame"] = *picture;
+    Json bytes = std::move(*picture);
+    fields.erase(picture);
+    fields["first_frame"] = std::move(bytes);
   }
   if (services.metrics.videos_waiting.load() >= services.limits.queued_videos) {
     refuse("limit", "{} videos are waiting already; try again later",
            services.limits.queued_videos);
   }
   services.disk.check(kJobRoom);
-  std::shared_ptr<VideoJob> job(
-      new VideoJob(services, WorldRequest::parse(fields, services.models, services.limits)));
-  services.starts.check(job->request_.start);
-  if (job->request_.world.empty()) {
-    if (job->request_.views.size() != 1) refuse("bad_request", "a video has one view");
-    job->facts_ = job->request_.facts();
-    if (job->request_.prompt) job->facts_.prompt = *job->request_.prompt;
-  } else {
-    job->world_ = services.worlds.open(job->request_.world);
-    if (job->world_->chunks() == 0) refuse("bad_world", "this world was never begun");
-    job->facts_ = job->world_->facts();
-  }
-  job->plan_path(fields);
+  std::shared_ptr<VideoJob> job(new VideoJob(services, fields, INT64_MAX));
   const WorldFacts& facts = job->facts_;
   const double seconds = static_cast<double>(job->path_.size()) *
                          static_cast<double>(facts.frames_per_latent) / facts.fps;
+  fields["model"] = facts.views.front().model;  // whatever is served first the next time
   job->folder_ = services.videos.create(
       {{"model", facts.views.front().model},
        {"size", fmt::format("{}x{}", facts.width / 2 * 2, facts.height / 2 * 2)},
        {"seconds", fmt::format("{:.6g}", seconds)},
-       {"prompt", facts.prompt}});
+       {"prompt", facts.prompt}},
+      {{"fields", std::move(fields)},
+       {"world_chunks", job->world_ == nullptr ? 0 : job->world_->chunks()},
+       {"attempts", 0}});
   return job;
+}
+
+void VideoJob::adopt_orphans(Services& services) {
+  for (std::unique_ptr<VideoFolder>& folder : services.videos.orphans()) {
+    try {
+      const Json job = folder->job();
+      if (job.value("attempts", int64_t{0}) >= kMostAttempts) {
+        refuse("interrupted", "the server was stopped {} times while it was made", kMostAttempts);
+      }
+      std::shared_ptr<VideoJob> again(new VideoJob(services, job.value("fields", Json::object()),
+                                                   job.value("world_chunks", int64_t{0})));
+      folder->update({{"status", "queued"}, {"progress", 0}, {"frames", 0}});
+      again->folder_ = std::move(folder);
+      services.engine.add(again);
+    } catch (...) {
+      const Told told = tell_exception("going on with a video");
+      folder->update(
+          {{"status", "failed"}, {"error", {{"code", told.code}, {"message", told.message}}}});
+    }
+  }
 }
 
 void VideoJob::plan_path(const Json& body) {
@@ -109,6 +148,9 @@ void VideoJob::turn(std::chrono::duration<double>) {
   }
   try {
     if (view_ == nullptr) {
+      Json job = folder_->job();
+      job["attempts"] = job.value("attempts", int64_t{0}) + 1;
+      folder_->set_job(job);
       folder_->update({{"status", "in_progress"}});
       begin();
     } else if (world_ != nullptr) {

@@ -18,6 +18,9 @@ class VideoJob : public Task {
  public:
   // The body of `POST /v1/videos`, checked; what is wrong is refused. Any thread.
   static std::shared_ptr<VideoJob> create(Services& services, const Json& body);
+  // Begins the jobs anew whose server is gone. One that was in work at several ends of servers
+  // is not tried again: it may have caused them. Any thread.
+  static void adopt_orphans(Services& services);
   ~VideoJob() override;
 
   const Json& record() const { return folder_->record(); }
@@ -27,7 +30,7 @@ class VideoJob : public Task {
   bool finished() override { return done_; }
 
  private:
-  VideoJob(Services& services, WorldRequest request);
+  VideoJob(Services& services, const Json& fields, int64_t world_chunks);
   void plan_path(const Json& body);
   void begin();
   void begin_from_world();
@@ -39,7 +42,7 @@ class VideoJob : public Task {
   Services& services_;
   WorldRequest request_;
   WorldFacts facts_;
-  std::unique_ptr<WorldFolder> world_;  // while it is read back
+  std::unique_ptr<WorldFolder> world_;  // while it is read back; others may walk it
   int64_t read_ = 0;                    // chunks of it
   std::vector<camera::Pose> path_;      // whole chunks, relative to the start
   size_t next_ = 0;                     // pose

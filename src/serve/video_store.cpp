@@ -22,6 +22,8 @@ void write_record(const fs::path& folder, const Json& record) {
   write_file(folder / "video.json", record.dump(1));
 }
 
+fs::path job_file(const fs::path& folder) { return folder / "job.msgpack"; }
+
 bool running(const Json& record) {
   return record.value("status", "") == "queued" || record.value("status", "") == "in_progress";
 }
@@ -33,7 +35,21 @@ VideoFolder::VideoFolder(fs::path path, FileLock lock, Json record)
 
 void VideoFolder::update(const Json& changes) {
   record_.update(changes);
-  if (!gone()) write_record(path_, record_);
+  if (gone()) return;
+  write_record(path_, record_);
+  if (!running(record_)) fs::remove(job_file(path_));
+}
+
+Json VideoFolder::job() const {
+  const std::string bytes = read_file(job_file(path_));
+  Json job = Json::from_msgpack(bytes, /*strict=*/true, /*allow_exceptions=*/false);
+  if (!job.is_object()) fail("{} is no job", job_file(path_).string());
+  return job;
+}
+
+void VideoFolder::set_job(const Json& job) const {
+  const std::vector<uint8_t> bytes = Json::to_msgpack(job);
+  write_file(job_file(path_), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 void VideoFolder::set_thumbnail(const std::string& jpeg) const {
@@ -43,18 +59,9 @@ void VideoFolder::set_thumbnail(const std::string& jpeg) const {
 bool VideoFolder::gone() const { return !fs::exists(path_); }
 
 VideoStore::VideoStore(const fs::path& data, const Limits& limits, DiskBudget& disk)
-    : videos_(data / "videos"), limits_(limits), disk_(disk) {
-  fs::create_directories(videos_);
-}
+    : shelf_(data / "videos", "video", "video.json"), limits_(limits), disk_(disk) {}
 
-fs::path VideoStore::folder_of(const std::string& id) const {
-  if (!is_id(id, "video")) refuse("not_found", "there is no such video");
-  fs::path folder = videos_ / id;
-  if (!fs::exists(folder / "video.json")) refuse("not_found", "there is no such video");
-  return folder;
-}
-
-std::unique_ptr<VideoFolder> VideoStore::create(const Json& facts) {
+std::unique_ptr<VideoFolder> VideoStore::create(const Json& facts, const Json& job) {
   disk_.check(0);
   const int64_t now = unix_time();
   Json record = {{"id", new_id("video")},
@@ -67,23 +74,47 @@ std::unique_ptr<VideoFolder> VideoStore::create(const Json& facts) {
                  {"frames", 0},
                  {"error", nullptr}};
   record.update(facts);
-  const fs::path path = videos_ / record["id"].get<std::string>();
+  const fs::path path = shelf_.place(record["id"].get<std::string>());
   AtomicDirectory folder(path);
   write_record(folder.temporary(), record);
   write_file(folder.temporary() / "lock", "");
   FileLock lock = FileLock::try_lock(folder.temporary() / "lock");
+  if (!job.is_null()) VideoFolder(folder.temporary(), FileLock(), {}).set_job(job);
   folder.commit();
   return std::make_unique<VideoFolder>(path, std::move(lock), std::move(record));
 }
 
+std::vector<std::unique_ptr<VideoFolder>> VideoStore::orphans() const {
+  std::vector<std::unique_ptr<VideoFolder>> found;
+  for (const fs::path& folder : shelf_.all()) {
+    try {
+      if (!fs::exists(job_file(folder))) continue;
+      FileLock lock = FileLock::try_lock(folder / "lock");
+      if (!lock) continue;
+      Json record = read_record(folder);
+      if (!running(record)) continue;
+      // What was made of it is of no use.
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (name.find(".mp4") != std::string::npos) fs::remove(entry.path());
+      }
+      found.push_back(std::make_unique<VideoFolder>(folder, std::move(lock), std::move(record)));
+    } catch (const std::exception& problem) {
+      log_warning("looking for videos to go on with: {}", problem.what());
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a->record().value("created_at", int64_t{0}) <
+           b->record().value("created_at", int64_t{0});
+  });
+  return found;
+}
+
 Json VideoStore::list(const Page& page) const {
   std::vector<Json> found;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(videos_, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    if (!is_id(it->path().filename().string(), "video")) continue;
+  for (const fs::path& folder : shelf_.all()) {
     try {
-      found.push_back(read_record(it->path()));
+      found.push_back(read_record(folder));
     } catch (const Error& problem) {
       log_debug("listing videos: {}", problem.what());  // deleted meanwhile
     }
@@ -110,41 +141,33 @@ Json VideoStore::list(const Page& page) const {
           {"last_id", found.empty() ? Json() : found.back()["id"]}};
 }
 
-Json VideoStore::get(const std::string& id) const { return read_record(folder_of(id)); }
+Json VideoStore::get(const std::string& id) const { return read_record(shelf_.find(id)); }
 
 fs::path VideoStore::content(const std::string& id) const {
-  fs::path file = folder_of(id) / "content.mp4";
+  fs::path file = shelf_.find(id) / "content.mp4";
   if (!fs::exists(file)) refuse("not_found", "this video is not complete");
   return file;
 }
 
 std::string VideoStore::thumbnail(const std::string& id) const {
-  const fs::path file = folder_of(id) / "thumbnail.jpg";
+  const fs::path file = shelf_.find(id) / "thumbnail.jpg";
   if (!fs::exists(file)) refuse("not_found", "this video has no picture yet");
   return read_file(file, uint64_t{1} << 22);
 }
 
 void VideoStore::remove(const std::string& id) {
-  remove_folder(folder_of(id));
+  remove_folder(shelf_.find(id));
   disk_.recount();
 }
 
 void VideoStore::sweep() {
-  std::error_code error;
-  std::vector<fs::path> folders;
-  for (auto it = fs::directory_iterator(videos_, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    folders.push_back(it->path());
-  }
-  for (const fs::path& folder : folders) {
-    const std::string name = folder.filename().string();
+  shelf_.empty_trash();
+  for (const fs::path& folder : shelf_.all()) {
     try {
-      if (name.starts_with(".trash-")) fs::remove_all(folder);
-      if (!is_id(name, "video")) continue;
       const FileLock lock = FileLock::try_lock(folder / "lock");
       if (!lock) continue;
       Json record = read_record(folder);
-      if (running(record)) {
+      if (running(record) && !fs::exists(job_file(folder))) {
         record["status"] = "failed";
         record["error"] = {{"code", "interrupted"}, {"message", "the server was stopped"}};
         write_record(folder, record);

@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "loci/serve/world_store.h"
 
 namespace loci::serve {
 
-// A video that is being made here. Its folder holds video.json, content.mp4 and thumbnail.jpg.
+// A video that is being made here. Its folder holds video.json, content.mp4 and thumbnail.jpg, and
+// while it is made for a job also job.msgpack, from which another server can make it.
 class VideoFolder {
  public:
   VideoFolder(std::filesystem::path path, FileLock lock, Json record);
@@ -18,8 +20,10 @@ class VideoFolder {
   std::string id() const { return path_.filename().string(); }
   std::filesystem::path content() const { return path_ / "content.mp4"; }
   const Json& record() const { return record_; }
-  // Merges `changes` into the record.
+  // Merges `changes` into the record. A job that is completed or has failed is forgotten.
   void update(const Json& changes);
+  Json job() const;
+  void set_job(const Json& job) const;
   void set_thumbnail(const std::string& jpeg) const;
   // Deleted meanwhile: nobody wants it any more.
   bool gone() const;
@@ -35,8 +39,10 @@ class VideoStore {
  public:
   VideoStore(const std::filesystem::path& data, const Limits& limits, DiskBudget& disk);
 
-  // `facts`: model, size, seconds, prompt.
-  std::unique_ptr<VideoFolder> create(const Json& facts);
+  // `facts`: model, size, seconds, prompt. `job`, if any, is what it takes to make it again.
+  std::unique_ptr<VideoFolder> create(const Json& facts, const Json& job = {});
+  // Jobs whose server is gone, oldest first: they are the caller's now.
+  std::vector<std::unique_ptr<VideoFolder>> orphans() const;
 
   struct Page {
     int64_t limit = 20;
@@ -50,13 +56,11 @@ class VideoStore {
   std::string thumbnail(const std::string& id) const;
   void remove(const std::string& id);
 
-  // Deletes what has expired, and tells of jobs whose server is gone that they failed.
+  // Deletes what has expired, and tells of recordings whose server is gone that they failed.
   void sweep();
 
  private:
-  std::filesystem::path folder_of(const std::string& id) const;
-
-  std::filesystem::path videos_;
+  Shelf shelf_;
   Limits limits_;
   DiskBudget& disk_;
 };

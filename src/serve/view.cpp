@@ -65,15 +65,12 @@ View::View(const ServedModel& model, const WorldFacts& facts, const ViewSettings
                           options_of(facts, settings, model), embed(model, prompt, negative)),
            prompt, negative) {}
 
-View View::rebuild(const memory::HistoryOptions& history, const WorldFacts& facts,
-                   const ChunkRecord& first) const {
-  ViewSettings settings = settings_;
-  settings.history = history;
-  return {
-      *model_, settings,
-      sample::Stream(model_->folder().transformer(), nullptr, options_of(facts, settings, *model_),
-                     embed(*model_, first.prompt, first.negative)),
-      first.prompt, first.negative};
+View View::blind(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
+                 const ChunkRecord& first) {
+  return {model, settings,
+          sample::Stream(model.folder().transformer(), nullptr, options_of(facts, settings, model),
+                         embed(model, first.prompt, first.negative)),
+          first.prompt, first.negative};
 }
 
 void View::adopt(View rebuilt) {
@@ -145,9 +142,13 @@ bool View::load(const std::filesystem::path& file, const memory::HistoryOptions&
                 int64_t chunks) {
   if (!std::filesystem::exists(file)) return false;
   try {
+    const sample::ModelFolder& folder = model_->folder();
     sample::Stream stream =
-        sample::Stream::load(file, model_->folder().transformer(), &model_->folder().vae());
+        sample::Stream::load(file, folder.transformer(), &folder.vae(), folder.hashes());
     if (!equal(stream.options().history, history)) return false;
+    // Of an earlier version, which did not keep where its frames were taken.
+    const memory::HistoryPolicy& policy = stream.main().policy();
+    if (policy.save().size() < policy.retained().size()) return false;
     // Newer than the records, some of which are lost.
     if (stream.frames() > 1 + (chunks - 1) * model_->chunk_latents()) return false;
     prompt_ = stream.prompt().text;

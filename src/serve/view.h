@@ -4,12 +4,14 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "loci/base/config.h"
+#include "loci/camera/coverage.h"
 #include "loci/sample/stream.h"
 #include "loci/serve/chunk_record.h"
 #include "loci/serve/models.h"
@@ -31,6 +33,10 @@ class View {
   // A view of a world on disk, with what its snapshot holds; records from next_chunk() on are yet
   // to be replayed.
   static View open(const ServedModel& model, const WorldFolder& folder, size_t view);
+  // One that makes no frames yet and replays every record of a world that began with `first`:
+  // faster than open(), for what shall adopt() it, or join a view that has shown the frames.
+  static View blind(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
+                    const ChunkRecord& first);
 
   const ServedModel& model() const { return *model_; }
   const ViewSettings& settings() const { return settings_; }
@@ -57,19 +63,16 @@ class View {
   // Takes over a chunk of the past; records come in order from latents() on.
   void replay(const ChunkRecord& record, size_t view);
 
-  // Another history: `rebuild` is an empty view under it, without frames, that replays every
-  // record; then it takes the place of this one's memory.
-  View rebuild(const memory::HistoryOptions& history, const WorldFacts& facts,
-               const ChunkRecord& first) const;
+  // Goes on with the memory of a blind view that replayed the same records under another history.
   void adopt(View rebuilt);
+  // A blind view makes frames from now on, which go on from those of `other`.
+  void join(const View& other) { stream_->show_like(*other.stream_, model_->folder().vae()); }
 
-  void save(const std::filesystem::path& file) { stream_->save(file); }
+  void save(const std::filesystem::path& file) { stream_->save(file, model_->folder().hashes()); }
 
   // Of chunk_stats: memory_bytes, retained, revisited, panorama, retention, state_norm(s).
   // `seen` are latents that the newest chunk attended to.
-  Json memory_stats(const std::vector<int64_t>& seen) const;
-  // Latents that may still be seen.
-  std::vector<int64_t> retained() const { return stream_->main().policy().retained(); }
+  Json memory_stats(const std::vector<int64_t>& seen);
   Json describe() const;
 
  private:
@@ -78,6 +81,8 @@ class View {
   // False when there is no snapshot that fits model and history, or one beyond `chunks`.
   bool load(const std::filesystem::path& file, const memory::HistoryOptions& history,
             int64_t chunks);
+  // What every frame of `held` shows, kept from chunk to chunk.
+  std::vector<camera::View> views_of(const std::vector<memory::HeldFrame>& held, double aspect);
   static sample::StreamOptions options_of(const WorldFacts& facts, const ViewSettings& settings,
                                           const ServedModel& model);
 
@@ -85,6 +90,7 @@ class View {
   ViewSettings settings_;
   std::string prompt_, negative_;
   std::optional<sample::Stream> stream_;
+  std::map<int64_t, camera::View> shown_;  // by retained latent
 };
 
 }  // namespace loci::serve

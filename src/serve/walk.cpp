@@ -111,6 +111,8 @@ void Walk::turn(std::chrono::duration<double> waited) {
       return;
     }
     pause(told.code == "storage" ? "storage" : "error");
+    rebuilds_.clear();
+    if (folder_->facts().views.size() > views_.size()) drop_second();
     // Memories are ahead of the records, or of each other: the records count.
     if (std::exchange(torn_, false)) prepare_reading();
   }
@@ -244,7 +246,7 @@ void Walk::make_chunk(Client& client, std::chrono::duration<double> waited) {
   times.total = milliseconds(begun, done);
   for (size_t v = 0; v < views_.size(); ++v) {
     send_thumbnails(client, v, first_latent(record.index), record.views[v].thumbnails);
-    send_stats(client, v, record, &times, latency, bytes[v]);
+    send_stats(client, v, record, &times, latency, bytes[v], views_[v].memory_stats(seen_[v]));
     services_.metrics.frames_generated += static_cast<uint64_t>(frames[v].size(0));
     ++services_.metrics.chunks_generated;
   }

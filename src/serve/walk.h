@@ -33,7 +33,7 @@ class Walk : public Task {
   void attach(std::shared_ptr<Client> client);
   void detach(const Client& client);
   bool attached() const;
-  // `event`, `save`, `fork` and `record` messages. What can be refused at once is thrown.
+  // `event`, `save`, `fork`, `split` and `record` messages. What can be refused at once is thrown.
   void post(const Json& message);
 
   // Keeps the memory on disk, after the engine has stopped.
@@ -50,7 +50,7 @@ class Walk : public Task {
     Json message;
     Clock::time_point at;
   };
-  // Memories that are made again under another history, record by record.
+  // Memories that are made from the records: of a view under another history, or of one that joins.
   struct Rebuild {
     size_t view;
     View fresh;
@@ -82,6 +82,7 @@ class Walk : public Task {
   void prepare_reading();
   void read_back();
   void rebuild_step();
+  void drop_second();
   void become_ready(bool resumed);
   void show(Client& client, bool resumed);
 
@@ -92,6 +93,7 @@ class Walk : public Task {
   void handle_event(const Json& message);
   void handle_save(const Json& message);
   void handle_fork(const Json& message);
+  void handle_split(const Json& message);
   void handle_record(const Json& message);
   std::vector<size_t> views_of(const Json& payload) const;
   void stop_recording(const Json& request_id);
@@ -105,9 +107,12 @@ class Walk : public Task {
   void send_still(Client& client, size_t view, const std::string& jpeg, int64_t chunk);
   void send_thumbnails(Client& client, size_t view, int64_t first,
                        const std::vector<std::string>& jpegs);
-  void send_retained_thumbnails(Client& client);
+  // Those of the frames that `memory`, as View::memory_stats() gives it, lists.
+  void send_retained_thumbnails(Client& client, size_t view, const Json& memory);
+  // Statistics and thumbnails of a memory as it is, for the newest chunk.
+  void send_memory(Client& client, size_t view, const ChunkRecord& newest);
   void send_stats(Client& client, size_t view, const ChunkRecord& record, const Times* times,
-                  const Json& latency, size_t payload_bytes);
+                  const Json& latency, size_t payload_bytes, Json memory);
   int64_t first_latent(int64_t chunk) const;
 
   Services& services_;

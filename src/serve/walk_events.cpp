@@ -94,6 +94,7 @@ void Walk::handle(const Json& message) {
   if (type == "event") return handle_event(message);
   if (type == "save") return handle_save(message);
   if (type == "fork") return handle_fork(message);
+  if (type == "split") return handle_split(message);
   if (type == "record") return handle_record(message);
   refuse("bad_request", "unknown type");
 }
@@ -135,9 +136,11 @@ void Walk::handle_event(const Json& message) {
     for (const size_t v : views_of(map)) {
       const int64_t frames = fields.integer("history_frames", 1, services_.limits.history_frames)
                                  .value_or(views_[v].settings().history.budget);
+      ViewSettings settings = views_[v].settings();
+      settings.history = history_options(history, frames);
       std::erase_if(rebuilds_, [v](const Rebuild& rebuild) { return rebuild.view == v; });
-      rebuilds_.push_back({v, views_[v].rebuild(history_options(history, frames), folder_->facts(),
-                                                folder_->read(0))});
+      rebuilds_.push_back(
+          {v, View::blind(views_[v].model(), folder_->facts(), settings, folder_->read(0))});
     }
   } else if (kind == "readout") {
     const Json map = as_map(payload, "readout");
@@ -199,6 +202,30 @@ void Walk::handle_fork(const Json& message) {
                   {"switched", go_there},
                   {"request_id", message.value("request_id", Json())}});
   }
+}
+
+void Walk::handle_split(const Json& message) {
+  if (recorder_) refuse("bad_request", "a recording is running; stop it first");
+  const Json* const second = Fields(message).find("second");
+  if (second == nullptr) {
+    drop_second();
+    if (const std::shared_ptr<Client> client = this->client()) show(*client, true);
+    return;
+  }
+  const WorldRequest::View first{&views_.front().model(), views_.front().settings()};
+  WorldRequest::View added = parse_second(*second, services_.models, services_.limits, first);
+  if (!added.model->shares_latents(*first.model)) {
+    refuse("bad_request",
+           "second: this model has another autoencoder and cannot read what was walked; begin a "
+           "new walk with both");
+  }
+  drop_second();
+  folder_->set_views(
+      {folder_->facts().views.front(),
+       {added.model->id(), added.model->weights(), folder_->chunks(), added.settings}});
+  rebuilds_.push_back(
+      {1, View::blind(*added.model, folder_->facts(), added.settings, folder_->read(0))});
+  send_state("starting", "split", 0);
 }
 
 void Walk::handle_record(const Json& message) {

@@ -165,8 +165,7 @@ void Walk::show(Client& client, bool resumed) {
   for (size_t v = 0; v < views_.size(); ++v) {
     send_still(client, v, newest.views[v].newest, newest.index);
   }
-  send_retained_thumbnails(client);
-  for (size_t v = 0; v < views_.size(); ++v) send_stats(client, v, newest, nullptr, {}, 0);
+  for (size_t v = 0; v < views_.size(); ++v) send_memory(client, v, newest);
   send_state(paused_ ? "paused" : "running", paused_ ? pause_reason_ : "");
 }
 
@@ -177,19 +176,35 @@ void Walk::rebuild_step() {
     rebuild.fresh.replay(folder_->read(rebuild.next), rebuild.view);
     ++rebuild.next;
   }
+  const bool joins = rebuild.view == views_.size();
   if (rebuild.next < folder_->chunks()) {
-    send_state("starting", "history",
+    send_state("starting", joins ? "split" : "history",
                static_cast<double>(rebuild.next) / static_cast<double>(folder_->chunks()));
     return;
   }
-  views_[rebuild.view].adopt(std::move(rebuild.fresh));
   const size_t view = rebuild.view;
+  if (joins) {
+    rebuild.fresh.join(views_.front());
+    rebuild.fresh.set_prompt(prompt_, negative_);
+    views_.push_back(std::move(rebuild.fresh));
+    seen_.emplace_back();
+  } else {
+    views_[view].adopt(std::move(rebuild.fresh));
+  }
   rebuilds_.pop_front();
   snapshot();
   const std::shared_ptr<Client> client = this->client();
   if (client == nullptr) return;
-  send_stats(*client, view, folder_->read(folder_->chunks() - 1), nullptr, {}, 0);
+  if (joins) return show(*client, true);
+  send_memory(*client, view, folder_->read(folder_->chunks() - 1));
   send_state(paused_ ? "paused" : "running", paused_ ? pause_reason_ : "");
+}
+
+void Walk::drop_second() {
+  std::erase_if(rebuilds_, [](const Rebuild& rebuild) { return rebuild.view > 0; });
+  views_.erase(views_.begin() + 1, views_.end());
+  seen_.resize(1);
+  folder_->set_views({folder_->facts().views.front()});
 }
 
 }  // namespace loci::serve

@@ -17,12 +17,39 @@ namespace loci::serve {
 
 namespace {
 
-constexpr size_t kMostThumbnails = 64;
-
 std::string raw_of(const at::Tensor& frame) {
   const at::Tensor dense = frame.contiguous();
   return {static_cast<const char*>(dense.const_data_ptr()), static_cast<size_t>(dense.nbytes())};
 }
+
+// A `frame_batch` message but for its payload.
+struct FrameBatch {
+  size_t view = 0;
+  int64_t chunk = 0, first = 0, frames = 1;  // `first` counts since the start of the world
+  int64_t place = 0, of = 1;                 // in the chunk
+  int64_t width = 0, height = 0;
+  bool raw = false;
+  Json event;
+
+  Json message(Json lengths, const std::string& payload) const {
+    return {{"type", "frame_batch"},
+            {"view", view},
+            {"chunk_index", chunk},
+            {"num_frames", frames},
+            {"frame_index", first},
+            {"frame_batch_index", place},
+            {"num_frame_batches", of},
+            {"is_final_frame_batch", place + 1 == of},
+            {"content_type", raw ? "application/octet-stream" : "image/jpeg"},
+            {"encoding", raw ? "raw" : "jpeg"},
+            {"width", width},
+            {"height", height},
+            {"channels", 3},
+            {"payload_lengths", std::move(lengths)},
+            {"payload", binary(payload)},
+            {"event_id", event}};
+  }
+};
 
 }  // namespace
 
@@ -103,23 +130,17 @@ size_t Walk::send_frames(Client& client, size_t view, const at::Tensor& frames, 
     total += payload.size();
     const Clock::time_point at =
         output.paced ? first + pace_.frame_time(batch) : Clock::time_point();
-    client.send_frames({{"type", "frame_batch"},
-                        {"view", view},
-                        {"chunk_index", chunk},
-                        {"num_frames", end - batch * per_batch},
-                        {"frame_index", before + batch * per_batch},
-                        {"frame_batch_index", batch},
-                        {"num_frame_batches", batches},
-                        {"is_final_frame_batch", batch + 1 == batches},
-                        {"content_type", output.raw ? "application/octet-stream" : "image/jpeg"},
-                        {"encoding", output.raw ? "raw" : "jpeg"},
-                        {"width", frames.size(2)},
-                        {"height", frames.size(1)},
-                        {"channels", 3},
-                        {"payload_lengths", std::move(lengths)},
-                        {"payload", binary(payload)},
-                        {"event_id", last_event_}},
-                       end - batch * per_batch, at);
+    const FrameBatch told{.view = view,
+                          .chunk = chunk,
+                          .first = before + batch * per_batch,
+                          .frames = end - batch * per_batch,
+                          .place = batch,
+                          .of = batches,
+                          .width = frames.size(2),
+                          .height = frames.size(1),
+                          .raw = output.raw,
+                          .event = last_event_};
+    client.send_frames(told.message(std::move(lengths), payload), told.frames, at);
   }
   return total;
 }
@@ -134,23 +155,14 @@ void Walk::send_still(Client& client, size_t view, const std::string& jpeg, int6
     payload = raw_of(frame);
   }
   const int64_t latents = first_latent(chunk + 1);
-  client.send_frames({{"type", "frame_batch"},
-                      {"view", view},
-                      {"chunk_index", chunk},
-                      {"num_frames", 1},
-                      {"frame_index", (latents - 1) * facts.frames_per_latent},
-                      {"frame_batch_index", 0},
-                      {"num_frame_batches", 1},
-                      {"is_final_frame_batch", true},
-                      {"content_type", raw ? "application/octet-stream" : "image/jpeg"},
-                      {"encoding", raw ? "raw" : "jpeg"},
-                      {"width", facts.width},
-                      {"height", facts.height},
-                      {"channels", 3},
-                      {"payload_lengths", {payload.size()}},
-                      {"payload", binary(payload)},
-                      {"event_id", nullptr}},
-                     1, Clock::time_point());
+  const FrameBatch told{.view = view,
+                        .chunk = chunk,
+                        .first = (latents - 1) * facts.frames_per_latent,
+                        .width = facts.width,
+                        .height = facts.height,
+                        .raw = raw,
+                        .event = nullptr};
+  client.send_frames(told.message(Json::array({payload.size()}), payload), 1, Clock::time_point());
 }
 
 void Walk::send_thumbnails(Client& client, size_t view, int64_t first,
@@ -162,28 +174,30 @@ void Walk::send_thumbnails(Client& client, size_t view, int64_t first,
   client.send({{"type", "thumbnails"}, {"view", view}, {"frames", std::move(frames)}});
 }
 
-void Walk::send_retained_thumbnails(Client& client) {
+void Walk::send_retained_thumbnails(Client& client, size_t view, const Json& memory) {
   const int64_t per_chunk = folder_->facts().chunk_latents;
-  for (size_t v = 0; v < views_.size(); ++v) {
-    std::vector<int64_t> frames = views_[v].retained();
-    if (frames.size() > kMostThumbnails) {
-      frames.erase(frames.begin(), frames.end() - static_cast<std::ptrdiff_t>(kMostThumbnails));
-    }
-    Json list = Json::array();
-    std::optional<ChunkRecord> record;
-    for (const int64_t frame : frames) {
-      const int64_t chunk = frame == 0 ? 0 : 1 + (frame - 1) / per_chunk;
-      if (!record || record->index != chunk) record = folder_->read(chunk);
-      const auto place = static_cast<size_t>(frame - first_latent(chunk));
-      if (place >= record->views[v].thumbnails.size()) continue;
-      list.push_back({{"frame", frame}, {"jpeg", binary(record->views[v].thumbnails[place])}});
-    }
-    client.send({{"type", "thumbnails"}, {"view", v}, {"frames", std::move(list)}});
+  Json list = Json::array();
+  std::optional<ChunkRecord> record;
+  for (const Json& retained : memory["retained"]) {
+    const auto frame = retained["frame"].get<int64_t>();
+    const int64_t chunk = frame == 0 ? 0 : 1 + (frame - 1) / per_chunk;
+    if (!record || record->index != chunk) record = folder_->read(chunk);
+    const std::vector<std::string>& thumbnails = record->views[view].thumbnails;
+    const auto place = static_cast<size_t>(frame - first_latent(chunk));
+    if (place >= thumbnails.size()) continue;
+    list.push_back({{"frame", frame}, {"jpeg", binary(thumbnails[place])}});
   }
+  client.send({{"type", "thumbnails"}, {"view", view}, {"frames", std::move(list)}});
+}
+
+void Walk::send_memory(Client& client, size_t view, const ChunkRecord& newest) {
+  Json memory = views_[view].memory_stats(seen_[view]);
+  send_retained_thumbnails(client, view, memory);
+  send_stats(client, view, newest, nullptr, {}, 0, std::move(memory));
 }
 
 void Walk::send_stats(Client& client, size_t view, const ChunkRecord& record, const Times* times,
-                      const Json& latency, size_t payload_bytes) {
+                      const Json& latency, size_t payload_bytes, Json memory) {
   const WorldFacts& facts = folder_->facts();
   const auto latents = static_cast<int64_t>(record.poses.size());
   Json stats = {{"type", "chunk_stats"},
@@ -209,7 +223,7 @@ void Walk::send_stats(Client& client, size_t view, const ChunkRecord& record, co
                       {"frame_ms", client.output().paced ? pace_.frame_seconds() * 1e3 : 0},
                       {"ws_payload_bytes", payload_bytes}});
   }
-  stats.update(views_[view].memory_stats(seen_[view]));
+  stats.update(memory);
   client.send(stats);
 }
 

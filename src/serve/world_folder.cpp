@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "loci/base/error.h"
@@ -41,15 +42,14 @@ FileLock FileLock::try_lock(const fs::path& file) {
   return lock;
 }
 
-void remove_folder(const fs::path& folder) {
-  const fs::path trash = folder.parent_path() / (".trash-" + folder.filename().string());
-  fs::rename(folder, trash);
-  fs::remove_all(trash);
-}
-
 Json WorldFacts::to_json() const {
   Json list = Json::array();
-  for (const View& view : views) list.push_back({{"model", view.model}, {"weights", view.weights}});
+  for (const View& view : views) {
+    list.push_back({{"model", view.model}, {"weights", view.weights}});
+    if (view.since == 0) continue;
+    list.back()["since"] = view.since;
+    list.back()["settings"] = view.settings.to_json();
+  }
   return {{"version", kVersion},
           {"id", id},
           {"kind", kind},
@@ -94,16 +94,23 @@ WorldFacts WorldFacts::from_json(const Json& json, const std::string& where) {
   if (!views.is_array() || views.empty() || views.size() > 2) fail("{}: no views", where);
   for (const Json& view : views) {
     const ConfigReader part(view, where + ": views");
-    f.views.push_back({part.get<std::string>("model"), part.get<std::string>("weights")});
+    WorldFacts::View& added = f.views.emplace_back();
+    added.model = part.get<std::string>("model");
+    added.weights = part.get<std::string>("weights");
+    added.since = part.get<int64_t>("since", 0, 0, INT64_MAX);
+    if (added.since > 0) {
+      added.settings = ViewSettings::from_json(part.section("settings").json(), where);
+    }
   }
+  if (f.views.front().since > 0) fail("{}: the first view joined later", where);
   return f;
 }
 
-WorldFolder::WorldFolder(fs::path path, WorldFacts facts, FileLock lock)
+WorldFolder::WorldFolder(fs::path path, WorldFacts facts, FileLock lock, int64_t most_chunks)
     : path_(std::move(path)),
       facts_(std::move(facts)),
       lock_(std::move(lock)),
-      chunks_(count_chunks(path_)) {}
+      chunks_(std::min(most_chunks, count_chunks(path_))) {}
 
 fs::path WorldFolder::chunk_file(const fs::path& world, int64_t index) {
   return world / "chunks" / fmt::format("{:07}.safetensors", index);
@@ -135,9 +142,25 @@ void WorldFolder::write_facts(const fs::path& world, const WorldFacts& facts) {
 
 ChunkRecord WorldFolder::read(int64_t index) const {
   LOCI_CHECK(index >= 0 && index < chunks_, "chunk {} of {}", index, chunks_);
-  ChunkRecord record = read_chunk(chunk_file(path_, index));
-  if (record.index != index || record.views.size() != facts_.views.size()) {
-    fail("{} does not belong there", chunk_file(path_, index).string());
+  return read_record(path_, facts_, index);
+}
+
+ChunkRecord WorldFolder::read_record(const fs::path& world, const WorldFacts& facts,
+                                     int64_t index) {
+  const fs::path file = chunk_file(world, index);
+  ChunkRecord record = read_chunk(file);
+  const size_t written = record.views.size();
+  record.views.resize(facts.views.size());  // views that have ended may be in it
+  for (size_t v = 0; v < facts.views.size(); ++v) {
+    const bool joined = index >= facts.views[v].since;
+    if (record.index != index || (joined && v >= written)) {
+      fail("{} does not belong there", file.string());
+    }
+    if (joined) continue;
+    const bool reset = record.views.front().settings.reset;
+    record.views[v] = record.views.front();
+    record.views[v].settings = facts.views[v].settings;
+    record.views[v].settings.reset = reset;
   }
   return record;
 }
@@ -150,6 +173,15 @@ uint64_t WorldFolder::append(const ChunkRecord& record) {
   std::error_code ignored;
   const auto size = fs::file_size(file, ignored);
   return ignored ? 0 : size;
+}
+
+void WorldFolder::set_views(std::vector<WorldFacts::View> views) {
+  LOCI_CHECK(lock_ && !views.empty(), "a world of others, or without views");
+  // First: a memory without its view does harm, a view without its memory is read back.
+  for (size_t v = 1; v < std::max(views.size(), facts_.views.size()); ++v) fs::remove(snapshot(v));
+  facts_.name = read_facts(path_).name;  // somebody may have renamed it
+  facts_.views = std::move(views);
+  write_facts(path_, facts_);
 }
 
 fs::path WorldFolder::snapshot(size_t view) const {

@@ -24,6 +24,10 @@ struct WorldFacts {
   int64_t chunk_latents = 5, frames_per_latent = 4;
   struct View {
     std::string model, weights;
+    // A view that joined later: its first own chunk. Before that it has the latents of view 0, read
+    // under these settings.
+    int64_t since = 0;
+    ViewSettings settings;
   };
   std::vector<View> views;
 
@@ -47,13 +51,12 @@ class FileLock {
   int descriptor_ = -1;
 };
 
-// Out of sight at once, then file by file; what a crash leaves is named ".trash-…".
-void remove_folder(const std::filesystem::path& folder);
-
-// A world that this object alone may change.
+// A world that this object alone may change, if it holds the lock.
 class WorldFolder {
  public:
-  WorldFolder(std::filesystem::path path, WorldFacts facts, FileLock lock);
+  // Looks at no more than `most_chunks`.
+  WorldFolder(std::filesystem::path path, WorldFacts facts, FileLock lock,
+              int64_t most_chunks = INT64_MAX);
 
   const std::string& id() const { return facts_.id; }
   const WorldFacts& facts() const { return facts_; }
@@ -64,12 +67,17 @@ class WorldFolder {
   ChunkRecord read(int64_t index) const;
   // Gives the bytes written.
   uint64_t append(const ChunkRecord& record);
+  // Other views from the next chunk on; view 0 stays. Snapshots of the others are forgotten.
+  void set_views(std::vector<WorldFacts::View> views);
   // Where a view's memory is kept; see sample::Stream::save().
   std::filesystem::path snapshot(size_t view) const;
 
   // Layout, shared with those that only look.
   static std::filesystem::path chunk_file(const std::filesystem::path& world, int64_t index);
   static int64_t count_chunks(const std::filesystem::path& world);
+  // A chunk with a part for every view of the world, as it is now.
+  static ChunkRecord read_record(const std::filesystem::path& world, const WorldFacts& facts,
+                                 int64_t index);
   static WorldFacts read_facts(const std::filesystem::path& world);
   static void write_facts(const std::filesystem::path& world, const WorldFacts& facts);
 

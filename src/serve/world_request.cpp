@@ -75,6 +75,14 @@ void check_pair(const ServedModel& a, const ServedModel& b) {
 
 }  // namespace
 
+WorldRequest::View parse_second(const Json& second, const Models& models, const Limits& limits,
+                                const WorldRequest::View& first) {
+  if (!second.is_object()) refuse("bad_request", "second: expected a map");
+  WorldRequest::View view = parse_view(Fields(second), models, limits, &first);
+  check_pair(*first.model, *view.model);
+  return view;
+}
+
 memory::HistoryOptions history_options(const std::string& history, int64_t frames) {
   memory::HistoryOptions options;
   options.kind = history;
@@ -95,9 +103,7 @@ WorldRequest WorldRequest::parse(const Json& message, const Models& models, cons
   request.views.push_back(parse_view(fields, models, limits, nullptr));
   const ServedModel& model = *request.views.front().model;
   if (const Json* second = fields.find("second")) {
-    if (!second->is_object()) refuse("bad_request", "second: expected a map");
-    request.views.push_back(parse_view(Fields(*second), models, limits, &request.views.front()));
-    check_pair(model, *request.views.back().model);
+    request.views.push_back(parse_second(*second, models, limits, request.views.front()));
   }
   parse_size(request, fields.text("size", 32), model, limits);
   request.prompt = fields.text("prompt", limits.prompt_bytes);
@@ -128,7 +134,8 @@ WorldFacts WorldRequest::facts() const {
   facts.seed = seed;
   facts.chunk_latents = model.chunk_latents();
   facts.frames_per_latent = model.frames_per_latent();
-  for (const View& view : views) facts.views.push_back({view.model->id(), view.model->weights()});
+  for (const View& view : views)
+    facts.views.push_back({view.model->id(), view.model->weights(), 0, {}});
   return facts;
 }
 

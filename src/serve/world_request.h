@@ -38,6 +38,11 @@ struct WorldRequest {
   StartPicture first_frame(const Starts& starts, const Limits& limits) const;
 };
 
+// The map `second`, a view beside `first`: what it does not say is as there. Models that cannot
+// walk together are refused.
+WorldRequest::View parse_second(const Json& second, const Models& models, const Limits& limits,
+                                const WorldRequest::View& first);
+
 // The lens of a world's frames.
 camera::Intrinsics lens_of(const WorldFacts& facts);
 

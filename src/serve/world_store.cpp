@@ -43,6 +43,16 @@ int64_t changed(const fs::path& path) {
   return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
 }
 
+// Of a world that a client asked for.
+WorldFacts readable_facts(const fs::path& folder) {
+  try {
+    return WorldFolder::read_facts(folder);
+  } catch (const Error& error) {
+    log_error("opening a world: {}", error.what());
+    refuse("bad_world", "this world is damaged or was made by another version");
+  }
+}
+
 void link_or_copy(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::create_hard_link(from, to, error);
@@ -69,22 +79,13 @@ void DiskBudget::add(uint64_t bytes) { metrics_.disk_bytes += bytes; }
 void DiskBudget::recount() { metrics_.disk_bytes = bytes_below(folder_); }
 
 WorldStore::WorldStore(const fs::path& data, const Limits& limits, DiskBudget& disk)
-    : worlds_(data / "worlds"), limits_(limits), disk_(disk) {
-  fs::create_directories(worlds_);
-}
-
-fs::path WorldStore::folder_of(const std::string& id) const {
-  if (!is_id(id, "world")) refuse("not_found", "there is no such world");
-  fs::path folder = worlds_ / id;
-  if (!fs::exists(folder / "world.json")) refuse("not_found", "there is no such world");
-  return folder;
-}
+    : shelf_(data / "worlds", "world", "world.json"), limits_(limits), disk_(disk) {}
 
 std::unique_ptr<WorldFolder> WorldStore::create(WorldFacts facts) {
   disk_.check(0);
   facts.id = new_id("world");
   facts.created = unix_time();
-  const fs::path path = worlds_ / facts.id;
+  const fs::path path = shelf_.place(facts.id);
   AtomicDirectory folder(path);
   fs::create_directories(folder.temporary() / "chunks");
   write_file(folder.temporary() / "lock", "");
@@ -96,19 +97,19 @@ std::unique_ptr<WorldFolder> WorldStore::create(WorldFacts facts) {
 }
 
 std::unique_ptr<WorldFolder> WorldStore::open(const std::string& id) {
-  const fs::path folder = folder_of(id);
+  const fs::path folder = shelf_.find(id);
   FileLock lock = FileLock::try_lock(folder / "lock");
   if (!lock) refuse("busy", "this world is open elsewhere; try again in a moment");
-  try {
-    return std::make_unique<WorldFolder>(folder, WorldFolder::read_facts(folder), std::move(lock));
-  } catch (const Error& error) {
-    log_error("opening a world: {}", error.what());
-    refuse("bad_world", "this world is damaged or was made by another version");
-  }
+  return std::make_unique<WorldFolder>(folder, readable_facts(folder), std::move(lock));
+}
+
+std::unique_ptr<WorldFolder> WorldStore::look(const std::string& id, int64_t most_chunks) const {
+  const fs::path folder = shelf_.find(id);
+  return std::make_unique<WorldFolder>(folder, readable_facts(folder), FileLock(), most_chunks);
 }
 
 bool WorldStore::is_live(const std::string& id) const {
-  const fs::path folder = folder_of(id);
+  const fs::path folder = shelf_.find(id);
   try {
     return WorldFolder::read_facts(folder).kind == "live";
   } catch (const Error&) {
@@ -125,7 +126,7 @@ std::string WorldStore::copy(const WorldFolder& from, const std::string& kind,
   facts.kind = kind;
   facts.name = name;
   facts.created = unix_time();
-  AtomicDirectory folder(worlds_ / facts.id);
+  AtomicDirectory folder(shelf_.place(facts.id));
   fs::create_directories(folder.temporary() / "chunks");
   write_file(folder.temporary() / "lock", "");
   for (int64_t i = 0; i < from.chunks(); ++i) {
@@ -140,7 +141,7 @@ std::string WorldStore::copy(const WorldFolder& from, const std::string& kind,
   }
   WorldFolder::write_facts(folder.temporary(), facts);
   folder.commit();
-  disk_.add(bytes_below(worlds_ / facts.id));
+  disk_.add(bytes_below(shelf_.place(facts.id)));
   return facts.id;
 }
 
@@ -167,9 +168,9 @@ Json WorldStore::describe(const fs::path& folder) const {
   int64_t updated = facts.created;
   std::vector<std::string> histories(facts.views.size());
   if (chunks > 0) {
-    const ChunkRecord newest = read_chunk(WorldFolder::chunk_file(folder, chunks - 1));
+    const ChunkRecord newest = WorldFolder::read_record(folder, facts, chunks - 1);
     prompt = newest.prompt;
-    for (size_t v = 0; v < std::min(histories.size(), newest.views.size()); ++v) {
+    for (size_t v = 0; v < histories.size(); ++v) {
       histories[v] = newest.views[v].settings.history.kind;
     }
     updated = changed(WorldFolder::chunk_file(folder, chunks - 1));
@@ -197,16 +198,12 @@ Json WorldStore::describe(const fs::path& folder) const {
           {"picture", "/v1/worlds/" + facts.id + "/picture"}};
 }
 
-Json WorldStore::describe(const std::string& id) const { return describe(folder_of(id)); }
+Json WorldStore::describe(const std::string& id) const { return describe(shelf_.find(id)); }
 
 Json WorldStore::list() const {
   std::vector<std::pair<int64_t, fs::path>> found;
-  std::error_code error;
-  for (auto it = fs::directory_iterator(worlds_, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    if (is_id(it->path().filename().string(), "world")) {
-      found.emplace_back(changed(it->path() / "chunks"), it->path());
-    }
+  for (const fs::path& folder : shelf_.all()) {
+    found.emplace_back(changed(folder / "chunks"), folder);
   }
   std::sort(found.rbegin(), found.rend());
   if (found.size() > kMostListed) found.resize(kMostListed);
@@ -224,14 +221,14 @@ Json WorldStore::list() const {
 }
 
 void WorldStore::rename(const std::string& id, const std::string& name) {
-  const fs::path folder = folder_of(id);
+  const fs::path folder = shelf_.find(id);
   WorldFacts facts = WorldFolder::read_facts(folder);
   facts.name = name;
   WorldFolder::write_facts(folder, facts);
 }
 
 void WorldStore::remove(const std::string& id) {
-  const fs::path folder = folder_of(id);
+  const fs::path folder = shelf_.find(id);
   const FileLock lock = FileLock::try_lock(folder / "lock");
   if (!lock) refuse("busy", "this world is being walked");
   remove_folder(folder);
@@ -239,14 +236,14 @@ void WorldStore::remove(const std::string& id) {
 }
 
 std::string WorldStore::picture(const std::string& id) const {
-  const fs::path folder = folder_of(id);
+  const fs::path folder = shelf_.find(id);
   const int64_t chunks = WorldFolder::count_chunks(folder);
   if (chunks == 0) refuse("not_found", "this world has no picture yet");
   return read_chunk(WorldFolder::chunk_file(folder, chunks - 1)).views.front().newest;
 }
 
 std::string WorldStore::thumbnail(const std::string& id, size_t view, int64_t latent) const {
-  const fs::path folder = folder_of(id);
+  const fs::path folder = shelf_.find(id);
   const WorldFacts facts = WorldFolder::read_facts(folder);
   const int64_t chunk = latent <= 0 ? 0 : 1 + (latent - 1) / facts.chunk_latents;
   const auto place = static_cast<size_t>(latent <= 0 ? 0 : (latent - 1) % facts.chunk_latents);
@@ -254,8 +251,8 @@ std::string WorldStore::thumbnail(const std::string& id, size_t view, int64_t la
   if (latent < 0 || view >= facts.views.size() || !fs::exists(file)) {
     refuse("not_found", "there is no such frame");
   }
-  const ChunkRecord record = read_chunk(file);
-  if (view >= record.views.size() || place >= record.views[view].thumbnails.size()) {
+  const ChunkRecord record = WorldFolder::read_record(folder, facts, chunk);
+  if (place >= record.views[view].thumbnails.size()) {
     refuse("not_found", "there is no such frame");
   }
   return record.views[view].thumbnails[place];
@@ -263,17 +260,11 @@ std::string WorldStore::thumbnail(const std::string& id, size_t view, int64_t la
 
 void WorldStore::sweep() {
   const int64_t oldest = unix_time() - static_cast<int64_t>(limits_.keep_hours * 3600);
-  std::error_code error;
-  std::vector<fs::path> folders;
-  for (auto it = fs::directory_iterator(worlds_, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    folders.push_back(it->path());
-  }
-  for (const fs::path& folder : folders) {
+  shelf_.empty_trash();
+  for (const fs::path& folder : shelf_.all()) {
     const std::string name = folder.filename().string();
     try {
-      if (name.starts_with(".trash-")) fs::remove_all(folder);
-      if (!is_id(name, "world") || changed(folder / "chunks") > oldest) continue;
+      if (changed(folder / "chunks") > oldest) continue;
       if (WorldFolder::read_facts(folder).kind != "live") continue;
       const FileLock lock = FileLock::try_lock(folder / "lock");
       if (!lock) continue;

@@ -11,6 +11,7 @@
 
 #include "loci/serve/limits.h"
 #include "loci/serve/metrics.h"
+#include "loci/serve/shelf.h"
 #include "loci/serve/world_folder.h"
 
 namespace loci::serve {
@@ -41,6 +42,9 @@ class WorldStore {
   std::unique_ptr<WorldFolder> create(WorldFacts facts);
   // Refused: "not_found"; "busy" while another holds it; "bad_world" where it cannot be read.
   std::unique_ptr<WorldFolder> open(const std::string& id);
+  // To read alone, at most so many chunks, whoever walks it. Refused as open() does, but for
+  // "busy".
+  std::unique_ptr<WorldFolder> look(const std::string& id, int64_t most_chunks = INT64_MAX) const;
   // Whether opening it goes on in it, not in a copy. Refused ("not_found") if it is not there.
   bool is_live(const std::string& id) const;
   // A world of its own with all chunks of `from`, which share their bytes on disk. `fill` may write
@@ -65,12 +69,10 @@ class WorldStore {
   void set_open_test(std::function<bool(const std::string&)> test) { is_open_ = std::move(test); }
 
  private:
-  // Refused unless it is an id of ours and there.
-  std::filesystem::path folder_of(const std::string& id) const;
   Json describe(const std::filesystem::path& folder) const;
   uint64_t bytes_of(const std::filesystem::path& folder, int64_t chunks) const;
 
-  std::filesystem::path worlds_;
+  Shelf shelf_;
   Limits limits_;
   DiskBudget& disk_;
   std::function<bool(const std::string&)> is_open_;

@@ -8,9 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
+#include "loci/camera/trajectory_io.h"
 #include "loci/io/frames.h"
 #include "loci/io/image.h"
 #include "loci/serve/message.h"
+#include "loci/serve/video_store.h"
 
 #include "tests/serve/running_server.h"
 
@@ -40,6 +42,18 @@ TEST_F(HttpApi, DescribesTheServer) {
   at::manual_seed(1);
   io::write_png(folder_ / "pictures/My photo.png", at::randint(0, 256, {30, 40, 3}, at::kByte));
   write_file(folder_ / "pictures/My photo.txt", "a place\n");
+  // A model brings pictures of its own, here with a path of 3 latents.
+  fs::create_directories(folder_ / "other/examples");
+  for (const char* name : {"other/examples/old-town.png", "other/examples/My photo.png"}) {
+    io::write_png(folder_ / name, at::randint(0, 256, {32, 48, 3}, at::kByte));
+  }
+  camera::Trajectory path;
+  path.fps = 4;
+  path.frames_per_pose = 4;
+  path.poses.resize(3);
+  path.intrinsics.resize(3);
+  for (int i = 0; i < 3; ++i) path.poses[i].position = {5, 0, 1.0 + i};
+  camera::write_trajectory(folder_ / "other/examples/old-town.json", path, camera::kLociJson);
   ServerOptions with_pictures = options(folder_);
   with_pictures.starts = folder_ / "pictures";
   start(with_pictures);
@@ -55,7 +69,17 @@ TEST_F(HttpApi, DescribesTheServer) {
   const Json starts = http(port(), "GET", "/v1/starts").json();
   EXPECT_EQ(starts["data"][0]["id"], "picture-My-photo");
   EXPECT_EQ(starts["data"][0]["prompt"], "a place");
-  EXPECT_EQ(starts["data"].size(), 15U);
+  EXPECT_EQ(starts["data"][0]["path"], nullptr);
+  EXPECT_EQ(starts["data"][1]["id"], "picture-old-town");
+  EXPECT_EQ(starts["data"][1]["title"], "old town");
+  const Json followed = http(port(), "GET", "/v1/starts/picture-old-town/path").json();
+  ASSERT_EQ(followed["poses"].size(), 9U);  // video frames
+  EXPECT_EQ(followed["poses"][0], Json({0, 0, 0, 1, 0, 0, 0}));
+  EXPECT_NEAR(followed["poses"][6][2].get<double>(), 1.5, 1e-9);
+  EXPECT_EQ(starts["data"][1]["path"], "/v1/starts/picture-old-town/path");
+  EXPECT_EQ(http(port(), "GET", "/v1/starts/town-1/path").status, 404);
+  EXPECT_EQ(http(port(), "GET", "/v1/starts/picture-old-town/path?fps=0").status, 400);
+  EXPECT_EQ(starts["data"].size(), 16U);
   EXPECT_EQ(starts["styles"].size(), 7U);
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const Answer picture = http(port(), "GET", starts["data"][i]["picture"]);
@@ -147,7 +171,9 @@ TEST_F(HttpApi, MakesVideosOfWorldsAndCancels) {
   walk.client->send(event("step", 2));
   walk.client->until_chunk();
   walk.client->until_chunk();
-  EXPECT_EQ(post({{"world", walk.world()}}).status, 409);  // it is being walked
+  // While it is walked, too, from where it is now.
+  const Json of_walk = post({{"world", walk.world()}, {"seconds", 0.5}}).json();
+  EXPECT_EQ(wait_for(of_walk["id"])["frames"], 8);
   walk.client->send({{"type", "save"}});
   const Json saved = walk.client->until("saved")["world"];
   const Json video =
@@ -158,13 +184,59 @@ TEST_F(HttpApi, MakesVideosOfWorldsAndCancels) {
   EXPECT_EQ(http(port(), "DELETE", "/v1/videos/" + dropped["id"].get<std::string>()).status, 200);
   const Json next = post({{"seconds", 0.5}}).json();
   EXPECT_EQ(wait_for(next["id"])["status"], "completed");
-  // One that a stop interrupts is not left hanging.
-  const Json cut = post({{"seconds", 60}, {"num_inference_steps", 100}}).json();
+}
+
+TEST_F(HttpApi, GoesOnWithVideosAfterAStop) {
+  start();
+  at::manual_seed(3);
+  const std::vector<std::byte> png = io::encode_png(at::randint(0, 256, {32, 48, 3}, at::kByte));
+  const std::string picture(reinterpret_cast<const char*>(png.data()), png.size());
+  Json body = {{"seconds", 2}, {"action", "w-16"}, {"seed", 5}, {"num_inference_steps", 3}};
+  body["input_reference"] = "data:image/png;base64," + base64_encode(picture);
+  const auto frames_of = [&](const Json& video) {
+    const Json done = wait_for(video["id"]);
+    EXPECT_EQ(done["status"], "completed") << done.dump();
+    const std::string id = video["id"];
+    // What it took to make it is not kept.
+    EXPECT_FALSE(fs::exists(folder_ / "data/videos" / id / "job.msgpack"));
+    write_file(folder_ / "v.mp4", http(port(), "GET", "/v1/videos/" + id + "/content").body);
+    return io::read_frames(folder_ / "v.mp4");
+  };
+  const at::Tensor expected = frames_of(post(body).json());
+  // Two in work, or one of them still waiting.
+  const Json first = post(body).json(), second = post(body).json();
+  while (http(port(), "GET", "/v1/videos/" + first["id"].get<std::string>()).json()["progress"] ==
+         0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   stop();
   start();
-  const Json told = wait_for(cut["id"]);
-  EXPECT_EQ(told["status"], "failed");
-  EXPECT_EQ(told["error"]["code"], "interrupted");
+  EXPECT_TRUE(frames_of(first).equal(expected));
+  EXPECT_TRUE(frames_of(second).equal(expected));
+}
+
+TEST_F(HttpApi, GivesUpVideosThatEndServersAndRecordingsThatLostTheirs) {
+  const fs::path videos = folder_ / "data/videos";
+  Metrics metrics;
+  const Limits limits;
+  fs::create_directories(folder_ / "data");
+  std::string ended, broken, recording, away;
+  {
+    DiskBudget disk(folder_ / "data", limits, metrics);
+    VideoStore store(folder_ / "data", limits, disk);
+    const Json fields = {{"seconds", 0.5}};
+    const Json facts = {{"status", "in_progress"}, {"model", "tiny"}};
+    ended = store.create(facts, {{"fields", fields}, {"attempts", 3}})->id();
+    away = store.create(facts, {{"fields", {{"model", "sold"}}}, {"attempts", 0}})->id();
+    recording = store.create(facts)->id();
+    broken = store.create(facts, {{"attempts", 0}})->id();
+    write_file(videos / broken / "job.msgpack", "\xc1");
+  }
+  start();
+  EXPECT_EQ(wait_for(ended)["error"]["code"], "interrupted");
+  EXPECT_EQ(wait_for(recording)["error"]["code"], "interrupted");
+  EXPECT_EQ(wait_for(away)["error"]["code"], "not_found");
+  EXPECT_EQ(wait_for(broken)["error"]["code"], "internal");
 }
 
 TEST_F(HttpApi, RefusesVideosThatCannotBe) {

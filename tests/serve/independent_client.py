@@ -220,6 +220,28 @@ async def own_picture_side_by_side(server):
         return session["world"]
 
 
+async def second_memory_in_the_middle(server, world):
+    async with server.walk() as socket:
+        walk = Walk(socket)
+        await walk.send(type="init", world=world, paused=True, pacing="none")
+        before = await walk.until("session")
+        await walk.send(type="split", second={"history": "dense"}, request_id=1)
+        joined = await walk.until("session")
+        assert joined["world"] == before["world"] and len(joined["views"]) == 2
+        assert joined["next_chunk"] == before["next_chunk"]
+        stats = await walk.until("chunk_stats", view=1, replayed=True)
+        assert stats["retained_total"] == joined["latents"]
+        path = [[0, 0, 0.05 * i, 1, 0, 0, 0] for i in range(1, 21)]
+        payload = {"mode": "path", "poses": path}
+        await walk.send(type="event", kind="camera_actions", payload=payload)
+        await walk.send(type="event", kind="step", payload=1)
+        first = await walk.until("chunk_stats", view=0, replayed=False)
+        second = await walk.until("chunk_stats", view=1, replayed=False)
+        assert first["poses"] == second["poses"]
+        await walk.send(type="split", request_id=2)
+        assert len((await walk.until("session"))["views"]) == 1
+
+
 def offline_video(server):
     video = server.get("/v1/videos", "POST", {"seconds": "1", "action": "w-8,left-8"})
     assert video["object"] == "video" and video["status"] == "queued"
@@ -252,6 +274,8 @@ async def main():
         print("worlds of one server go on at another: good")
     split = await own_picture_side_by_side(server)
     print("own picture, raw frames, two views, recording: good")
+    await second_memory_in_the_middle(server, split)
+    print("a second memory that joins and leaves, a path: good")
     offline_video(server)
     print("offline video: good")
     for world in (live, forked, saved, split):

@@ -1,14 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a tiny model folder, for tests of the server as a program.
+// Writes a tiny model folder with a picture and a path to start from, for tests of the server as a
+// program. Usage: loci_make_tiny_folder FOLDER [softmax], the second for one without recurrent
+// layers.
 #include <cstdio>
+#include <string_view>
 
+#include <ATen/ATen.h>
+
+#include "loci/base/file.h"
+#include "loci/camera/trajectory_io.h"
+#include "loci/io/image.h"
+
+#include "tests/model/tiny_model.h"
 #include "tests/sample/tiny_folder.h"
 
+namespace {
+
+void add_example(const std::filesystem::path& folder) {
+  namespace camera = loci::camera;
+  std::filesystem::create_directories(folder);
+  // Sky and ground that meet at a horizon.
+  const at::Tensor rows = at::arange(32).view({32, 1, 1}).expand({32, 48, 1});
+  const at::Tensor picture = at::cat({rows * 3, rows * 2 + 90, 230 - rows * 6}, 2).to(at::kByte);
+  loci::io::write_png(folder / "old-town.png", picture);
+  loci::write_file(folder / "old-town.txt", "an old town\n");
+  camera::Trajectory path;
+  path.fps = 4;
+  path.frames_per_pose = 4;
+  path.poses.resize(21);
+  path.intrinsics.resize(path.poses.size());
+  for (size_t i = 0; i < path.poses.size(); ++i) {
+    path.poses[i].position.z = static_cast<double>(i) / 4;
+  }
+  camera::write_trajectory(folder / "old-town.json", path, camera::kLociJson);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+  const bool softmax = argc == 3 && std::string_view(argv[2]) == "softmax";
+  if (argc != 2 && !softmax) {
+    std::fprintf(stderr, "usage: %s FOLDER [softmax]\n", argv[0]);
     return 2;
   }
-  loci::testing::make_tiny_folder(argv[1], 1);
+  const std::filesystem::path folder = argv[1];
+  loci::model::TransformerConfig config = loci::testing::tiny_config();
+  if (softmax) {
+    config.hybrid_layers.clear();
+    config.recurrent_memory = "none";
+  }
+  std::filesystem::remove_all(folder);
+  loci::testing::make_tiny_folder(folder, softmax ? 2 : 1, config);
+  add_example(folder / "examples");
   return 0;
 }

@@ -188,6 +188,41 @@ TEST(Controls, FollowScriptsFrameByFrameAndRefuseNonsense) {
   EXPECT_FALSE(controls.active());  // nothing of it was taken
 }
 
+TEST(Controls, FollowPathsUntilSomebodyTakesOver) {
+  Controls controls(16, 4, 10);
+  camera::Pose here;
+  here.position = {0, 0, 5};
+  controls.set_pose(here);
+  Json poses = Json::array();
+  // Half a metre to the right in eight frames, rolled by 90 degrees.
+  for (int i = 1; i <= 8; ++i)
+    poses.push_back({i / 16.0, 0, 0, std::sqrt(0.5), 0, 0, std::sqrt(0.5)});
+  const Json path = {{"mode", "path"}, {"poses", poses}};
+  controls.apply(path);
+  EXPECT_TRUE(controls.active());
+  std::vector<camera::Pose> taken = controls.take(1);
+  EXPECT_NEAR(taken[0].position.x, 0.25, 1e-9);
+  EXPECT_NEAR(taken[0].position.z, 5, 1e-9);
+  EXPECT_NEAR(taken[0].right().y, 1, 1e-9);
+  // Letting go of nothing changes nothing; then it ends, and the camera stays.
+  controls.apply(state({{"actions", Json::array()}}));
+  taken = controls.take(2);
+  EXPECT_NEAR(taken[0].position.x, 0.5, 1e-9);
+  EXPECT_NEAR(taken[1].position.x, 0.5, 1e-9);
+  EXPECT_FALSE(controls.active());
+  controls.apply(path);
+  controls.apply(state({{"actions", {"s"}}}));
+  taken = controls.take(1);
+  EXPECT_NEAR(taken[0].position.x, 0.5, 1e-9);
+  EXPECT_NEAR(taken[0].position.z, 4.75, 1e-9);
+  for (const char* bad :
+       {R"({"mode":"path"})", R"({"mode":"path","poses":[]})",
+        R"({"mode":"path","poses":[[1,2,3]]})", R"({"mode":"path","poses":[[0,0,0,0,0,0,0]]})",
+        R"({"mode":"path","poses":[[1e9,0,0,1,0,0,0]]})"}) {
+    EXPECT_THROW(controls.apply(Json::parse(bad)), Refusal) << bad;
+  }
+}
+
 TEST(Pace, SpreadsFramesOverTheTimeTheyTakeToMake) {
   Pace pace;
   pace.start(16);
