@@ -45,7 +45,9 @@ void add_place(CLI::App& app, ServeOptions& o) {
       ->required();
   app.add_option("--data", o.data, "where worlds and videos are kept: ~/.local/share/loci")
       ->type_name("DIR");
-  app.add_option("--starts", o.starts, "pictures to start from, each with a .txt prompt beside it")
+  app.add_option("--starts", o.starts,
+                 "pictures to start from, each with a .txt prompt beside it; offered before "
+                 "those of the models' examples/")
       ->type_name("DIR");
   app.add_option("--dtype", o.dtype, "type of the transformer's products")
       ->check(CLI::IsMember(std::vector<std::string>{"fp32", "bf16"}))

@@ -11,7 +11,8 @@ import { chromium } from "playwright-core";
 
 import { Server } from "./server.mjs";
 
-const { LOCI_E2E_BROWSER, LOCI_E2E_PROGRAM, LOCI_E2E_MODEL, LOCI_E2E_SHOTS } = process.env;
+const { LOCI_E2E_BROWSER, LOCI_E2E_PROGRAM, LOCI_E2E_MODEL, LOCI_E2E_TWIN, LOCI_E2E_SHOTS } =
+  process.env;
 const kPatience = 60_000;
 let server;
 let browser;
@@ -22,7 +23,7 @@ let axeSource;
 
 before(async () => {
   axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-  server = await Server.create(LOCI_E2E_PROGRAM, LOCI_E2E_MODEL);
+  server = await Server.create(LOCI_E2E_PROGRAM, [LOCI_E2E_MODEL, LOCI_E2E_TWIN]);
   await server.start();
   browser = await chromium.launch({ executablePath: LOCI_E2E_BROWSER, args: ["--no-sandbox"] });
   if (LOCI_E2E_SHOTS) await mkdir(LOCI_E2E_SHOTS, { recursive: true });
@@ -33,8 +34,9 @@ after(async () => {
   await server?.remove();
 });
 
-async function visit(options = {}) {
+async function visit({ prepare, ...options } = {}) {
   context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  if (prepare) await context.addInitScript(prepare);
   page = await context.newPage();
   page.setDefaultTimeout(kPatience);
   complaints = [];
@@ -180,7 +182,14 @@ test("saves, reloads, goes on; a saved world stays as it was", async () => {
 
 test("compares two memories on the same controls", async () => {
   await page.getByRole("switch", { name: /Split view/ }).check();
-  await page.getByRole("combobox", { name: "Second memory" }).selectOption("dense");
+  const [own, other] = await Promise.all(
+    ["Model", "Second model"].map((name) =>
+      page.getByRole("combobox", { name, exact: true }).inputValue(),
+    ),
+  );
+  assert.notEqual(own, other, "the other model is offered");
+  assert.equal(await page.getByRole("combobox", { name: "Second memory" }).inputValue(), "dense");
+  await shot("start-split-light");
   await startWalking();
   await live();
   const before = [await fingerprint(0), await fingerprint(1)];
@@ -189,16 +198,71 @@ test("compares two memories on the same controls", async () => {
     "both pictures change",
     async () => (await fingerprint(0)) !== before[0] && (await fingerprint(1)) !== before[1],
   );
-  assert.equal(
-    await page.getByRole("button", { name: "Everything" }).getAttribute("aria-pressed"),
-    "false",
-  );
-  await page.getByRole("button", { name: "Everything" }).click();
+  const second = page.locator(".which button").nth(1);
+  assert.equal(await second.textContent(), other, "memories are named by their models");
+  assert.equal(await second.getAttribute("aria-pressed"), "false");
+  await second.click();
   await until("both memories measured", async () =>
     /·/.test(await page.locator('.plot[data-measure="memory"] .plot-number').textContent()),
   );
   await accessible();
   await shot("split-light");
+});
+
+test("opens a second memory in the middle of a walk, and closes it", async () => {
+  await startWalking();
+  await live();
+  await hold(["KeyW"], 4000);
+  await until("metres walked", async () => (await facts()).metres > 1);
+  const before = await facts();
+  const world = new URL(page.url()).hash;
+  await page.getByRole("button", { name: "Split view" }).click();
+  await page.locator('.pane[data-view="1"]').waitFor();
+  await page.locator(".toast", { hasText: "Both memories know" }).waitFor();
+  await live();
+  assert.equal(new URL(page.url()).hash, world, "the same world");
+  assert.ok((await facts()).metres >= before.metres, "where it was");
+  const pictures = [await fingerprint(0), await fingerprint(1)];
+  await hold(["ArrowRight"], 2000);
+  await until(
+    "both pictures change",
+    async () => (await fingerprint(0)) !== pictures[0] && (await fingerprint(1)) !== pictures[1],
+  );
+  const frames = (await facts()).text.match(/(\d+) · (\d+) frames/);
+  assert.ok(frames && Number(frames[2]) > 20, "the second one has the frames of the past");
+  await shot("split-joined-light");
+  await page.reload();
+  await live();
+  await page.locator('.pane[data-view="1"]').waitFor();
+  await page.getByRole("button", { name: "Split view" }).click();
+  await page.locator('.pane[data-view="1"]').waitFor({ state: "detached" });
+  await live();
+  assert.ok((await facts()).metres >= before.metres);
+});
+
+test("walks with a gamepad, and along the example path of a start", async () => {
+  await context.close();
+  await visit({
+    prepare: () => {
+      const pad = { connected: true, axes: [0, 0, 0, 0], buttons: [] };
+      globalThis.fakePad = pad;
+      navigator.getGamepads = () => [null, pad];
+    },
+  });
+  await page.locator(".place", { hasText: "old town" }).click();
+  await startWalking();
+  await live();
+  await page.evaluate(() => (globalThis.fakePad.axes = [0, -1, 0, 0]));
+  await page.locator(".cap-w.held").waitFor();
+  await until("metres walked", async () => (await facts()).metres > 0.5);
+  await page.evaluate(() => (globalThis.fakePad.axes = [0, 0, 0.9, 0]));
+  await page.locator(".cap-right.held").waitFor();
+  await page.evaluate(() => (globalThis.fakePad.axes = [0.05, 0.05, 0, 0]));
+  await page.locator(".cap.held").first().waitFor({ state: "detached" });
+  const before = (await facts()).metres;
+  await page.getByRole("button", { name: "Follow the example path" }).click();
+  await until("metres by itself", async () => (await facts()).metres > before + 1);
+  await shot("path-light");
 });
 
 test("changes memory, steps and prompt while walking", async () => {
@@ -294,4 +358,23 @@ test("fits a phone, with sticks for thumbs", async () => {
   assert.ok(overflow <= 0, `nothing sticks out: ${overflow}`);
   await accessible();
   await shot("phone-walk-dark");
+  await page.setViewportSize({ width: 844, height: 390 });
+  await page.locator(".pane").waitFor();
+  await stick.waitFor();
+  const wide = await page.evaluate(() => [
+    document.documentElement.scrollWidth - innerWidth,
+    document.documentElement.scrollHeight - innerHeight,
+  ]);
+  assert.ok(
+    wide.every((more) => more <= 0),
+    `nothing sticks out: ${wide.join()}`,
+  );
+  await shot("phone-wide-dark");
+  await page.getByRole("button", { name: "Split view" }).click();
+  await page.locator('.pane[data-view="1"]').waitFor();
+  await live();
+  await shot("phone-wide-split-dark");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.emulateMedia({ colorScheme: "light" });
+  await shot("phone-split-light");
 });

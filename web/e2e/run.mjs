@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the page in Chromium against a real server. They start `loci serve` with the model they are
 // given on a free port and a data folder of their own.
-// Usage: node e2e/run.mjs --loci PROGRAM --model FOLDER [--shots FOLDER] [--only TEXT]
+// Usage: node e2e/run.mjs --loci PROGRAM --model FOLDER --twin FOLDER [--shots FOLDER] [--only TEXT]
+//   --twin is a model with the same autoencoder to compare with
 //   --shots keeps pictures of the screens; exit code 77: skipped, because something is not installed
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -11,6 +12,7 @@ const { values } = parseArgs({
   options: {
     loci: { type: "string" },
     model: { type: "string" },
+    twin: { type: "string" },
     shots: { type: "string" },
     only: { type: "string" },
   },
@@ -30,7 +32,7 @@ try {
 } catch {
   skip("playwright-core is not installed");
 }
-for (const name of ["loci", "model"]) {
+for (const name of ["loci", "model", "twin"]) {
   if (values[name] && existsSync(values[name])) continue;
   console.error(`e2e: --${name} ${values[name] ?? ""} is not there`);
   process.exit(2);
@@ -51,6 +53,7 @@ const run = spawnSync(
       LOCI_E2E_BROWSER: browser,
       LOCI_E2E_PROGRAM: values.loci,
       LOCI_E2E_MODEL: values.model,
+      LOCI_E2E_TWIN: values.twin,
       LOCI_E2E_SHOTS: values.shots ?? "",
     },
   },

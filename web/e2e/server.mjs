@@ -18,10 +18,10 @@ export class Server {
   #process = null;
   #output = "";
 
-  static async create(program, model) {
+  static async create(program, models) {
     const server = new Server();
     server.program = program;
-    server.model = model;
+    server.models = models;
     server.data = await mkdtemp(join(tmpdir(), "loci-e2e-"));
     server.port = await freePort();
     server.url = `http://127.0.0.1:${server.port}`;
@@ -31,8 +31,7 @@ export class Server {
   async start() {
     const options = [
       "serve",
-      "--model",
-      this.model,
+      ...this.models.flatMap((folder) => ["--model", folder]),
       "--port",
       String(this.port),
       "--data",

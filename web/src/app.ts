@@ -3,19 +3,18 @@
 import { h } from "./core/dom.js";
 import { Devices } from "./input/devices.js";
 import { api, walkUrl } from "./net/api.js";
-import type { ChunkStats, Init, SessionMessage } from "./net/messages.js";
+import type { ChunkStats, Init, Second, SessionMessage } from "./net/messages.js";
 import type { Socket } from "./net/connection.js";
 import { Player } from "./player/player.js";
-import { thinned } from "./session/retained.js";
 import { ThumbnailCache } from "./session/thumbnails.js";
-import { Walk, type WalkState } from "./session/walk.js";
+import { Walk, type Common, type WalkState } from "./session/walk.js";
 import { ask } from "./ui/dialog.js";
 import { Dock } from "./ui/dock.js";
 import { openHelp } from "./ui/help.js";
 import { seconds } from "./ui/names.js";
 import { Side } from "./ui/side.js";
 import { Stage } from "./ui/stage.js";
-import { StartScreen } from "./ui/start.js";
+import { secondFor, StartScreen } from "./ui/start.js";
 import { theme, toggleTheme, watchTheme } from "./ui/theme.js";
 import { Toasts } from "./ui/toast.js";
 import { handOver } from "./ui/token.js";
@@ -39,6 +38,8 @@ export class App {
   #dock: Dock;
   #start: StartScreen;
   #explorer: HTMLElement;
+  #path: string | null = null; // address of the example path of this walk's start
+  #second: Second | null = null; // as chosen last
   #hiddenPause = false;
   #changed = true; // since the last refresh of the screen
   #slow = 0; // time of the last slow update
@@ -49,7 +50,7 @@ export class App {
       onFrames: (batch) => this.#players[batch.view]?.push(batch),
       onThumbnails: ({ view, frames }) => void this.#thumbnails[view]?.add(frames),
       onStats: (stats) => this.#measured(stats),
-      onSession: (session, same) => this.#opened(session, same),
+      onSession: (session, common) => this.#opened(session, common),
       onRecorded: (url, length) => this.#recorded(url, length),
       onError: (message) => this.#toasts.show(message, "error"),
     });
@@ -76,7 +77,7 @@ export class App {
       home: () => this.home(),
       rename: () => void this.#rename(),
       pause: () => this.#togglePause(),
-      split: () => this.#toggleSplit(),
+      split: () => void this.#toggleSplit(),
       record: () => this.#toggleRecord(),
       save: () => void this.#save(),
       fork: () => void this.#fork(),
@@ -90,11 +91,15 @@ export class App {
       home: () => this.home(),
       resume: () => walk.event("resume"),
     });
-    this.#dock = new Dock(this.#devices, (text) => {
-      walk.event("prompt", text);
-      walk.store.set({ prompt: text });
-      this.#toasts.show("The prompt acts from the next chunk on.");
-    });
+    this.#dock = new Dock(
+      this.#devices,
+      (text) => {
+        walk.event("prompt", text);
+        walk.store.set({ prompt: text });
+        this.#toasts.show("The prompt acts from the next chunk on.");
+      },
+      () => void this.#followPath(),
+    );
     this.#side = new Side(readPalette(), this.#thumbnails, () =>
       this.#side.update(walk.store.state, walk.path.poses),
     );
@@ -141,6 +146,8 @@ export class App {
     for (const cache of this.#thumbnails) cache.clear();
     this.#side.clear();
     this.#devices.forget();
+    this.#path = this.#start.pathOf(init.start);
+    this.#second = init.second ?? this.#second;
     this.#stage.show(this.#panes.slice(0, init.second ? 2 : 1), 1.5, false);
     this.#walk.begin(init);
   }
@@ -151,20 +158,26 @@ export class App {
     void this.#start.reloadWorlds();
   }
 
-  #opened(session: SessionMessage, same: boolean): void {
+  #opened(session: SessionMessage, common: Common): void {
     history.replaceState(null, "", `#world=${session.world}`);
     this.#devices.forget();
-    if (same) return;
-    for (const player of this.#players) player.reset(session.fps, session.size);
-    for (const cache of this.#thumbnails) cache.clear();
-    this.#side.clear();
+    if (common === "all") return;
+    // The first memory goes on as it was when another one joins it or leaves.
+    for (const view of common === "world" ? [1] : kViews) {
+      this.#players[view]?.reset(session.fps, session.size);
+      this.#thumbnails[view]?.clear();
+    }
+    if (common === "world") this.#side.clearSecond();
+    else this.#side.clear();
+    const mixed = session.views.some(({ model }) => model !== session.views[0]?.model);
     session.views.forEach((info, view) => {
       const model = this.#start.models.find(({ id }) => id === info.model)?.loci;
       this.#panes[view]?.offer(
         model?.histories ?? [info.history],
         model?.readouts ?? [info.readout],
+        mixed ? info.model : null,
       );
-      if (view === 0) this.#dock.offer(model?.text ?? true);
+      if (view === 0) this.#dock.offer(model?.text ?? true, this.#path !== null);
     });
     this.#stage.show(
       this.#panes.slice(0, session.views.length),
@@ -178,9 +191,8 @@ export class App {
     const memory = this.#walk.store.state.memories[stats.view];
     if (!memory) return;
     const end = this.#seconds(stats.first_latent + stats.poses.length);
-    if (!stats.replayed) this.#side.plots.add(stats, end, memory.retained.length);
-    const shown = thinned(memory.retained, memory.revisited?.frame ?? null);
-    this.#thumbnails[stats.view]?.keep(shown.map(({ frame }) => frame));
+    if (!stats.replayed) this.#side.plots.add(stats, end, memory.total);
+    this.#thumbnails[stats.view]?.keep(memory.retained.map(({ frame }) => frame));
   }
 
   #update(state: Readonly<WalkState>): void {
@@ -240,27 +252,40 @@ export class App {
     else if (recording === "on") this.#walk.record(false);
   }
 
-  /** A second memory has to see the walk from its beginning: the walk starts again. */
-  #toggleSplit(): void {
-    const { init } = this.#walk;
-    const { memories, session } = this.#walk.store.state;
-    if (init.world !== undefined || !session) {
-      this.#toasts.show(
-        "Split view begins with a walk: choose a start picture and switch it on there.",
-      );
+  /** A second memory joins where the walk is, or leaves. */
+  async #toggleSplit(): Promise<void> {
+    const { memories, phase, recording } = this.#walk.store.state;
+    const first = memories[0]?.info;
+    if (!first || phase === "starting") return;
+    if (recording !== "off") {
+      this.#toasts.show("Stop the recording first: its pictures would change size.");
       return;
     }
-    const { second, ...rest } = init;
-    this.go(
-      memories.length > 1
-        ? rest
-        : { ...rest, second: second ?? { history: otherThan(memories[0]?.info.history) } },
-    );
-    this.#toasts.show(
-      memories.length > 1
-        ? "Started again with one memory."
-        : "Started again with two memories on the same controls.",
-    );
+    const second = memories.length > 1 ? null : (this.#second ?? secondFor(this.#start.models, first));
+    try {
+      await this.#walk.split(second);
+      this.#toasts.show(
+        second
+          ? "Both memories know what you have walked. From here on each goes its own way."
+          : "One memory again; the walk goes on.",
+      );
+    } catch (error) {
+      this.#second = null;
+      this.#toasts.show((error as Error).message, "error");
+    }
+  }
+
+  async #followPath(): Promise<void> {
+    const { session } = this.#walk.store.state;
+    if (!this.#path || !session) return;
+    try {
+      const { poses } = await api.path(this.#path, session.fps);
+      this.#walk.follow(poses.slice(1));
+      if (this.#walk.store.state.phase === "paused") this.#walk.event("resume");
+      this.#toasts.show("On the example path. Any step of yours leaves it.");
+    } catch (error) {
+      this.#toasts.show((error as Error).message, "error");
+    }
   }
 
   async #save(): Promise<void> {
@@ -370,10 +395,6 @@ export class App {
       if (world && world !== this.#walk.store.state.session?.world) this.go({ world });
     });
   }
-}
-
-function otherThan(history: string | undefined): string {
-  return history === "dense" ? "sparse" : "dense";
 }
 
 async function toggleFullScreen(element: HTMLElement): Promise<void> {

@@ -2,14 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  kNear,
-  makeView,
-  mostOverlapping,
-  project,
-  seenFrom,
-  sphereDirections,
-} from "../src/core/coverage.js";
+import { kNear, makeView, project, seenFrom, sphereDirections } from "../src/core/coverage.js";
 import {
   axis,
   distance,
@@ -103,16 +96,6 @@ test("frames far away show nothing of here, later ones cover earlier ones", () =
   assert.equal(seenFrom([0, 0, 0], directions, [far]).share, 0);
   const seen = seenFrom([0, 0, 0], directions, [here, here]);
   assert.ok(seen.by.every((index) => index === -1 || index === 1));
-});
-
-test("what is seen again is found, unless it is too little or too far", () => {
-  const directions = sphereDirections(1024);
-  const at = (degrees: number, x = 0, z = 0) => makeView(fromWire(turned(degrees, x, z)), 90, 1.5);
-  const found = mostOverlapping(at(0), [at(60), at(20), at(180), at(0, 0, 7)], directions);
-  assert.equal(found?.index, 1);
-  assert.ok(Math.abs((found?.overlap ?? 0) - 0.75) < 0.1, String(found?.overlap));
-  assert.equal(mostOverlapping(at(0), [at(85), at(180)], directions), null);
-  assert.equal(mostOverlapping(at(0), [], directions), null);
 });
 
 test("a walked path grows, is corrected, and forgets its beginning", () => {

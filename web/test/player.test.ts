@@ -74,13 +74,30 @@ test("never faster than the video, however fast the server", () => {
   assert.ok(count >= 150, `${count} of 160 frames shown in ten seconds`);
 });
 
-test("a slow screen loses old frames and stays close to now", () => {
-  const pacer = new Pacer<number>({ fps: 16, capacity: 40 });
-  const dropped: number[] = [];
-  for (let i = 0; i < 100; i++) {
-    const out = pacer.push(i);
-    if (out !== undefined) dropped.push(out);
+test("a screen that shows fewer frames than come skips some and stays close to now", () => {
+  const pacer = new Pacer<number>({ fps: 16, capacity: 80 });
+  const delays: number[] = [];
+  // 16 frames a second come one by one; the screen is drawn five times a second.
+  for (let frame = 0; frame < 16 * 60; frame++) {
+    const now = frame * 62.5;
+    pacer.arrive(1, now);
+    pacer.push(frame);
+    if (frame % 3 !== 0) continue;
+    const shown = pacer.next(now);
+    if (shown !== undefined) delays.push(now - shown * 62.5);
   }
+  assert.ok(delays.length > 300, `${delays.length} frames shown`);
+  assert.ok(Math.max(...delays) < 700, `never late by more: ${Math.max(...delays)}`);
+});
+
+test("a slow screen loses old frames and stays close to now", () => {
+  const dropped: number[] = [];
+  const pacer = new Pacer<number>({
+    fps: 16,
+    capacity: 40,
+    onDrop: (frame) => dropped.push(frame),
+  });
+  for (let i = 0; i < 100; i++) pacer.push(i);
   assert.equal(pacer.waiting, 40);
   assert.equal(pacer.dropped, 60);
   assert.deepEqual(dropped.slice(0, 3), [0, 1, 2]);

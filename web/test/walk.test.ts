@@ -5,10 +5,18 @@ import { test } from "node:test";
 import { decode } from "@msgpack/msgpack";
 
 import type { Socket } from "../src/net/connection.js";
-import type { ChunkStats, SessionMessage, ServerMessage, World } from "../src/net/messages.js";
-import { thinned, type Retained } from "../src/session/retained.js";
+import type {
+  ChunkStats,
+  Model,
+  SessionMessage,
+  ServerMessage,
+  World,
+} from "../src/net/messages.js";
+import { countRoles } from "../src/session/retained.js";
 import { Walk, type WalkEvents } from "../src/session/walk.js";
+import { memoryNames } from "../src/ui/names.js";
 import { veilOf } from "../src/ui/stage.js";
+import { secondFor } from "../src/ui/start.js";
 import { statusOf } from "../src/ui/topbar.js";
 
 const session = (world: string, more: Partial<SessionMessage> = {}): SessionMessage => ({
@@ -76,7 +84,7 @@ class Line {
       onFrames: note("frames"),
       onThumbnails: note("thumbnails"),
       onStats: note("stats"),
-      onSession: (_, same) => note("session")(same),
+      onSession: (_, common) => note("session")(common),
       onRecorded: note("recorded"),
       onError: note("error"),
     };
@@ -148,28 +156,85 @@ test("chunks move the camera and fill the memory", () => {
   line.walk.end();
 });
 
-test("a memory without limit holds the whole path, whatever is listed of it", () => {
+test("of a memory with very many frames some are listed, and all are counted", () => {
   const line = new Line();
   const [view] = session("w").views;
   assert.ok(view);
   const dense = { ...view, history: "dense", frame_budget: 0 };
-  line.begin({}, session("world_a", { views: [dense] }));
-  for (let chunk = 1; chunk <= 4; chunk++) line.walk.receive(stats(chunk, { retained: [] }));
+  const listed = [0, 64, 128, 300, 301].map((frame) => ({
+    frame,
+    kind: frame === 0 ? ("sink" as const) : frame < 300 ? ("bank" as const) : ("recent" as const),
+    pose: [0, 0, frame, 1, 0, 0, 0],
+    seen: true,
+  }));
+  line.begin(
+    {},
+    session("world_a", { views: [dense] }),
+    stats(1, { retained: listed, retained_total: 302 }),
+  );
   const [memory] = line.walk.store.state.memories;
-  assert.deepEqual(
-    memory?.retained.map(({ frame }) => frame),
-    [...Array(21).keys()],
-  );
-  assert.deepEqual(
-    ["sink", "bank", "recent"].map(
-      (role) => memory?.retained.filter((entry) => entry.role === role).length,
-    ),
-    [1, 12, 8],
-  );
-  assert.equal(memory?.revisited?.frame, 12, "straight ahead, the newest of the old ones");
+  assert.equal(memory?.total, 302);
+  assert.deepEqual(countRoles(memory?.retained ?? [], memory?.total ?? 0), {
+    sink: 1,
+    bank: 299,
+    recent: 2,
+  });
   line.walk.receive({ type: "state", state: "running", views: [view] });
   assert.equal(line.walk.store.state.memories[0]?.info.history, "sparse", "as the server says");
   line.walk.end();
+});
+
+test("a second memory joins and leaves; the first keeps what is known of it", async () => {
+  const line = new Line();
+  const [view] = session("w").views;
+  assert.ok(view);
+  const softmax = { ...view, model: "softmax", history: "dense", recurrent: false };
+  line.begin({}, session("world_a"), stats(1));
+  const joined = line.walk.split({ model: "softmax", history: "dense" });
+  assert.deepEqual(line.last.second, { model: "softmax", history: "dense" });
+  line.walk.receive({ type: "state", state: "starting", reason: "split", progress: 0.5 });
+  assert.equal(veilOf(line.walk.store.state, 0).title, "Opening the second memory");
+  line.walk.receive(session("world_a", { views: [view, softmax] }));
+  await joined;
+  const { memories } = line.walk.store.state;
+  assert.deepEqual([memories.length, memories[0]?.total, memories[1]?.total], [2, 1, 0]);
+  assert.deepEqual(memoryNames(memories.map(({ info }) => info)), ["m", "softmax"]);
+  const refused = line.walk.split(null);
+  line.walk.receive({
+    type: "error",
+    code: "bad_request",
+    message: "not now",
+    request_id: line.last.request_id as number,
+  });
+  await assert.rejects(refused, /not now/);
+  const left = line.walk.split(null);
+  line.walk.receive(session("world_a"));
+  await left;
+  assert.equal(line.walk.store.state.memories.length, 1);
+  assert.deepEqual(
+    line.log.filter((entry) => entry.startsWith("session")),
+    ["session nothing", "session world", "session world"],
+  );
+  line.walk.follow([[0, 0, 1, 1, 0, 0, 0]]);
+  assert.deepEqual(line.last.payload, { mode: "path", poses: [[0, 0, 1, 1, 0, 0, 0]] });
+  line.walk.end();
+});
+
+test("what a memory is compared with", () => {
+  const model = (id: string, recurrent: boolean) =>
+    ({ id, loci: { recurrent, history: "sparse" } }) as unknown as Model;
+  const one = [model("loci", true)];
+  assert.deepEqual(secondFor(one, { model: "loci", history: "sparse" }), { history: "dense" });
+  assert.deepEqual(secondFor(one, { model: "loci", history: "dense" }), { history: "sparse" });
+  const twins = [...one, model("early", true), model("softmax", false)];
+  assert.deepEqual(secondFor(twins, { model: "loci", history: "sparse" }), {
+    model: "softmax",
+    history: "dense",
+  });
+  assert.deepEqual(secondFor(twins, { model: "softmax", history: "dense" }), {
+    model: "loci",
+    history: "sparse",
+  });
 });
 
 test("the same world again keeps what is known, another one does not", () => {
@@ -181,7 +246,7 @@ test("the same world again keeps what is known, another one does not", () => {
   assert.equal(line.walk.store.state.memories[0]?.retained.length, 0);
   assert.deepEqual(
     line.log.filter((entry) => entry.startsWith("session")),
-    ["session false", "session true", "session false"],
+    ["session nothing", "session all", "session nothing"],
   );
   line.walk.end();
 });
@@ -243,24 +308,6 @@ test("requests are answered by their number, or refused", async () => {
   line.walk.end();
   await assert.rejects(lost, /ended/);
   await assert.rejects(line.walk.save("y"), /no connection/);
-});
-
-test("of a memory that keeps everything, some frames are shown, and the same ones stay", () => {
-  const frames = (count: number): Retained[] =>
-    Array.from({ length: count }, (_, frame) => ({
-      frame,
-      role: frame === 0 ? "sink" : frame >= count - 8 ? "recent" : "bank",
-      pose: [],
-      seen: true,
-    }));
-  assert.equal(thinned(frames(100), null).length, 100);
-  const some = thinned(frames(3000), 1501).map(({ frame }) => frame);
-  assert.ok(some.length <= 121 && some.length > 50, String(some.length));
-  assert.ok([0, 1501, 2992, 2999].every((frame) => some.includes(frame)));
-  const later = new Set(thinned(frames(3100), null).map(({ frame }) => frame));
-  assert.ok(
-    some.filter((frame) => frame < 2900 && frame !== 1501).every((frame) => later.has(frame)),
-  );
 });
 
 test("recording of one view or both", () => {

@@ -86,20 +86,3 @@ export function seenFrom(here: Vec3, directions: Float32Array, views: readonly V
     share: by.reduce((sum, index) => sum + (index >= 0 ? 1 : 0), 0) / Math.max(1, count),
   };
 }
-
-/** The view that shows most of what `view` shows, if it is at least `least` of it. */
-export function mostOverlapping(
-  view: View,
-  others: readonly View[],
-  directions: Float32Array,
-  least = 0.3,
-): { index: number; overlap: number } | null {
-  const own = seenFrom(position(view.pose), directions, [view]).by;
-  const mine = Float32Array.from(directions.filter((_, i) => own[Math.floor(i / 3)] === 0));
-  let best: { index: number; overlap: number } | null = null;
-  others.forEach((other, index) => {
-    const overlap = seenFrom(position(view.pose), mine, [other]).share;
-    if (overlap >= (best?.overlap ?? least)) best = { index, overlap };
-  });
-  return best;
-}

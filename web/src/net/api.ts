@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP side of the server.
-import type { Model, Start, World } from "./messages.js";
+import type { Model, Start, WirePose, World } from "./messages.js";
 
 /** The server's own words on what went wrong, meant for people. */
 export class ApiError extends Error {
@@ -34,6 +34,8 @@ const json = (body: object): RequestInit => ({
 export const api = {
   models: () => call<{ data: Model[] }>("/v1/models").then(({ data }) => data),
   starts: () => call<{ data: Start[]; styles?: string[] }>("/v1/starts"),
+  /** Poses of a start's camera path, one per video frame. */
+  path: (address: string, fps: number) => call<{ poses: WirePose[] }>(`${address}?fps=${fps}`),
   worlds: () => call<{ data: World[] }>("/v1/worlds").then(({ data }) => data),
   renameWorld: (id: string, name: string) =>
     call<World>(`/v1/worlds/${encodeURIComponent(id)}`, json({ name })),

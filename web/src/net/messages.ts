@@ -84,6 +84,7 @@ export interface ChunkStats {
   dropped_frames?: number;
   memory_bytes: number;
   retained: RetainedFrame[];
+  retained_total?: number; // the list may be shorter
   revisited: { frame: number; overlap: number } | null;
   panorama?: { share: number; mask: Uint8Array };
   retention: number | null;
@@ -163,7 +164,13 @@ export interface Init {
   seed?: string;
   num_inference_steps?: number;
   history?: string;
-  second?: { model?: string; history?: string };
+  second?: Second;
+}
+
+/** A memory beside the first. */
+export interface Second {
+  model?: string;
+  history?: string;
 }
 
 /** From `/v1/models`. */
@@ -191,4 +198,5 @@ export interface Start {
   prompt: string;
   style?: string;
   picture: string;
+  path?: string | null; // address of a camera path through it
 }

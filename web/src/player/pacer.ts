@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // When to show which frame. A server that paces sends frames one by one: a few are held back to even
 // out the network. One that does not sends bursts: they are spread over the time until the next one.
-// Never is a frame shown faster than the video's own rate allows, unless too many wait.
+// Never is a frame shown faster than the video's own rate allows, unless too many wait; a screen that
+// cannot keep up skips frames rather than fall behind.
 
-export interface PacerOptions {
+export interface PacerOptions<T> {
   fps: number; // of the video
   capacity: number; // frames held at most; the oldest are dropped
+  onDrop?: (frame: T) => void; // it will not be shown
 }
 
 /** Frames that may wait without hurry where they come one by one. */
 const kSlack = 2;
 
 export class Pacer<T> {
-  #options: PacerOptions;
+  #options: PacerOptions<T>;
   #queue: T[] = [];
   #period: number; // ms between frames, measured
   #due = -Infinity;
   #last: { at: number; frames: number } | null = null;
   #dropped = 0;
 
-  constructor(options: PacerOptions) {
+  constructor(options: PacerOptions<T>) {
     this.#options = options;
     this.#period = 1000 / options.fps;
   }
@@ -49,12 +51,9 @@ export class Pacer<T> {
     this.#period += weight * (measured - this.#period);
   }
 
-  /** A frame that had to go instead, if there was no room. */
-  push(frame: T): T | undefined {
+  push(frame: T): void {
     this.#queue.push(frame);
-    if (this.#queue.length <= this.#options.capacity) return undefined;
-    this.#dropped++;
-    return this.#queue.shift();
+    if (this.#queue.length > this.#options.capacity) this.#drop(1);
   }
 
   /** The frame to show now, if one is due. */
@@ -66,7 +65,15 @@ export class Pacer<T> {
     // Ticks of the screen are coarse: what one frame was late by is taken off the next.
     const late = now - this.#due;
     this.#due = now + step - (late < step ? late : 0);
+    if (Number.isFinite(late)) this.#drop(Math.min(surplus, Math.floor(late / step)));
     return this.#queue.shift();
+  }
+
+  #drop(count: number): void {
+    for (const frame of this.#queue.splice(0, count)) {
+      this.#dropped++;
+      this.#options.onDrop?.(frame);
+    }
   }
 
   /** Everything waiting, for the caller to release. */

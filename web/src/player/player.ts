@@ -13,10 +13,14 @@ interface Shown {
 /** A few chunks: more than that, and the picture would lag behind the walker's hands. */
 const kCapacity = 80;
 
+function pacer(fps: number): Pacer<Shown> {
+  return new Pacer({ fps, capacity: kCapacity, onDrop: ({ picture }) => picture.close() });
+}
+
 export class Player {
   readonly canvas: HTMLCanvasElement;
   #context: CanvasRenderingContext2D;
-  #pacer = new Pacer<Shown>({ fps: 16, capacity: kCapacity });
+  #pacer = pacer(16);
   #decoding: Promise<void> = Promise.resolve();
   #undecoded = 0;
   #generation = 0;
@@ -37,7 +41,7 @@ export class Player {
   /** Another world: what was on its way belongs to the one before. */
   reset(fps: number, size: readonly [number, number]): void {
     for (const { picture } of this.#pacer.clear()) picture.close();
-    this.#pacer = new Pacer<Shown>({ fps, capacity: kCapacity });
+    this.#pacer = pacer(fps);
     this.#generation++;
     this.#times = [];
     if (this.canvas.width !== size[0] || this.canvas.height !== size[1])
@@ -57,7 +61,7 @@ export class Player {
         .then(() => createImageBitmap(new Blob([bytes], { type: batch.content_type })))
         .then((picture) => {
           if (generation === this.#generation)
-            this.#pacer.push({ picture, frame, event: batch.event_id })?.picture.close();
+            this.#pacer.push({ picture, frame, event: batch.event_id });
           else picture.close();
         })
         .catch(() => undefined) // a damaged frame is left out

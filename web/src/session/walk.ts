@@ -9,20 +9,23 @@ import type {
   ErrorMessage,
   FrameBatch,
   Init,
+  Second,
   ServerMessage,
   SessionMessage,
   Thumbnails,
   ViewInfo,
+  WirePose,
   World,
 } from "../net/messages.js";
 import { LatencyMeter } from "./latency.js";
 import { WalkedPath } from "./path.js";
-import { everything, revisit, type Retained } from "./retained.js";
+import { retainedOf, type Retained } from "./retained.js";
 
 /** What one memory holds. */
 export interface MemoryState {
   info: ViewInfo;
-  retained: Retained[];
+  retained: Retained[]; // at least some of them
+  total: number; // all of them
   revisited: { frame: number; overlap: number } | null;
   coverage: number | null; // of the sphere, 0..1
   stats: ChunkStats | null;
@@ -45,6 +48,9 @@ export interface WalkState {
   failure: string | null; // why it ended
 }
 
+/** What a session has in common with the one before. */
+export type Common = "all" | "world" | "nothing";
+
 const kNothing: WalkState = {
   phase: "none",
   reason: "",
@@ -65,8 +71,8 @@ export interface WalkEvents {
   onFrames: (batch: FrameBatch) => void;
   onThumbnails: (message: Thumbnails) => void;
   onStats: (stats: ChunkStats) => void;
-  /** A world is ready; everything seen before is of another one unless `same`. */
-  onSession: (session: SessionMessage, same: boolean) => void;
+  /** A world is ready: the one before as it was, or with other memories beside the first, or another. */
+  onSession: (session: SessionMessage, common: Common) => void;
   onRecorded: (url: string, seconds: number) => void;
   onError: (message: string) => void;
 }
@@ -87,6 +93,7 @@ export class Walk {
   #nextEvent = 1;
   #nextRequest = 1;
   #pending = new Map<number, Pending>();
+  #splitting: { id: number; done: () => void } | null = null;
   #switched = new Map<number, { view: number; before: Partial<ViewInfo> }>();
 
   constructor(open: () => Socket, events: WalkEvents) {
@@ -130,11 +137,6 @@ export class Walk {
     if (world) this.begin({ world });
   }
 
-  /** What began this walk, to begin another one like it. */
-  get init(): Readonly<Init> {
-    return this.#init;
-  }
-
   control(transition: Transition, now: number): void {
     const id = this.event("camera_actions", { mode: "state", transitions: [transition] });
     if (id !== null) this.latency.sent(id, now);
@@ -174,6 +176,25 @@ export class Walk {
       this.#init = { world: answer.world.id };
       return answer.world;
     });
+  }
+
+  /** A second memory joins the walk and is given its past, or leaves. */
+  split(second: Second | null): Promise<void> {
+    const id = this.#nextRequest++;
+    return new Promise((resolve, reject) => {
+      if (!this.#connection.send({ type: "split", second, request_id: id })) {
+        reject(new Error("There is no connection to the server."));
+        return;
+      }
+      // The answer is a session.
+      this.#splitting = { id, done: resolve };
+      this.#pending.set(id, { resolve: () => undefined, reject });
+    });
+  }
+
+  /** Follows poses, one per video frame, from where the camera stands; any control ends that. */
+  follow(poses: readonly WirePose[]): void {
+    this.event("camera_actions", { mode: "path", poses });
   }
 
   record(on: boolean): void {
@@ -246,8 +267,8 @@ export class Walk {
   }
 
   #opened(session: SessionMessage): void {
-    const before = this.store.state.session;
-    const same = before?.world === session.world;
+    const before = this.store.state;
+    const common = commonOf(before.session, before.memories, session);
     this.path.reset(session.path_first, session.path);
     this.store.set({
       phase: this.store.state.phase === "paused" ? "paused" : "running",
@@ -258,14 +279,19 @@ export class Walk {
       prompt: session.prompt,
       pose: fromWire(session.pose),
       memories: session.views.map((info, view) => ({
-        ...(same && this.store.state.memories[view]
-          ? this.store.state.memories[view]
-          : { retained: [], revisited: null, coverage: null, stats: null }),
+        ...((common === "all" || (common === "world" && view === 0)) && before.memories[view]
+          ? before.memories[view]
+          : { retained: [], total: 0, revisited: null, coverage: null, stats: null }),
         info,
       })),
-      pictures: same && this.store.state.pictures,
+      pictures: common !== "nothing" && before.pictures,
     });
-    this.#events.onSession(session, same);
+    this.#events.onSession(session, common);
+    const split = this.#splitting;
+    this.#splitting = null;
+    if (!split) return;
+    this.#pending.delete(split.id);
+    split.done();
   }
 
   #chunk(stats: ChunkStats): void {
@@ -273,35 +299,20 @@ export class Walk {
     const old = memories[stats.view];
     if (!old) return;
     if (stats.view === 0) this.path.extend(stats.first_latent, stats.poses);
-    const memory = this.#memoryOf(old, stats);
+    const memory: MemoryState = {
+      info: old.info,
+      stats: stats.replayed && old.stats ? old.stats : stats,
+      retained: retainedOf(stats),
+      total: stats.retained_total ?? stats.retained.length,
+      revisited: stats.revisited,
+      coverage: stats.panorama?.share ?? null,
+    };
     this.store.set({
       memories: memories.map((other, view) => (view === stats.view ? memory : other)),
       pose: this.path.last ?? this.store.state.pose,
       queue: stats.queue_length ?? 0,
     });
     this.#events.onStats(stats);
-  }
-
-  #memoryOf(old: MemoryState, stats: ChunkStats): MemoryState {
-    const common = { info: old.info, stats: stats.replayed && old.stats ? old.stats : stats };
-    const { session } = this.store.state;
-    if (old.info.frame_budget === 0 && session) {
-      const retained = everything(this.path);
-      const pose = this.path.last ?? kIdentity;
-      const revisited = revisit(pose, retained, session.fov, session.size[0] / session.size[1]);
-      return { ...common, retained, revisited, coverage: null };
-    }
-    return {
-      ...common,
-      retained: stats.retained.map(({ frame, kind, pose, seen }) => ({
-        frame,
-        role: kind,
-        pose: fromWire(pose),
-        seen,
-      })),
-      revisited: stats.revisited,
-      coverage: stats.panorama?.share ?? null,
-    };
   }
 
   #patchInfo(view: number, patch: Partial<ViewInfo>): void {
@@ -363,6 +374,16 @@ export class Walk {
     for (const pending of this.#pending.values()) pending.reject(new Error(reason));
     this.#pending.clear();
   }
+}
+
+function commonOf(
+  before: SessionMessage | null,
+  memories: readonly MemoryState[],
+  now: SessionMessage,
+): Common {
+  if (before?.world !== now.world) return "nothing";
+  const models = (views: readonly ViewInfo[]): string => views.map(({ model }) => model).join("/");
+  return models(memories.map(({ info }) => info)) === models(now.views) ? "all" : "world";
 }
 
 function endOf(code: number): string {

@@ -4,6 +4,7 @@ import { h } from "../core/dom.js";
 import type { Devices } from "../input/devices.js";
 import { kActions, type Action } from "../input/keyboard.js";
 import type { WalkState } from "../session/walk.js";
+import { button } from "./controls.js";
 import { seconds } from "./names.js";
 
 const kCaps: Record<Action, { cap: string; name: string }> = {
@@ -24,8 +25,9 @@ export class Dock {
   #prompt: HTMLInputElement;
   #form: HTMLFormElement;
   #facts = h("p", { class: "facts" });
+  #path: HTMLButtonElement;
 
-  constructor(devices: Devices, onPrompt: (text: string) => void) {
+  constructor(devices: Devices, onPrompt: (text: string) => void, onPath: () => void) {
     this.#devices = devices;
     this.#prompt = h("input", {
       type: "text",
@@ -47,6 +49,8 @@ export class Dock {
       this.#prompt,
       h("button", { type: "submit", class: "button" }, "Apply"),
     );
+    this.#path = button("Follow the example path", onPath, { icon: "path", kind: "quiet" });
+    this.#path.hidden = true;
     this.element = h(
       "div",
       { class: "dock" },
@@ -56,7 +60,7 @@ export class Dock {
         ...this.#capsOf(["w", "a", "s", "d"]),
       ),
       h("div", { class: "stick-holder" }, this.#stick("walk", "Walk")),
-      h("div", { class: "dock-middle" }, this.#form, this.#facts),
+      h("div", { class: "dock-middle" }, this.#form, this.#path, this.#facts),
       h("div", { class: "stick-holder" }, this.#stick("look", "Look around")),
       h(
         "div",
@@ -66,9 +70,10 @@ export class Dock {
     );
   }
 
-  /** Whether the model reads prompts. */
-  offer(text: boolean): void {
+  /** Whether the model reads prompts, and whether there is a path to follow. */
+  offer(text: boolean, path: boolean): void {
     this.#form.hidden = !text;
+    this.#path.hidden = !path;
   }
 
   update(state: Readonly<WalkState>, metres: number): void {
@@ -84,7 +89,7 @@ export class Dock {
       session.latents,
     );
     const time = (latents * session.frames_per_latent) / session.fps;
-    const held = state.memories.map(({ retained }) => retained.length).filter((count) => count > 0);
+    const held = state.memories.map(({ total }) => total).filter((count) => count > 0);
     const facts = [
       `${seconds(time)} walked`,
       `${metres.toFixed(1)} m`,

@@ -24,6 +24,7 @@ const kPaths = {
   back: "M11 6l-6 6 6 6M5 12h14",
   expand: "M4 9V4h5M20 9V4h-5M4 15v5h5M20 15v5h-5",
   dice: "M5 5h14v14H5zM9 9v.1M15 9v.1M9 15v.1M15 15v.1M12 12v.1",
+  path: "M6 19m-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0M8 19h7a3.5 3.5 0 0 0 0-7H9a3.5 3.5 0 0 1 0-7h6M13 2.5L15.5 5 13 7.5",
   check: "M5 12.5l4.5 4.5L19 7.5",
 } as const;
 

@@ -49,6 +49,12 @@ export function historyName(id: string): Named {
   return kHistories[id] ?? { label: id, short: id, hint: "" };
 }
 
+/** Short names of the memories of a walk: their models where these differ, else what they keep. */
+export function memoryNames(views: readonly { model: string; history: string }[]): string[] {
+  const differ = views.some(({ model }) => model !== views[0]?.model);
+  return views.map(({ model, history }) => (differ ? model : historyName(history).short));
+}
+
 export const kReadouts: Record<string, string> = {
   on: "State on",
   off: "State off",

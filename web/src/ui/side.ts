@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The panels beside the view: map, panorama, measures. On narrow screens one at a time.
 import { h } from "../core/dom.js";
-import { thinned, type Retained } from "../session/retained.js";
+import { countRoles } from "../session/retained.js";
 import type { MemoryState, WalkState } from "../session/walk.js";
 import type { ThumbnailCache } from "../session/thumbnails.js";
 import { MapView, type MapScene } from "../views/map.js";
@@ -9,7 +9,7 @@ import type { Palette } from "../views/palette.js";
 import { Plots } from "../views/plots.js";
 import { SphereView } from "../views/sphere.js";
 import { button } from "./controls.js";
-import { historyName } from "./names.js";
+import { memoryNames } from "./names.js";
 
 const kTabs = [
   ["map", "Map"],
@@ -109,6 +109,14 @@ export class Side {
     this.#sphere.refresh();
   }
 
+  /** The memories beside the first are others now. */
+  clearSecond(): void {
+    this.plots.clear(1);
+    if (this.#chosen === 0) return;
+    this.#chosen = 0;
+    this.#map.clear();
+  }
+
   clear(): void {
     this.#chosen = 0;
     this.#map.clear();
@@ -126,7 +134,7 @@ export class Side {
     const scene: MapScene = {
       path,
       pose: state.pose,
-      retained: thinned(memory.retained, memory.revisited?.frame ?? null),
+      retained: memory.retained,
       revisited: memory.revisited?.frame ?? null,
       fov: session.fov,
       aspect: session.size[0] / session.size[1],
@@ -137,16 +145,17 @@ export class Side {
     this.#share.textContent = memory.retained.length
       ? `${Math.round(100 * share)} % of all directions`
       : "";
-    this.#count(memory.retained, memory.revisited !== null);
+    this.#count(memory);
   }
 
   #choices(memories: readonly MemoryState[]): void {
     this.#which.hidden = memories.length < 2;
-    const key = memories.map(({ info }) => info.history).join() + this.#chosen;
+    const names = memoryNames(memories.map(({ info }) => info));
+    const key = names.join() + this.#chosen;
     if (this.#which.dataset.key === key) return;
     this.#which.dataset.key = key;
     this.#which.replaceChildren(
-      ...memories.map(({ info }, view) =>
+      ...names.map((name, view) =>
         h(
           "button",
           {
@@ -159,20 +168,20 @@ export class Side {
               this.#onChoose();
             },
           },
-          historyName(info.history).short,
+          name,
         ),
       ),
     );
   }
 
-  #count(retained: readonly Retained[], revisiting: boolean): void {
-    const count = (role: string): number => retained.filter((entry) => entry.role === role).length;
+  #count({ retained, total, revisited, info }: MemoryState): void {
+    const count = countRoles(retained, total);
     const entries: [string, string][] = [
-      ["sink", `${count("sink")} first`],
-      ["bank", `${count("bank")} bank`],
-      ["recent", `${count("recent")} recent`],
+      ["sink", `${count.sink} first`],
+      ["bank", `${count.bank} ${info.frame_budget === 0 ? "older" : "bank"}`],
+      ["recent", `${count.recent} recent`],
     ];
-    if (revisiting) entries.push(["revisited", "revisited"]);
+    if (revisited) entries.push(["revisited", "revisited"]);
     const text = entries.map(([, label]) => label).join();
     if (this.#legend.dataset.text === text) return;
     this.#legend.dataset.text = text;

@@ -99,6 +99,14 @@ export function veilOf(
         : state.progress !== null
           ? "Reading the past back."
           : "Looking at the first picture.";
+    if (state.reason === "split")
+      return {
+        kind: "busy",
+        title: "Opening the second memory",
+        text: "It is given everything you have walked so far.",
+      };
+    if (state.reason === "history")
+      return { kind: "busy", title: "Changing the memory", text: "Reading the past back under it." };
     return { kind: "busy", title: "Preparing the world", text };
   }
   if (phase === "paused")

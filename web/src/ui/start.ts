@@ -2,7 +2,7 @@
 // The first screen: choose a place or bring a picture, say how, and go.
 import { fill, h } from "../core/dom.js";
 import { api, ApiError } from "../net/api.js";
-import type { Init, Model, Start, World } from "../net/messages.js";
+import type { Init, Model, Second, Start, World } from "../net/messages.js";
 import { button, field, select, setChoices, Stepper, type Choice } from "./controls.js";
 import { icon } from "./icons.js";
 import { historyName } from "./names.js";
@@ -162,6 +162,11 @@ export class StartScreen {
     return this.#models;
   }
 
+  /** Address of the camera path through a start, if it has one. */
+  pathOf(start: Init["start"]): string | null {
+    return this.#starts.find(({ id }) => id === start)?.path ?? null;
+  }
+
   #seedBox(): HTMLElement {
     const dice = button(
       "Another seed",
@@ -176,6 +181,7 @@ export class StartScreen {
     if (!model) return;
     setChoices(this.#history, historyChoices(model));
     this.#history.value = model.loci.history;
+    this.#otherModel.value = otherModel(this.#models, model.id)?.id ?? model.id;
     this.#offerSecond();
     this.#steps.value = model.loci.steps;
     this.#promptField.hidden = !model.loci.text;
@@ -186,7 +192,10 @@ export class StartScreen {
     const model = this.#models.find(({ id }) => id === this.#otherModel.value) ?? this.#models[0];
     if (!model) return;
     setChoices(this.#other, historyChoices(model));
-    this.#other.value = model.loci.histories.includes("dense") ? "dense" : model.loci.history;
+    this.#other.value =
+      this.#otherModel.value === this.#model.value || !model.loci.recurrent
+        ? "dense"
+        : model.loci.history;
   }
 
   #skeleton(): void {
@@ -313,6 +322,23 @@ export class StartScreen {
       init.second = { model: this.#otherModel.value, history: this.#other.value };
     this.#actions.go(init);
   }
+}
+
+/** The model to compare one with: of another kind, if there is such. */
+export function otherModel(models: readonly Model[], id: string): Model | undefined {
+  const own = models.find((model) => model.id === id);
+  const others = models.filter((model) => model.id !== id);
+  return others.find(({ loci }) => loci.recurrent !== own?.loci.recurrent) ?? others[0];
+}
+
+/** What to compare a memory with: another model's, or everything against a choice. */
+export function secondFor(
+  models: readonly Model[],
+  view: { model: string; history: string },
+): Second {
+  const other = otherModel(models, view.model);
+  if (!other) return { history: view.history === "dense" ? "sparse" : "dense" };
+  return { model: other.id, history: other.loci.recurrent ? other.loci.history : "dense" };
 }
 
 function historyChoices(model: Model): Choice[] {

@@ -23,6 +23,7 @@ export class ViewPane {
   #reset: HTMLButtonElement;
   #recall = h("div", { class: "recall", hidden: true, "aria-live": "off" });
   #recalled = "";
+  #model = h("span", { class: "pane-model", hidden: true });
 
   constructor(view: number, actions: PaneActions) {
     this.canvas = h("canvas", {
@@ -60,6 +61,7 @@ export class ViewPane {
         "div",
         { class: "pane-bar" },
         h("span", { class: "pane-key", "aria-hidden": "true" }),
+        this.#model,
         this.#history,
         h("label", { class: "inline" }, h("span", {}, "Steps"), this.#steps.element),
         this.#readout,
@@ -69,8 +71,10 @@ export class ViewPane {
     );
   }
 
-  /** What the model offers. */
-  offer(histories: readonly string[], readouts: readonly string[]): void {
+  /** What the model offers; its name where it needs one. */
+  offer(histories: readonly string[], readouts: readonly string[], model: string | null): void {
+    this.#model.hidden = model === null;
+    this.#model.textContent = this.#model.title = model ?? "";
     setChoices(
       this.#history,
       histories.map((value) => ({ value, label: historyName(value).label })),

@@ -107,8 +107,9 @@ class Plot {
     this.#label();
   }
 
-  clear(): void {
-    this.#series.clear();
+  /** One line, or all of them. */
+  clear(line?: number): void {
+    this.#series.clear(line);
     this.#chart?.setData(this.#series.columns as uPlot.AlignedData);
     this.#label();
   }
@@ -217,8 +218,8 @@ export class Plots {
     this.#plots.get("latency")?.add(view, seconds, ms);
   }
 
-  clear(): void {
-    for (const plot of this.#plots.values()) plot.clear();
+  clear(line?: number): void {
+    for (const plot of this.#plots.values()) plot.clear(line);
   }
 
   recolour(palette: Palette): void {

@@ -49,7 +49,12 @@ export class Series {
     return null;
   }
 
-  clear(): void {
+  /** Forgets one line, or everything. */
+  clear(line?: number): void {
+    if (line !== undefined) {
+      this.#lines[line]?.fill(null);
+      return;
+    }
     this.#x = [];
     this.#lines = this.#lines.map(() => []);
   }
