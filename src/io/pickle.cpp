@@ -343,9 +343,8 @@ class PickleMachine {
       }
       case kBuild:
         // The attributes of a dictionary, such as the version numbers of a state_dict, carry no
-        // tensors; attributes of anything else would be.
-        pop();
-        if (top()->kind != Kind::kDict) damaged("attributes are set on " + describe(*top()));
+        // tensors, those of a module are what it holds; on anything else they would be damage.
+        build(pop());
         return true;
       case kBinPersId:
         push(host_.load(arena_, *pop()));
@@ -353,6 +352,14 @@ class PickleMachine {
       default:
         return false;
     }
+  }
+
+  void build(PickleNode* state) {
+    if (top()->kind != Kind::kDict) damaged("attributes are set on " + describe(*top()));
+    // The state takes the module's place: a copy of it could be made very often.
+    if (top()->text != kPickleModule || state->kind != Kind::kDict) return;
+    pop();
+    push(state);
   }
 
   int64_t read_long(size_t size) {

@@ -33,6 +33,9 @@ struct PickleNode {
   std::vector<PickleNode*> items;
 };
 
+// The text of a dictionary that stands for a module; the dictionary of its attributes replaces it.
+inline constexpr std::string_view kPickleModule = "module";
+
 // "a list", "a tensor", "the name torch.float32": for messages.
 std::string describe(const PickleNode& node);
 

@@ -148,10 +148,6 @@ std::string find_root(const ZipArchive& archive, const std::string& source) {
   if (root.empty()) {
     fail("{}: the archive has no data.pkl; this is not a file of torch.save", source);
   }
-  if (archive.find(root + "constants.pkl") != nullptr) {
-    fail("{}: this is a TorchScript program; save its state_dict() with torch.save instead",
-         source);
-  }
   return root;
 }
 
@@ -199,11 +195,14 @@ PthFile PthFile::open(const std::filesystem::path& path, bool unwrap) {
   if (pickle->bytes > kMaxPickleBytes) {
     fail("{}: the pickle has {} bytes, more than a checkpoint needs", data->source, pickle->bytes);
   }
-  TorchPickleHost host(data->source, [&](const std::string& key) -> std::optional<uint64_t> {
-    const ZipEntry* entry = record("data/" + key);
-    if (entry == nullptr) return std::nullopt;
-    return entry->bytes;
-  });
+  TorchPickleHost host(
+      data->source,
+      [&](const std::string& key) -> std::optional<uint64_t> {
+        const ZipEntry* entry = record("data/" + key);
+        if (entry == nullptr) return std::nullopt;
+        return entry->bytes;
+      },
+      /*script=*/record("constants.pkl") != nullptr);
   PickleArena arena(data->source);
   const SharedBytes program = data->archive.read_verified(*pickle);
   TensorCollector collector(data->source, host);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of torch.save (.pth, .pt): a zip archive with a pickle and the tensors' bytes beside it.
+// Files of torch.save (.pth, .pt): a zip archive with a pickle and the tensors' bytes beside it. And
+// of torch.jit.save, of whose programs the weights are read.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +16,8 @@ namespace loci::io {
 
 // Reads the tensors and nothing else. The pickle may name a fixed list of things (OrderedDict,
 // torch's functions that rebuild tensors and parameters, storages, dtypes, Size, device); any other
-// name is refused, and nothing is ever executed.
+// name is refused, and nothing is ever executed. Of a TorchScript program, modules count as
+// dictionaries of what they hold, so that its tensors have the names of its state_dict.
 //
 // Names. Keys of nested dictionaries and positions in lists are joined by dots:
 // {"optimizer": {"state": {0: {"exp_avg": t}}}} gives "optimizer.state.0.exp_avg". A file that is

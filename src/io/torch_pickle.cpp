@@ -59,6 +59,19 @@ constexpr std::array<std::string_view, 9> kFunctions = {
     "_codecs.encode",  // how protocol 2 writes bytes
 };
 
+constexpr std::string_view kScriptClass = "__torch__.";
+// Lists of one type, and values whose type is told beside them.
+constexpr std::array<std::string_view, 5> kScriptFunctions = {
+    "torch.jit._pickle.build_intlist",    "torch.jit._pickle.build_doublelist",
+    "torch.jit._pickle.build_boollist",   "torch.jit._pickle.build_tensorlist",
+    "torch.jit._pickle.restore_type_tag",
+};
+
+bool is_script_function(std::string_view global) {
+  return std::find(kScriptFunctions.begin(), kScriptFunctions.end(), global) !=
+         kScriptFunctions.end();
+}
+
 std::string_view without_torch(std::string_view global) {
   constexpr std::string_view kPrefix = "torch.";
   return global.starts_with(kPrefix) ? global.substr(kPrefix.size()) : "";
@@ -84,6 +97,7 @@ const TorchType* type_of_storage(std::string_view global) {
 
 bool TorchPickleHost::allows(std::string_view global) const {
   return std::find(kFunctions.begin(), kFunctions.end(), global) != kFunctions.end() ||
+         (script_ && (global.starts_with(kScriptClass) || is_script_function(global))) ||
          global == kUntypedStorage || type_named(global) != nullptr ||
          type_of_storage(global) != nullptr;
 }
@@ -173,6 +187,10 @@ PickleNode* TorchPickleHost::call(PickleArena& arena, std::string_view global,
   if (global == "_codecs.encode") {
     return arena.make({.kind = Kind::kBytes, .text = argument(arguments, 0).text});
   }
+  if (script_ && global.starts_with(kScriptClass)) {
+    return arena.make({.kind = Kind::kDict, .text = std::string(kPickleModule)});
+  }
+  if (script_ && is_script_function(global)) return arena.make(argument(arguments, 0));
   fail("{}: the file wants to call '{}', which is refused; only tensors can be read", source_,
        printable(global));
 }

@@ -29,9 +29,11 @@ struct TorchTensor {
 class TorchPickleHost : public PickleHost {
  public:
   // `storage_bytes` gives the size of the record of a storage, or nothing if the file has none.
+  // With `script`, the classes of a TorchScript program are allowed; each is a dictionary of what
+  // its module holds.
   using StorageBytes = std::function<std::optional<uint64_t>(const std::string& key)>;
-  TorchPickleHost(std::string source, StorageBytes storage_bytes)
-      : source_(std::move(source)), storage_bytes_(std::move(storage_bytes)) {}
+  TorchPickleHost(std::string source, StorageBytes storage_bytes, bool script = false)
+      : source_(std::move(source)), storage_bytes_(std::move(storage_bytes)), script_(script) {}
 
   bool allows(std::string_view global) const override;
   PickleNode* call(PickleArena& arena, std::string_view global,
@@ -57,6 +59,7 @@ class TorchPickleHost : public PickleHost {
 
   std::string source_;
   StorageBytes storage_bytes_;
+  bool script_;
   std::vector<Storage> storages_;
   std::vector<TorchTensor> tensors_;
 };

@@ -148,6 +148,19 @@ TEST(Pth, UnwrapsAndFlattens) {
   }
 }
 
+// Modules of a program are as good as the dictionaries of a state_dict; its code is not looked at.
+TEST(Pth, ReadsTheWeightsOfTorchScript) {
+  const PthFile file = PthFile::open(fixture("pth/script.pt"));
+  EXPECT_TRUE(same(file.tensor("scale"), ramp({})));
+  EXPECT_TRUE(same(file.tensor("layers.0.weight"), ramp({3, 2})));
+  EXPECT_TRUE(same(file.tensor("layers.0.bias"), ramp({3})));
+  EXPECT_TRUE(same(file.tensor("layers.1.weight"), ramp({2, 3}, at::kHalf)));
+  EXPECT_TRUE(same(file.tensor("layers.1.bias"), ramp({2}, at::kHalf)));
+  EXPECT_TRUE(same(file.tensor("count"), ramp({2}, at::kLong)));
+  EXPECT_TRUE(file.has("kept.0"));
+  EXPECT_EQ(file.tensors().size(), 7u);
+}
+
 TEST(Pth, RefusesWhatIsNotTensors) {
   const auto refuse = [&](const std::string& name, std::string_view part) {
     SCOPED_TRACE(name);
@@ -160,7 +173,6 @@ TEST(Pth, RefusesWhatIsNotTensors) {
   refuse("module.pth", "'torch.nn.modules.linear.Linear'");
   refuse("sparse.pth", "'torch._utils._rebuild_sparse_tensor'");
   refuse("conjugate.pth", "lazy conjugate");
-  refuse("script.pt", "TorchScript");
   refuse("legacy.pth", "torch.save(torch.load(");
 
   const TempFolder folder;

@@ -85,6 +85,22 @@ class Net(torch.nn.Module):
         return self.norm(self.proj(x))
 
 
+class Scripted(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(ramp(()))
+        self.layers = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Linear(3, 2).half())
+        self.sizes = [1, 2]
+        self.kept = [torch.ones(1)]
+        self.register_buffer("count", ramp((2,), torch.int64))
+        for layer in self.layers:
+            layer.weight.data.copy_(ramp(layer.weight.shape, layer.weight.dtype))
+            layer.bias.data.copy_(ramp(layer.bias.shape, layer.bias.dtype))
+
+    def forward(self, x):
+        return self.layers[0](x) * self.scale + len(self.sizes) + self.kept[0]
+
+
 class Evil:
     def __reduce__(self):
         return os.system, ("touch executed",)
@@ -154,7 +170,7 @@ def make_pth(folder):
     torch.save({"a": ramp((2, 2)).to_sparse()}, folder / "sparse.pth")
     torch.save(torch.nn.Linear(1, 1), folder / "module.pth")
     program = io.BytesIO()
-    torch.jit.save(torch.jit.script(torch.nn.ReLU()), program)
+    torch.jit.save(torch.jit.script(Scripted()), program)
     repack(program, folder / "script.pt", zipfile.ZIP_STORED, without=".debug_pkl")
 
 
