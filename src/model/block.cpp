@@ -84,6 +84,7 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
       context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);
     }
     const auto past = context.past_entry(layer_, memory::Branch::kMain);
+    if (context.on_attention) context.on_attention(layer_, turned_query, turned_key, past.get());
     seen = history_attention(turned_query, turned_key, value, context, past.get(),
                              /*turn_keys=*/true, /*local=*/false);
   }

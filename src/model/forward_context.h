@@ -95,6 +95,11 @@ struct ContentProbe {
   at::Tensor key, query;  // [B, F, H, 128] FP32, filled by the forward pass
 };
 
+// Called by layers that attend to their history, as queries and keys meet: query and key
+// [B, N, H, 128] of the input, rotated, and the past beside them (null where there is none).
+using OnAttention = std::function<void(int64_t layer, const at::Tensor& query,
+                                       const at::Tensor& key, const kernels::AttentionPast* past)>;
+
 struct ForwardContext {
   const TokenMaps* maps = nullptr;
   const TextKeys* text = nullptr;
@@ -110,9 +115,11 @@ struct ForwardContext {
   ContentProbe* probe = nullptr;
   Readout readout = Readout::kOn;
   uint64_t readout_seed = 0;  // of Readout::kRandom
-  // For looking on: what every block gives, and every log retention that a hybrid layer uses.
+  // For looking on: what every block gives, every log retention that a hybrid layer uses, and what
+  // softmax layers attend with.
   std::vector<at::Tensor>* block_outputs = nullptr;
   std::function<void(int64_t layer, const at::Tensor& log_retention)> on_retention;
+  OnAttention on_attention;
   // Recompute each block in the backward pass instead of keeping its activations.
   bool checkpoint_blocks = false;
 

@@ -164,6 +164,43 @@ TEST(ModelStream, ReadoutCanBeSwitched) {
   EXPECT_LT(relative_error(velocity(), off), 1e-6);
 }
 
+TEST(ModelStream, InspectionShowsWhatSoftmaxLayersAttendWith) {
+  model::TransformerConfig config = testing::tiny_config();
+  config.layers = 3;  // the second is hybrid
+  const model::Transformer transformer = testing::random_transformer(config);
+  const TinyWindow w = testing::tiny_window(config, 2);
+  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
+                     memory::make_dense_history());
+  for (size_t i = 0; i < 2; ++i) {
+    stream.open_chunk(poses_of(w, w.chunks[i]), lenses_of(w, w.chunks[i]));
+    stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
+  }
+  const model::ChunkSpan& chunk = w.chunks[2];
+  stream.open_chunk(poses_of(w, chunk), lenses_of(w, chunk));
+  const auto velocity = [&](const Inspection& look = {}) {
+    return stream.velocity(latents_of(w, chunk), times_of(w, chunk), look);
+  };
+  const at::Tensor plain = velocity();
+  std::vector<int64_t> layers;
+  Inspection look;
+  look.on_attention = [&](int64_t layer, const at::Tensor& query, const at::Tensor& key,
+                          const kernels::AttentionPast* past) {
+    layers.push_back(layer);
+    const int64_t tokens = w.grid.tokens();
+    EXPECT_EQ(query.size(1), (chunk.end - chunk.begin) * tokens);
+    EXPECT_EQ(key.sizes(), query.sizes());
+    ASSERT_NE(past, nullptr);
+    EXPECT_EQ(past->keys().size(1), chunk.begin * tokens);
+  };
+  EXPECT_TRUE(at::equal(velocity(look), plain)) << "looking on changes nothing";
+  EXPECT_THAT(layers, ElementsAre(0, 2));
+  // A readout for once, and then the stream's own again.
+  const at::Tensor off = velocity({model::Readout::kOff, {}});
+  EXPECT_TRUE(at::equal(velocity(), plain));
+  stream.set_readout(model::Readout::kOff);
+  EXPECT_TRUE(at::equal(velocity(), off));
+}
+
 TEST(ModelStream, FailedCommitChangesNothing) {
   const model::TransformerConfig config = testing::tiny_config();
   const model::Transformer transformer = testing::random_transformer(config);

@@ -24,7 +24,12 @@ model::VaeConfig tiny_vae_config() {
 }
 
 void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed) {
-  const model::Transformer transformer = random_transformer(tiny_config(), at::kFloat, seed);
+  make_tiny_folder(folder, seed, tiny_config());
+}
+
+void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed,
+                      const model::TransformerConfig& config) {
+  const model::Transformer transformer = random_transformer(config, at::kFloat, seed);
   model::SaveOptions options;
   options.dtype = at::kFloat;
   std::filesystem::create_directories(folder);

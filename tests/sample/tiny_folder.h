@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "loci/model/config.h"
 #include "loci/model/vae_config.h"
 
 namespace loci::testing {
@@ -16,5 +17,8 @@ model::VaeConfig tiny_vae_config();
 
 // Chunks of two latents of four frames, half a second; two steps; no text encoder.
 void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed);
+// With a transformer of those sizes, for latents of three channels.
+void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed,
+                      const model::TransformerConfig& config);
 
 }  // namespace loci::testing
