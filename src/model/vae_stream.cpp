@@ -2,6 +2,7 @@
 #include "loci/model/vae_stream.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -53,6 +54,20 @@ uint64_t decoder_state_size(const VaeConfig& config, int64_t height, int64_t wid
     positions *= 4;
   }
   return size + two_frames(config.patch_channels(), positions);
+}
+
+int64_t decoder_reach(const VaeConfig& config) {
+  // Every convolution looks back on two frames of its level: `per` of a latent each.
+  double per = 1, reach = 2 * 5;  // the first convolution and the middle block's four
+  const size_t levels = config.dim_mult.size();
+  for (size_t i = 0; i < levels; ++i) {
+    reach += 2 * per * static_cast<double>(2 * (config.num_res_blocks + 1));
+    if (i + 1 == levels || !config.temporal_downsample[levels - 2 - i]) continue;
+    reach += 2 * per;
+    per /= 2;
+  }
+  // The last convolution; and the latent that it took for the clip's first.
+  return static_cast<int64_t>(std::ceil(reach + 2 * per)) + 1;
 }
 
 VaeEncoder::VaeEncoder(const Vae& vae, const VaeStreamOptions& options)

@@ -65,4 +65,8 @@ class VaeDecoder {
 uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t width);
 uint64_t decoder_state_size(const VaeConfig& config, int64_t height, int64_t width);
 
+// Latents after which a decoder that was started anywhere in a clip goes on as one that has seen
+// all of it, bit by bit: as far as its convolutions look back.
+int64_t decoder_reach(const VaeConfig& config);
+
 }  // namespace loci::model

@@ -128,6 +128,22 @@ TEST(VaeStreamState, ChannelsThatBecomePixelsStreamAsWell) {
   }
 }
 
+TEST(VaeStreamState, ADecoderGoesOnAloneAfterItsReach) {
+  const at::NoGradGuard no_grad;
+  GoldenVae golden;
+  const int64_t reach = decoder_reach(golden.config);
+  at::manual_seed(5);
+  const at::Tensor latents = at::randn({1, 6, reach + 3, 2, 2});
+  VaeDecoder all(golden.vae), late(golden.vae), later(golden.vae);
+  all.decode(latents.narrow(2, 0, reach + 1));
+  late.decode(latents.narrow(2, 1, reach));
+  later.decode(latents.narrow(2, reach / 2 + 1, reach - reach / 2));
+  const at::Tensor wanted = all.decode(latents.narrow(2, reach + 1, 2));
+  EXPECT_TRUE(late.decode(latents.narrow(2, reach + 1, 2)).equal(wanted));
+  EXPECT_FALSE(later.decode(latents.narrow(2, reach + 1, 2)).equal(wanted));
+  EXPECT_GT(decoder_reach(VaeConfig::wan22()), reach / 2);
+}
+
 TEST(VaeStreamState, RefusesAStateOfSomethingElse) {
   const at::NoGradGuard no_grad;
   const GoldenVae golden;
