@@ -15,6 +15,7 @@
 #include "loci/camera/resample.h"
 #include "loci/camera/trajectory_io.h"
 #include "loci/io/frames.h"
+#include "loci/io/npy.h"
 #include "loci/io/resize.h"
 
 namespace loci::world {
@@ -94,7 +95,7 @@ void search(const fs::path& folder, const fs::path& root, std::vector<RecordingF
     const fs::path camera = camera_in(folder);
     if (!camera.empty()) {
       found.push_back({name_of_path(folder), images ? folder / "frames" : videos.front(), camera,
-                       if_there(folder / "caption.txt")});
+                       if_there(folder / "caption.txt"), if_there(folder / "depth.npy")});
       return;
     }
   }
@@ -108,7 +109,7 @@ void search(const fs::path& folder, const fs::path& root, std::vector<RecordingF
     caption += ".caption.txt";
     plain += ".txt";
     found.push_back(
-        {name_of_path(stem), video, camera, fs::exists(caption) ? caption : if_there(plain)});
+        {name_of_path(stem), video, camera, fs::exists(caption) ? caption : if_there(plain), {}});
   }
   if (images && videos.empty()) {
     fail(
@@ -240,6 +241,47 @@ Clip Recording::read(int64_t first, int64_t frames) const {
       options_.height};
   clip.revisits = camera::find_revisits(clip.trajectory.poses, options_.fps);
   return clip;
+}
+
+at::Tensor Recording::read_depth(int64_t step) const {
+  LOCI_CHECK(step >= 1, "depth of every {}th frame", step);
+  if (files_.depth.empty()) return {};
+  const at::Tensor recorded = io::read_npy(files_.depth);
+  const int64_t last = source_frame_.back();
+  if (recorded.dim() != 3 || !at::isFloatingType(recorded.scalar_type()) ||
+      recorded.size(0) <= last || recorded.size(1) < 1 || recorded.size(2) < 1) {
+    fail("{}: [{}] of {}; expected floats [{} frames or more, height, width]",
+         files_.depth.string(), fmt::join(recorded.sizes(), ", "),
+         at::toString(recorded.scalar_type()), last + 1);
+  }
+  // Pixels of the pictures scaled to cover ours and cut at the centre.
+  const auto nearest = [](int64_t ours, int64_t theirs, double scale) {
+    const double margin = (static_cast<double>(theirs) * scale - static_cast<double>(ours)) / 2;
+    std::vector<int64_t> index;
+    for (int64_t i = 0; i < ours; ++i) {
+      const double at = (static_cast<double>(i) + 0.5 + margin) / scale;
+      index.push_back(std::clamp<int64_t>(static_cast<int64_t>(at), 0, theirs - 1));
+    }
+    return at::tensor(index, at::kLong);
+  };
+  const double scale =
+      std::max(static_cast<double>(options_.width) / static_cast<double>(recorded.size(2)),
+               static_cast<double>(options_.height) / static_cast<double>(recorded.size(1)));
+  std::vector<int64_t> frames;
+  for (int64_t i = 0; i < frame_count(); i += step) {
+    frames.push_back(source_frame_[static_cast<size_t>(i)]);
+  }
+  return recorded.index_select(0, at::tensor(frames, at::kLong))
+      .index_select(1, nearest(options_.height, recorded.size(1), scale))
+      .index_select(2, nearest(options_.width, recorded.size(2), scale))
+      .to(at::kFloat);
+}
+
+std::string Recording::identity() const {
+  const fs::path file = fs::canonical(files_.video);
+  const bool folder = fs::is_directory(file);
+  return fmt::format("{} {} {}", file.string(), folder ? 0 : fs::file_size(file),
+                     fs::last_write_time(file).time_since_epoch().count());
 }
 
 RecordedClips::RecordedClips(const fs::path& folder, uint64_t seed, const RecordingOptions& options)

@@ -16,6 +16,7 @@ struct RecordingFiles {
   std::filesystem::path video;    // a video file or a folder of numbered images
   std::filesystem::path camera;   // a file or folder that camera/trajectory_io.h reads
   std::filesystem::path caption;  // empty when there is none
+  std::filesystem::path depth;    // depth.npy beside the video; empty when there is none
 };
 
 // Recordings under `folder`, by name. Either one folder each (at any depth): one video, or images
@@ -46,6 +47,14 @@ class Recording {
 
   // `frames` frames from `first` on, resized and cut at the centre.
   Clip read(int64_t first, int64_t frames) const;
+
+  // Depth of every step-th frame, float [n, height, width] in metres along the ray: for each pixel
+  // of ours the recorded one at its centre. Undefined where none was recorded.
+  at::Tensor read_depth(int64_t step) const;
+  bool has_depth() const { return !files_.depth.empty(); }
+
+  // Names the recorded pictures: another video in its place has another name.
+  std::string identity() const;
 
  private:
   RecordingFiles files_;

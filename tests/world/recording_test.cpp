@@ -12,6 +12,7 @@
 #include "loci/camera/resample.h"
 #include "loci/camera/trajectory_io.h"
 #include "loci/io/frames.h"
+#include "loci/io/npy.h"
 #include "loci/world/record.h"
 
 #include "tests/base/expect_error.h"
@@ -134,6 +135,36 @@ TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
   options.frames = 40;
   EXPECT_BAD_INPUT(RecordingPieces(folder_, options), HasSubstr("no recording has the 40 frames"));
   EXPECT_BAD_INPUT(RecordedClips(folder_, 7, options), HasSubstr("no recording has the 40 frames"));
+}
+
+TEST_F(RecordingTest, DepthFollowsThePictures) {
+  RecordOptions options;
+  options.clip.frames = 9;
+  options.clip.width = 64;
+  options.clip.height = 32;
+  record(folder_, options);
+  const std::vector<RecordingFiles> found = find_recordings(folder_);
+  ASSERT_EQ(found.size(), 1u);
+  const at::Tensor all = io::read_npy(found[0].depth).to(at::kFloat);
+  RecordingOptions same;
+  same.width = 64;
+  same.height = 32;
+  const Recording recording(found[0], same);
+  EXPECT_TRUE(recording.has_depth());
+  EXPECT_TRUE(at::equal(recording.read_depth(4), all.slice(0, 0, {}, 4)));
+  EXPECT_EQ(recording.identity(), Recording(found[0], same).identity());
+  // Half the size, cut to a square: 16 of the 32 columns that are left, every second one.
+  RecordingOptions half;
+  half.width = half.height = 16;
+  const at::Tensor cut = Recording(found[0], half).read_depth(8);
+  EXPECT_TRUE(at::equal(cut, all.slice(0, 0, {}, 8).slice(1, 1, {}, 2).slice(2, 17, 48, 2)));
+
+  RecordingFiles without = found[0];
+  without.depth.clear();
+  EXPECT_FALSE(Recording(without, same).read_depth(1).defined());
+  io::write_npy(folder_ / "short.npy", at::zeros({3, 4, 4}));
+  without.depth = folder_ / "short.npy";
+  EXPECT_BAD_INPUT(Recording(without, same).read_depth(1), HasSubstr("expected floats [9 frames"));
 }
 
 TEST_F(RecordingTest, WhatIsMissingIsSaid) {
