@@ -11,7 +11,7 @@ import { Walk, type Common, type WalkState } from "./session/walk.js";
 import { ask } from "./ui/dialog.js";
 import { Dock } from "./ui/dock.js";
 import { openHelp } from "./ui/help.js";
-import { seconds } from "./ui/names.js";
+import { memoryNames, seconds } from "./ui/names.js";
 import { Side } from "./ui/side.js";
 import { Stage } from "./ui/stage.js";
 import { secondFor, StartScreen } from "./ui/start.js";
@@ -206,9 +206,11 @@ export class App {
     if (!walking) return;
     this.#dock.update(state, this.#walk.path.length);
     this.#side.update(state, this.#walk.path.poses);
-    state.memories.forEach((memory, view) =>
-      this.#panes[view]?.update(memory, (frame) => this.#thumbnails[view]?.get(frame)),
-    );
+    const names = memoryNames(state.memories.map(({ info }) => info));
+    state.memories.forEach((memory, view) => {
+      this.#panes[view]?.name(names[view] ?? "");
+      this.#panes[view]?.update(memory, (frame) => this.#thumbnails[view]?.get(frame));
+    });
   }
 
   #tick(now: number): void {

@@ -12,6 +12,7 @@ interface Shown {
 
 /** A few chunks: more than that, and the picture would lag behind the walker's hands. */
 const kCapacity = 80;
+const kUndecoded = 8;
 
 function pacer(fps: number): Pacer<Shown> {
   return new Pacer({ fps, capacity: kCapacity, onDrop: ({ picture }) => picture.close() });
@@ -21,8 +22,8 @@ export class Player {
   readonly canvas: HTMLCanvasElement;
   #context: CanvasRenderingContext2D;
   #pacer = pacer(16);
-  #decoding: Promise<void> = Promise.resolve();
-  #undecoded = 0;
+  #waiting: { blob: Blob; frame: number; event: number | null }[] = []; // not yet decoded
+  #decoding = false;
   #generation = 0;
   #times: number[] = [];
   #onShown: (frame: number, event: number | null, now: number) => void;
@@ -42,6 +43,7 @@ export class Player {
   reset(fps: number, size: readonly [number, number]): void {
     for (const { picture } of this.#pacer.clear()) picture.close();
     this.#pacer = pacer(fps);
+    this.#waiting = [];
     this.#generation++;
     this.#times = [];
     if (this.canvas.width !== size[0] || this.canvas.height !== size[1])
@@ -51,22 +53,29 @@ export class Player {
   push(batch: FrameBatch): void {
     if (batch.encoding !== "jpeg") return;
     this.#pacer.arrive(batch.num_frames, performance.now());
-    // A hidden page decodes late or never: what waits undecoded is bounded too.
-    if (this.#undecoded > kCapacity) return;
-    const generation = this.#generation;
-    splitFrames(batch).forEach((bytes, index) => {
-      this.#undecoded++;
-      const frame = batch.frame_index + index;
-      this.#decoding = this.#decoding
-        .then(() => createImageBitmap(new Blob([bytes], { type: batch.content_type })))
-        .then((picture) => {
-          if (generation === this.#generation)
-            this.#pacer.push({ picture, frame, event: batch.event_id });
-          else picture.close();
-        })
-        .catch(() => undefined) // a damaged frame is left out
-        .finally(() => this.#undecoded--);
-    });
+    splitFrames(batch).forEach((bytes, index) =>
+      this.#waiting.push({
+        blob: new Blob([bytes], { type: batch.content_type }),
+        frame: batch.frame_index + index,
+        event: batch.event_id,
+      }),
+    );
+    // A page that is hidden or busy decodes late: it skips the oldest.
+    const most = 2 * batch.num_frames + kUndecoded;
+    this.#waiting.splice(0, Math.max(0, this.#waiting.length - most));
+    if (!this.#decoding) void this.#decode();
+  }
+
+  async #decode(): Promise<void> {
+    this.#decoding = true;
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+      const { blob, frame, event } = next;
+      const generation = this.#generation;
+      const picture = await createImageBitmap(blob).catch(() => null); // a damaged one is left out
+      if (picture && generation === this.#generation) this.#pacer.push({ picture, frame, event });
+      else picture?.close();
+    }
+    this.#decoding = false;
   }
 
   /** Once per screen refresh. */

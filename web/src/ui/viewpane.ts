@@ -24,6 +24,7 @@ export class ViewPane {
   #recall = h("div", { class: "recall", hidden: true, "aria-live": "off" });
   #recalled = "";
   #model = h("span", { class: "pane-model", hidden: true });
+  #tag = h("span", { class: "pane-tag" });
 
   constructor(view: number, actions: PaneActions) {
     this.canvas = h("canvas", {
@@ -52,7 +53,7 @@ export class ViewPane {
         role: "application",
         "aria-label": "Live view: walk with W A S D, look with the arrows or by dragging",
       },
-      h("div", { class: "frame" }, this.canvas, this.#recall),
+      h("div", { class: "frame" }, this.canvas, this.#tag, this.#recall),
     );
     this.element = h(
       "section",
@@ -83,6 +84,11 @@ export class ViewPane {
       this.#readout,
       readouts.map((value) => ({ value, label: kReadouts[value] ?? value })),
     );
+  }
+
+  /** Its short name beside another one. */
+  name(text: string): void {
+    if (this.#tag.textContent !== text) this.#tag.textContent = text;
   }
 
   update(memory: MemoryState, thumbnail: (frame: number) => Thumbnail | undefined): void {
