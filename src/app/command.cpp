@@ -39,6 +39,7 @@ constexpr std::array kCommands = {
     Command{"This machine", "bench", add_bench},
     Command{"This machine", "doctor", add_doctor},
     Command{"This machine", "completion", add_completion},
+    Command{"This machine", "manual", add_manual},
 };
 
 constexpr std::string_view kOutOfMemory = "out of memory; use a smaller size or free some memory";
@@ -143,6 +144,8 @@ int run(std::vector<std::string> arguments) {
   } catch (const CLI::Success& request) {  // --help, --version
     cli->exit(request);
     return finish_output();
+  } catch (const CLI::RuntimeError& ended) {  // a process that the command started; it said why
+    return ended.get_exit_code();
   } catch (const CLI::ParseError& error) {
     return report_usage(*cli, error);
   } catch (const Error& error) {

@@ -30,6 +30,7 @@ void add_demo(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_train(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_manual(CLI::App& app);
 void add_serve(CLI::App& app);
 void add_trajectory(CLI::App& app);
 void add_verify(CLI::App& app);

@@ -9,6 +9,7 @@
 
 #include "loci/app/command.h"
 #include "loci/app/demo_picture.h"
+#include "loci/app/models.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
@@ -103,10 +104,11 @@ at::Tensor return_sheet(const Walk& walk, const at::Tensor& made) {
 }
 
 void demo(const Options& o) {
-  if (!fs::is_directory(o.model)) {
+  const fs::path model = find_model(o.model);
+  if (!fs::is_directory(model)) {
     fail("{} is no model folder; run this in the project's folder, or give --model DIR", o.model);
   }
-  const sample::ModelFolder folder(o.model);
+  const sample::ModelFolder folder(model);
   const sample::GenerationDefaults& d = folder.defaults();
   const model::Vae& vae = folder.vae();
   const int64_t factor = vae.config().temporal_factor();
@@ -122,7 +124,8 @@ void demo(const Options& o) {
   options.solver = d.solver;
   options.guidance = d.guidance;
   options.seed = o.seed;
-  sample::Stream stream(folder.transformer(), &vae, options, folder.prompt(walk.clip.caption, ""));
+  const std::string prompt = folder.has_text_encoder() ? walk.clip.caption : "";
+  sample::Stream stream(folder.transformer(), &vae, options, folder.prompt(prompt, ""));
 
   const fs::path out = o.out;
   fs::create_directories(out);
@@ -187,6 +190,7 @@ void demo(const Options& o) {
     fmt::print("{}: first visit, on the way, return as made, the world itself\n",
                (out / "returns.png").string());
   }
+  fmt::print("\nWalk through it yourself: loci serve --model {}\n", model.string());
 }
 
 }  // namespace

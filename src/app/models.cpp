@@ -43,4 +43,12 @@ std::vector<fs::path> find_models() {
   return models;
 }
 
+fs::path find_model(const fs::path& folder) {
+  if (fs::exists(folder)) return folder;
+  for (const fs::path& model : find_models()) {
+    if (model.filename() == folder.filename()) return model;
+  }
+  return folder;
+}
+
 }  // namespace loci::app

@@ -7,11 +7,15 @@
 
 namespace loci::app {
 
-// $LOCI_MODELS if set, then models/ in the working directory and beside the program.
+// $LOCI_MODELS if set, then models/ in the working directory, beside the program, and where it was
+// installed.
 std::vector<std::filesystem::path> model_places();
 
 // Folders in those places that hold config.json, and a place itself if it does; sorted within a
 // place, none twice.
 std::vector<std::filesystem::path> find_models();
+
+// The folder as given if it is there, else one of that name in those places, else as given.
+std::filesystem::path find_model(const std::filesystem::path& folder);
 
 }  // namespace loci::app

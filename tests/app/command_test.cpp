@@ -36,8 +36,9 @@ TEST(Command, HelpListsCommandsInGroups) {
   const Outcome help = run_command({"--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_EQ(help.err, "");
-  for (const char* text : {"Usage: loci", "--threads N", "--log-level", "-q,--quiet", "Data:\n",
-                           "  trajectory", "This machine:\n", "  doctor", "  completion"}) {
+  for (const char* text :
+       {"Usage: loci", "--threads N", "--log-level", "-q,--quiet", "Data:\n", "  trajectory",
+        "This machine:\n", "  doctor", "  completion", "  manual"}) {
     EXPECT_THAT(help.out, HasSubstr(text));
   }
   EXPECT_EQ(run_command({}).out, help.out);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/io/video.h"
+
+#include "tests/app/run_command.h"
+#include "tests/sample/tiny_folder.h"
+
+namespace loci::app {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class DemoCommand : public ::testing::Test {
+ protected:
+  DemoCommand() { testing::make_tiny_folder(folder_ / "models" / "tiny", 1); }
+  ~DemoCommand() override { fs::remove_all(folder_); }
+
+  Outcome demo(const fs::path& model) {
+    return run_command({"demo", "--model", model.string(), "--out", (folder_ / "out").string(),
+                        "--context", "10", "--seconds", "5", "--quiet"});
+  }
+
+  const fs::path folder_ =
+      fs::path(::testing::TempDir()) / ("loci_demo_test_" + std::to_string(::getpid()));
+};
+
+TEST_F(DemoCommand, WritesAWalkAndSaysWhereItIs) {
+  const fs::path model = folder_ / "models" / "tiny";
+  const Outcome outcome = demo(model);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("are shown to the model"));
+  EXPECT_THAT(outcome.out, HasSubstr("dB against the world itself"));
+  EXPECT_THAT(outcome.out, HasSubstr("loci serve --model " + model.string()));
+  // 1 + 4 * 60 latent steps at 16 frames/s.
+  io::VideoReader video(folder_ / "out" / "walk.mp4");
+  int64_t frames = 0;
+  while (video.next()) ++frames;
+  EXPECT_EQ(frames, 241);
+}
+
+TEST_F(DemoCommand, LooksForItsModelAndSaysWhenThereIsNone) {
+  ::setenv("LOCI_MODELS", (folder_ / "models").c_str(), 1);
+  const Outcome found = demo("elsewhere/tiny");
+  ::unsetenv("LOCI_MODELS");
+  EXPECT_EQ(found.code, 0) << found.err;
+  const Outcome none = demo("elsewhere/absent");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("elsewhere/absent is no model folder"));
+}
+
+}  // namespace
+}  // namespace loci::app
