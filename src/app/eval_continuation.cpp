@@ -25,10 +25,18 @@ struct ContinuationCommand : EvalOptions {
   std::vector<int64_t> sweep;
   int64_t budget = 29;
   std::string weights;
-  bool reset = false;
+  std::vector<std::string> readouts;
+  std::vector<int64_t> resets;
   std::vector<std::string> predictions;
   bool mind_compat = false;
   std::string ssim_border = "mirrored";
+
+  eval::Variations variations() const {
+    eval::Variations list;
+    for (const std::string& name : readouts) list.readouts.push_back(sample::parse_readout(name));
+    list.resets = resets;
+    return list;
+  }
 
   eval::MindScoring mind() const {
     return {mind_compat,
@@ -74,6 +82,18 @@ void add_budget(CLI::App& app, ContinuationCommand& o) {
       ->capture_default_str();
 }
 
+void add_variations(CLI::App& app, ContinuationCommand& o) {
+  app.add_option("--readouts", o.readouts,
+                 "also with what is read of the recurrent states off, or random of equal length")
+      ->delimiter(',')
+      ->check(CLI::IsMember(sample::readout_names()));
+  app.add_option("--reset-every", o.resets,
+                 "also with the recurrent states forgotten before every N-th chunk; 1 = each")
+      ->type_name("N,N,…")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1000000));
+}
+
 }  // namespace
 
 void add_eval_memory(CLI::App& app) {
@@ -86,6 +106,7 @@ void add_eval_memory(CLI::App& app) {
   app.add_option("--history", o->history, "which past frames are attended to; the model's own")
       ->check(CLI::IsMember(memory::history_names()));
   add_budget(app, *o);
+  add_variations(app, *o);
   app.add_option("--predictions", o->predictions,
                  "MIND: score this tree of predictions (DIR or NAME=DIR) instead of a model")
       ->type_name("DIR");
@@ -116,7 +137,8 @@ void add_eval_memory(CLI::App& app) {
       return;
     }
     eval::ContinuationSetup setup = o->setup("memory", "Memory: continuing recordings");
-    setup.arms = {{o->history.value_or("own"), o->history, o->budget}};
+    setup.arms = eval::with_variations({{o->history.value_or("own"), o->history, o->budget}},
+                                       o->variations());
     setup.metrics = {"mse",           "psnr",    "ssim",     "lpips",        "mse_20",
                      "psnr_20",       "ssim_20", "lpips_20", "psnr_revisit", "ssim_revisit",
                      "lpips_revisit", "psnr_60", "ssim_60",  "lpips_60"};
@@ -133,16 +155,13 @@ void add_eval_revisit(CLI::App& app) {
   app.add_option("--history", o->history, "which past frames are attended to; the model's own")
       ->check(CLI::IsMember(memory::history_names()));
   add_budget(app, *o);
-  app.add_flag("--reset", o->reset, "also with the recurrent states forgotten before every chunk");
+  add_variations(app, *o);
   examples(app, {{"loci eval revisit --model models/mini --model models/mini-softmax --data "
                   "recordings --weights weights --out report",
                   "from the first frame"}});
   app.callback([o] {
     eval::ContinuationSetup setup = o->setup("revisit", "Revisits");
-    setup.arms = {{"own", o->history, o->budget}};
-    if (o->reset) {
-      setup.arms.push_back({"states reset", o->history, o->budget, model::Readout::kOn, true});
-    }
+    setup.arms = eval::with_variations({{"own", o->history, o->budget}}, o->variations());
     setup.metrics = {"psnr_revisit",  "ssim_revisit",
                      "lpips_revisit", "lpips_vgg_revisit",
                      "psnr",          "ssim",
@@ -171,6 +190,7 @@ void add_eval_arena(CLI::App& app) {
       ->check(CLI::IsMember(memory::history_names()))
       ->capture_default_str();
   add_budget(app, *o);
+  add_variations(app, *o);
   app.add_option("--sweep", o->sweep,
                  "quality against these numbers of retained frames, with the first policy")
       ->type_name("N,N,…")
@@ -181,7 +201,10 @@ void add_eval_arena(CLI::App& app) {
                   "every policy with both models"},
                  {"loci eval arena --model models/mini --model models/mini-softmax --data "
                   "recordings --histories sparse --sweep 0,1,2,4,9,14,19,24,29,34 --out sweep",
-                  "what the recurrent state is worth"}});
+                  "what the recurrent state is worth"},
+                 {"loci eval arena --model models/mini --data recordings --histories sparse "
+                  "--readouts off,random --reset-every 1 --out switches",
+                  "the recurrent memory switched off, replaced by noise, and forgotten"}});
   app.callback([o] {
     eval::ContinuationSetup setup = o->setup("arena", "Arena: models and histories");
     setup.metrics = {"psnr_revisit", "ssim_revisit", "lpips_revisit", "psnr",        "ssim",
@@ -198,6 +221,7 @@ void add_eval_arena(CLI::App& app) {
         setup.arms.push_back({fmt::format("{} frames", frames), o->histories.front(), frames});
       }
     }
+    setup.arms = eval::with_variations(setup.arms, o->variations());
     eval::ContinuationSuite suite(std::move(setup));
     run_eval(suite, *o);
   });

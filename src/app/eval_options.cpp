@@ -29,6 +29,8 @@ eval::Sampling EvalOptions::sampling() const {
   sampling.seed = seed;
   sampling.dtype = dtype == "bf16" ? at::kBFloat16 : at::kFloat;
   sampling.captions = !no_captions;
+  sampling.cache =
+      cache.empty() ? std::filesystem::path(out) / "cache" : std::filesystem::path(cache);
   return sampling;
 }
 
@@ -45,6 +47,11 @@ void add_eval_options(CLI::App& app, EvalOptions& o, bool data) {
   app.add_option("--out", o.out, "folder of the report; an unfinished one is continued")
       ->type_name("DIR")
       ->required();
+  if (data) {
+    app.add_option("--cache", o.cache,
+                   "folder for encoded recordings, which runs may share; OUT/cache if not given")
+        ->type_name("DIR");
+  }
   add_shard_option(app, o.shard);
   app.add_option("--size", o.size, "pixels; what the first model was made for if not given")
       ->type_name("WxH");

@@ -15,7 +15,7 @@ namespace loci::app {
 
 struct EvalOptions {
   std::vector<std::string> models;
-  std::string data, out, shard, size, dtype = "fp32";
+  std::string data, out, cache, shard, size, dtype = "fp32";
   std::optional<int64_t> steps, count;
   std::optional<std::string> solver;
   std::optional<double> guidance;

@@ -102,21 +102,28 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
 }
 
 void add_shard_option(CLI::App& app, std::string& text) {
-  app.add_option("--shard", text, "part i of n only, e.g. 0/4; default RANK and WORLD_SIZE")
+  app.add_option("--shard", text,
+                 "part i of n only, e.g. 0/4; default RANK and WORLD_SIZE, or srun's")
       ->type_name("I/N");
 }
 
 Shard parse_shard(const std::string& text) {
   Shard shard;
-  const char *rank = std::getenv("RANK"), *size = std::getenv("WORLD_SIZE");
+  // Of torchrun, and of a step that srun started; a batch script itself has no number of tasks.
+  constexpr std::pair<const char*, const char*> kLaunchers[] = {
+      {"RANK", "WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
   if (!text.empty()) {
     const size_t slash = text.find('/');
     if (slash == std::string::npos) fail("--shard: '{}' is not of the form 0/4", text);
     shard.index = whole_number(std::string_view(text).substr(0, slash), "--shard");
     shard.count = whole_number(std::string_view(text).substr(slash + 1), "--shard");
-  } else if (rank != nullptr && size != nullptr) {
-    shard.index = whole_number(rank, "RANK");
-    shard.count = whole_number(size, "WORLD_SIZE");
+  } else {
+    for (const auto& [rank, size] : kLaunchers) {
+      if (std::getenv(rank) == nullptr || std::getenv(size) == nullptr) continue;
+      shard.index = whole_number(std::getenv(rank), rank);
+      shard.count = whole_number(std::getenv(size), size);
+      break;
+    }
   }
   if (shard.count < 1 || shard.index < 0 || shard.index >= shard.count) {
     fail("shard {}/{}: it must be a part i of n with 0 <= i < n", shard.index, shard.count);

@@ -28,7 +28,7 @@ struct Shard {
   int64_t index = 0, count = 1;
 };
 void add_shard_option(CLI::App& app, std::string& text);
-// "i/n"; when empty RANK and WORLD_SIZE of a launcher; without these everything.
+// "i/n"; when empty RANK and WORLD_SIZE of a launcher, or srun's own; without these everything.
 Shard parse_shard(const std::string& text);
 
 }  // namespace loci::app

@@ -25,12 +25,19 @@ struct CameraSetup {
   std::optional<int64_t> count;
 };
 
+// Metres that must have been commanded since the first frame for a ratio of distances.
+constexpr double kLeastDistance = 0.25;
+
 // Medians over pairs of frames half a second apart: rotation error in degrees; where at least 5 cm
 // were commanded, the angle between directions of translation; where at least 2 degrees were,
-// generated over commanded rotation; and the share of pairs without an estimate. What no pair
-// tells is left out.
+// generated over commanded rotation; and the share of pairs without an estimate. Two views do not
+// tell how far the camera moved; where `depth` of the first frame is known, every later frame that
+// still shows enough of it is placed by it, and generated over commanded distance from the first
+// frame is a median over those, where at least 25 cm were commanded. What nothing tells is left
+// out.
 MetricValues camera_values(const std::vector<at::Tensor>& frames,
-                           const std::vector<camera::Pose>& poses, const camera::Pinhole& lens);
+                           const std::vector<camera::Pose>& poses, const camera::Pinhole& lens,
+                           const at::Tensor& depth = {});
 
 class CameraSuite : public ModelSuite {
  public:
@@ -46,6 +53,7 @@ class CameraSuite : public ModelSuite {
  private:
   CameraSetup setup_;
   std::unique_ptr<EvalClips> clips_;
+  bool any_depth_ = false;
 };
 
 }  // namespace loci::eval

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/eval/continuation.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <ATen/ATen.h>
@@ -8,6 +9,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/base/random.h"
 #include "loci/io/safetensors.h"
 #include "loci/model/pixels.h"
 #include "loci/model/weight_hash.h"
@@ -16,19 +18,46 @@ namespace loci::eval {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr int64_t kBlock = 160;  // recorded frames read at a time
+
+// A name for the latents of a clip's pictures at this size and rate.
+std::string cache_name(const EvalClips& clips, size_t clip) {
+  const ClipFormat& format = clips.format();
+  const std::string text = fmt::format("{} {}x{} {} {}", clips.identity(clip), format.width,
+                                       format.height, format.fps, format.frames_per_latent);
+  uint64_t hash = 0;
+  for (const char c : text) hash = hash_keys({hash, static_cast<unsigned char>(c)});
+  return fmt::format("{:016x}.safetensors", hash);
+}
+
+}  // namespace
+
 at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t clip,
                           int64_t frames, const fs::path& cache) {
   const at::NoGradGuard no_grad;
+  LOCI_CHECK(!cache.empty(), "no folder for latents");
   const fs::path folder = cache / model::weight_hash(vae.parameters());
-  const fs::path file = folder / fmt::format("{:05}-{}.safetensors", clip, frames);
-  if (fs::exists(file)) return io::SafetensorsFile::open(file).tensor("latents").clone();
+  const fs::path file = folder / cache_name(clips, clip);
+  const int64_t count = (frames - 1) / clips.format().frames_per_latent + 1;
+  if (fs::exists(file)) {
+    // Latents depend on earlier frames only, so those of a longer context begin alike.
+    const at::Tensor kept = io::SafetensorsFile::open(file).tensor("latents");
+    if (kept.dim() == 5 && kept.size(2) >= count) return kept.narrow(2, 0, count).clone();
+  }
   model::VaeEncoder encoder(vae);
   std::vector<at::Tensor> parts;
   for (int64_t at = 0; at < frames;) {
     check_interrupt();
-    const int64_t count = at == 0 ? 1 : std::min(clips.format().chunk_frames(), frames - at);
-    parts.push_back(encoder.encode(model::pixels_from_frames(clips.read(clip, at, count))));
-    at += count;
+    const int64_t many = std::min(at == 0 ? 1 + kBlock : kBlock, frames - at);
+    const at::Tensor block = clips.read(clip, at, many);
+    for (int64_t i = 0; i < many;) {
+      const int64_t some = at + i == 0 ? 1 : std::min(clips.format().frames_per_latent, many - i);
+      parts.push_back(encoder.encode(model::pixels_from_frames(block.narrow(0, i, some))));
+      i += some;
+    }
+    at += many;
   }
   at::Tensor latents = at::cat(parts, 2);
   std::error_code error;
@@ -39,17 +68,19 @@ at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t 
 }
 
 Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& clips, size_t clip,
-                           const Sampling& sampling, const fs::path& cache)
+                           const Sampling& sampling)
     : folder_(&folder),
       clips_(&clips),
       clip_(clip),
       sampling_(&sampling),
       cameras_(latent_cameras(clips.clip(clip), clips.format().frames_per_latent)),
       prompt_(prompt_for(folder, clips.clip(clip).caption, sampling)),
-      context_(encoded_frames(folder.vae(), clips, clip, clips.clip(clip).context_frames, cache)),
+      context_(encoded_frames(folder.vae(), clips, clip, clips.clip(clip).context_frames,
+                              sampling.cache)),
       decoder_(std::make_unique<model::VaeDecoder>(folder.vae())) {
   const at::NoGradGuard no_grad;
-  for (int64_t at = 0; at < context_.size(2); ++at) {
+  const int64_t reach = model::decoder_reach(folder.vae().config());
+  for (int64_t at = std::max<int64_t>(0, context_.size(2) - reach); at < context_.size(2); ++at) {
     check_interrupt();
     decoder_->decode(context_.narrow(2, at, 1));
   }
@@ -67,10 +98,14 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
   const std::span<const camera::Intrinsics> lenses = cameras_.lenses;
   const auto known = static_cast<size_t>(context_.size(2));
   const auto chunk_size = static_cast<size_t>(format.chunk_size);
+  int64_t chunks = 0;  // since the first frame
+  const auto reset_if_due = [&] {
+    if (arm.reset_every > 0 && ++chunks % arm.reset_every == 0) stream.reset_states();
+  };
   for (size_t at = 0; at < known;) {
     check_interrupt();
     const size_t count = at == 0 ? 1 : std::min(chunk_size, known - at);
-    if (arm.reset_states && at > 0) stream.reset_states();
+    if (at > 0) reset_if_due();
     stream.accept(context_.narrow(2, static_cast<int64_t>(at), static_cast<int64_t>(count)),
                   poses.subspan(at, count), lenses.subspan(at, count));
     at += count;
@@ -80,7 +115,7 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
   for (size_t at = known; at + chunk_size <= poses.size(); at += chunk_size) {
     check_interrupt();
     const auto started = Clock::now();
-    if (arm.reset_states) stream.reset_states();
+    reset_if_due();
     const sample::Chunk chunk =
         stream.push(poses.subspan(at, chunk_size), lenses.subspan(at, chunk_size));
     const at::Tensor frames = model::frames_from_pixels(decoder.decode(chunk.latents));

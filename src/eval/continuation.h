@@ -24,9 +24,9 @@ struct ContinuationCost {
 
 class Continuation {
  public:
-  // All must outlive this. `cache` is a folder for latents, which is made when needed.
+  // All must outlive this.
   Continuation(const sample::ModelFolder& folder, const EvalClips& clips, size_t clip,
-               const Sampling& sampling, const std::filesystem::path& cache);
+               const Sampling& sampling);
 
   // Frames uint8 [chunk, H, W, 3] as they come; `first` counts from the start of the recording.
   using TakeFrames = std::function<void(int64_t first, const at::Tensor& frames)>;
@@ -46,7 +46,8 @@ class Continuation {
   std::unique_ptr<model::VaeDecoder> decoder_;  // as it stands after the context
 };
 
-// Latents of the first `frames` frames (1 + whole latents), from `cache` if they are there.
+// Latents of the first `frames` frames (1 + whole latents), from `cache` if they are there: a
+// folder that models, suites and processes may share.
 at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t clip,
                           int64_t frames, const std::filesystem::path& cache);
 

@@ -40,20 +40,33 @@ ContinuationSuite::ContinuationSuite(ContinuationSetup setup)
     : ModelSuite(setup.models, setup.arms, setup.sampling.dtype),
       setup_(std::move(setup)),
       networks_(Networks::load(setup_.weights)),
-      mind_(find_mind(setup_.data)) {
+      mind_(find_mind(setup_.data, setup_.clips.count)) {
   const ClipFormat format = common_format(setup_.models, setup_.sampling);
-  if (mind_.empty()) {
-    clips_ = open_recordings(setup_.data, format, setup_.clips);
-    return;
+  for (const ModelChoice& model : setup_.models) {
+    recurrent_.push_back(has_recurrent_states(sample::ModelFolder(model.path).config()));
   }
-  if (setup_.clips.count && std::ssize(mind_) > *setup_.clips.count) {
-    mind_.resize(static_cast<size_t>(*setup_.clips.count));
-  }
-  clips_ = open_mind(mind_, format, setup_.clips);
+  clips_ = mind_.empty() ? open_recordings(setup_.data, format, setup_.clips)
+                         : open_mind(mind_, format, setup_.clips);
 }
 
 std::string ContinuationSuite::name_of(size_t model, size_t arm) const {
-  return variant_name(setup_.models[model], setup_.arms[arm], setup_.arms.size());
+  return variant_name(setup_.models[model], setup_.arms[arm], setup_.arms);
+}
+
+bool ContinuationSuite::has(size_t model, size_t arm) const {
+  return recurrent_[model] || !setup_.arms[arm].base;
+}
+
+std::vector<Group> ContinuationSuite::groups() const {
+  std::vector<Group> groups;
+  for (size_t m = 0; m < setup_.models.size(); ++m) {
+    Group& group = groups.emplace_back();
+    group.name = setup_.models[m].name;
+    for (size_t a = 0; a < setup_.arms.size(); ++a) {
+      if (has(m, a)) group.variants.push_back(name_of(m, a));
+    }
+  }
+  return groups;
 }
 
 Json ContinuationSuite::settings() const {
@@ -77,19 +90,26 @@ std::vector<Metric> ContinuationSuite::metrics() const {
 std::vector<std::pair<std::string, std::string>> ContinuationSuite::pairs() const {
   std::vector<std::pair<std::string, std::string>> list;
   for (size_t a = 0; a < setup_.arms.size(); ++a) {
-    for (size_t m = 1; m < setup_.models.size(); ++m)
+    for (size_t m = 1; m < setup_.models.size() && !setup_.arms[a].base; ++m) {
       list.emplace_back(name_of(0, a), name_of(m, a));
+    }
   }
-  for (size_t m = 0; m < setup_.models.size() && !setup_.sweep; ++m) {
-    for (size_t a = 1; a < setup_.arms.size(); ++a) list.emplace_back(name_of(m, 0), name_of(m, a));
+  for (size_t m = 0; m < setup_.models.size(); ++m) {
+    for (size_t a = 1; a < setup_.arms.size(); ++a) {
+      const std::optional<size_t>& base = setup_.arms[a].base;
+      if (has(m, a) && (base || !setup_.sweep)) {
+        list.emplace_back(name_of(m, base.value_or(0)), name_of(m, a));
+      }
+    }
   }
   return list;
 }
 
 PartResult ContinuationSuite::run(size_t clip) {
-  const Continuation continuation(folder(), *clips_, clip, setup_.sampling, setup_.out / "cache");
+  const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
   PartResult part;
   for (size_t a = 0; a < setup_.arms.size(); ++a) {
+    if (!has(opened(), a)) continue;
     const std::string name = variant(setup_.arms[a]);
     ContinuationScores scores(*clips_, clip, networks_);
     std::optional<MindPrediction> prediction;
@@ -136,16 +156,25 @@ PlotPanel ContinuationSuite::budget_panel(const std::vector<PartResult>& parts,
                                           const std::string& title) const {
   const Summary summary = summarise(*this, parts);
   PlotPanel panel{title, "retained frames", {}, /*from_zero=*/false};
+  size_t row = 0;
   for (size_t m = 0; m < setup_.models.size(); ++m) {
-    PlotSeries series{setup_.models[m].name, {}};
+    const size_t first = panel.series.size();
     for (size_t a = 0; a < setup_.arms.size(); ++a) {
-      const VariantSummary& row = summary.variants[m * setup_.arms.size() + a];
-      const auto found = row.metrics.find(metric);
-      if (found == row.metrics.end()) continue;
-      series.points.emplace_back(static_cast<double>(setup_.arms[a].budget), found->second.mean);
-      series.intervals.emplace_back(found->second.low, found->second.high);
+      if (!has(m, a)) continue;
+      const std::string name = setup_.models[m].name + setup_.arms[a].variation;
+      auto series = std::find_if(panel.series.begin() + static_cast<std::ptrdiff_t>(first),
+                                 panel.series.end(),
+                                 [&](const PlotSeries& other) { return other.name == name; });
+      if (series == panel.series.end()) {
+        panel.series.push_back({name, {}});
+        series = panel.series.end() - 1;
+      }
+      const VariantSummary& values = summary.variants[row++];
+      const auto found = values.metrics.find(metric);
+      if (found == values.metrics.end()) continue;
+      series->points.emplace_back(static_cast<double>(setup_.arms[a].budget), found->second.mean);
+      series->intervals.emplace_back(found->second.low, found->second.high);
     }
-    panel.series.push_back(std::move(series));
   }
   return panel;
 }

@@ -39,17 +39,21 @@ class ContinuationSuite : public ModelSuite {
   std::vector<std::string> clips() const override { return clip_names(*clips_); }
   std::vector<Metric> metrics() const override;
   std::vector<std::pair<std::string, std::string>> pairs() const override;
+  std::vector<Group> groups() const override;
   PartResult run(size_t clip) override;
   std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const override;
 
  private:
   std::string name_of(size_t model, size_t arm) const;
+  // Whether the arm makes a difference to the model.
+  bool has(size_t model, size_t arm) const;
   PlotPanel budget_panel(const std::vector<PartResult>& parts, const std::string& metric,
                          const std::string& title) const;
 
   ContinuationSetup setup_;
   Networks networks_;
   std::vector<MindRecording> mind_;  // empty where the data are recordings of another kind
+  std::vector<bool> recurrent_;      // by model
   std::unique_ptr<EvalClips> clips_;
 };
 

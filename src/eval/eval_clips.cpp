@@ -34,6 +34,14 @@ class RecordingClips : public EvalClips {
   at::Tensor read(size_t index, int64_t first, int64_t count) const override {
     return recordings_.at(index).read(first, count).frames;
   }
+  at::Tensor depth(size_t index) const override {
+    const int64_t step = format().frames_per_latent;
+    const at::Tensor all = recordings_.at(index).read_depth(step);
+    const int64_t latents = (clip(index).frames() - 1) / step + 1;
+    return all.defined() ? all.narrow(0, 0, latents) : all;
+  }
+  bool has_depth(size_t index) const override { return recordings_.at(index).has_depth(); }
+  std::string identity(size_t index) const override { return recordings_.at(index).identity(); }
 
  private:
   void add(world::Recording recording, const ClipOptions& options) {

@@ -45,6 +45,12 @@ class EvalClips {
   virtual const EvalClip& clip(size_t index) const = 0;
   // Frames of the clip, resized and cut: uint8 [count, height, width, 3].
   virtual at::Tensor read(size_t index, int64_t first, int64_t count) const = 0;
+  // Depth of every latent's last frame as far as it was recorded, float [latents, height, width] in
+  // metres along the ray; undefined where none was.
+  virtual at::Tensor depth(size_t) const { return {}; }
+  virtual bool has_depth(size_t) const { return false; }
+  // Names the clip's pictures among all that there are, for what is kept of them on disk.
+  virtual std::string identity(size_t index) const = 0;
   const ClipFormat& format() const { return format_; }
 
  protected:

@@ -62,8 +62,46 @@ std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts) {
   return models;
 }
 
-std::string variant_name(const ModelChoice& model, const Arm& arm, size_t arms) {
-  return arms == 1 ? model.name : model.name + ", " + arm.label;
+std::string suffix_of(model::Readout readout) {
+  switch (readout) {
+    case model::Readout::kOff:
+      return ", readout off";
+    case model::Readout::kRandom:
+      return ", random readout";
+    case model::Readout::kOn:
+      break;
+  }
+  return "";
+}
+
+std::vector<Arm> with_variations(const std::vector<Arm>& arms, const Variations& variations) {
+  std::vector<Arm> all;
+  for (const Arm& arm : arms) {
+    const size_t base = all.size();
+    all.push_back(arm);
+    const auto vary = [&](const std::string& suffix) -> Arm& {
+      Arm& other = all.emplace_back(arm);
+      other.base = base;
+      other.variation = suffix;
+      other.label += suffix;
+      return other;
+    };
+    for (const model::Readout readout : variations.readouts) {
+      if (readout != model::Readout::kOn) vary(suffix_of(readout)).readout = readout;
+    }
+    for (const int64_t chunks : variations.resets) {
+      vary(chunks == 1 ? ", states reset every chunk"
+                       : fmt::format(", states reset every {} chunks", chunks))
+          .reset_every = chunks;
+    }
+  }
+  return all;
+}
+
+std::string variant_name(const ModelChoice& model, const Arm& arm, const std::vector<Arm>& arms) {
+  const auto histories =
+      std::count_if(arms.begin(), arms.end(), [](const Arm& one) { return !one.base; });
+  return histories == 1 ? model.name + arm.variation : model.name + ", " + arm.label;
 }
 
 std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
@@ -72,9 +110,13 @@ std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
   for (const ModelChoice& model : models) {
     Group& group = groups.emplace_back();
     group.name = model.name;
-    for (const Arm& arm : arms) group.variants.push_back(variant_name(model, arm, arms.size()));
+    for (const Arm& arm : arms) group.variants.push_back(variant_name(model, arm, arms));
   }
   return groups;
+}
+
+bool has_recurrent_states(const model::TransformerConfig& config) {
+  return !config.hybrid_layers.empty() && config.recurrent_memory != "none";
 }
 
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
@@ -135,7 +177,7 @@ Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& ar
                             {"history", arm.history.value_or("")},
                             {"budget", arm.budget},
                             {"readout", sample::name_of(arm.readout)},
-                            {"reset_states", arm.reset_states}});
+                            {"reset_every", arm.reset_every}});
   }
   return json;
 }

@@ -27,8 +27,22 @@ struct Arm {
   std::optional<std::string> history;  // the model folder's own if not given
   int64_t budget = 29;                 // frames
   model::Readout readout = model::Readout::kOn;
-  bool reset_states = false;  // before every chunk
+  int64_t reset_every = 0;  // chunks before which the recurrent states are forgotten; 0 = never
+  // Of an arm that differs from an earlier one only in the two above: that one's place, and in what
+  // it differs. Models without recurrent states have no such arms.
+  std::optional<size_t> base = {};
+  std::string variation = {};
 };
+
+// Ways to run the recurrent memory at inference beside the usual one.
+struct Variations {
+  std::vector<model::Readout> readouts;
+  std::vector<int64_t> resets;  // every so many chunks
+};
+// Every arm, followed by its variations.
+std::vector<Arm> with_variations(const std::vector<Arm>& arms, const Variations& variations);
+// ", readout off" and the like; nothing for the usual one.
+std::string suffix_of(model::Readout readout);
 
 // What all models and arms share.
 struct Sampling {
@@ -39,14 +53,19 @@ struct Sampling {
   uint64_t seed = 42;
   at::ScalarType dtype = at::kFloat;
   bool captions = true;  // prompt models that have a text encoder with the clip's caption
+  // Where recordings are kept as latents; results do not depend on it.
+  std::filesystem::path cache;
 };
 
-// "model", or with several arms "model, label".
-std::string variant_name(const ModelChoice& model, const Arm& arm, size_t arms);
+// "model", with several histories "model, label"; and the variation.
+std::string variant_name(const ModelChoice& model, const Arm& arm, const std::vector<Arm>& arms);
 
 // A group per model with a variant per arm.
 std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
                                 const std::vector<Arm>& arms);
+
+// Whether there are recurrent states to read, switch off or forget.
+bool has_recurrent_states(const model::TransformerConfig& config);
 
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
                                      const Sampling& sampling, int64_t width, int64_t height);

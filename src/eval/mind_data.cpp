@@ -66,6 +66,12 @@ class MindClips : public EvalClips {
     }
     return frames;
   }
+  std::string identity(size_t index) const override {
+    const Entry& entry = clips_.at(index);
+    return fmt::format(
+        "{} {} {} from {}", fs::canonical(entry.video).string(), fs::file_size(entry.video),
+        fs::last_write_time(entry.video).time_since_epoch().count(), entry.source.front());
+  }
 
  private:
   struct Entry {
@@ -135,7 +141,7 @@ class MindClips : public EvalClips {
 
 }  // namespace
 
-std::vector<MindRecording> find_mind(const fs::path& root) {
+std::vector<MindRecording> find_mind(const fs::path& root, std::optional<int64_t> count) {
   std::vector<MindRecording> found;
   for (const char* view : {"1st_data", "3rd_data"}) {
     const fs::path folder = root / view / "test" / "mem_test";
@@ -160,6 +166,7 @@ std::vector<MindRecording> find_mind(const fs::path& root) {
       found.push_back(std::move(recording));
     }
   }
+  if (count && std::ssize(found) > *count) found.resize(static_cast<size_t>(*count));
   return found;
 }
 

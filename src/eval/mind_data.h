@@ -27,8 +27,9 @@ struct MindRecording {
 };
 
 // Clips of the memory test under `root` (the folder of 1st_data and 3rd_data), by view and number;
-// none when the folder is no such root.
-std::vector<MindRecording> find_mind(const std::filesystem::path& root);
+// none when the folder is no such root. The first `count` of them, or all.
+std::vector<MindRecording> find_mind(const std::filesystem::path& root,
+                                     std::optional<int64_t> count = {});
 
 // Their continuations. Frames of the recording nearest to format.fps are taken, counted from
 // mark_time in both directions, so that the first generated frame is the first to be predicted and

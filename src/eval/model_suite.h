@@ -26,10 +26,9 @@ class ModelSuite : public Suite {
       : models_(std::move(models)), arms_(std::move(arms)), dtype_(dtype) {}
 
   // Of the open model.
+  size_t opened() const { return open_; }
   const sample::ModelFolder& folder() const { return *folder_; }
-  std::string variant(const Arm& arm) const {
-    return variant_name(models_.at(open_), arm, arms_.size());
-  }
+  std::string variant(const Arm& arm) const { return variant_name(models_.at(open_), arm, arms_); }
 
  private:
   std::vector<ModelChoice> models_;

@@ -37,13 +37,14 @@ Networks Networks::load(const fs::path& folder) {
   if (const auto path = find_prefix(folder, "dinov2")) {
     networks.dino = VisionTower::load(TowerKind::kDino, *path);
   }
-  if (const auto path = find_prefix(folder, "clip")) {
-    networks.clip = VisionTower::load(TowerKind::kClip, *path);
+  for (const char* prefix : {"clip", "vit-"}) {
+    const auto path = networks.clip ? std::nullopt : find_prefix(folder, prefix);
+    if (path) networks.clip = VisionTower::load(TowerKind::kClip, *path);
   }
   if (!networks.alex && !networks.vgg && !networks.dino && !networks.clip) {
     fail(
-        "--weights: {} has none of lpips_alex.safetensors, lpips_vgg.safetensors, dinov2… and "
-        "clip…; see docs/evaluation.md",
+        "--weights: {} has none of lpips_alex.safetensors, lpips_vgg.safetensors, dinov2…, "
+        "clip… and ViT-…; see docs/evaluation.md",
         folder.string());
   }
   return networks;

@@ -17,8 +17,8 @@ struct Networks {
   std::optional<VisionTower> dino, clip;
 
   // From a folder with any of lpips_alex.safetensors, lpips_vgg.safetensors, and files or folders
-  // whose names begin with dinov2 and clip. An empty path gives none; a folder without any of them
-  // is bad input.
+  // whose names begin with dinov2 and with clip or vit- (the original's ViT-B-32.pt). An empty path
+  // gives none; a folder without any of them is bad input.
   static Networks load(const std::filesystem::path& folder);
 
   // Which of them are there, for the record of a run.

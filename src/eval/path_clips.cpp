@@ -62,6 +62,16 @@ class PathClips : public EvalClips {
                clip(index).name);
     return recordings_[clips_.at(index).recording].read(0, 1).frames;
   }
+  at::Tensor depth(size_t index) const override {
+    const world::Recording& recording = recordings_[clips_.at(index).recording];
+    return recording.read_depth(recording.frame_count());
+  }
+  bool has_depth(size_t index) const override {
+    return recordings_[clips_.at(index).recording].has_depth();
+  }
+  std::string identity(size_t index) const override {
+    return recordings_[clips_.at(index).recording].identity();
+  }
 
  private:
   struct Entry {

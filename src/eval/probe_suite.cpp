@@ -52,6 +52,25 @@ at::Tensor explained(const at::Tensor& predictions, const at::Tensor& targets) {
   return 1 - (predictions - targets).square().sum(1) / deviation;
 }
 
+// The mean over the tokens of a chunk of what they are made of: [1, C, F, h, w] → [C * p * p], as
+// the model's patches have it. No camera has touched it.
+at::Tensor mean_token(const at::Tensor& latents, int64_t patch) {
+  return latents[0]
+      .to(at::kDouble)
+      .unflatten(3, {-1, patch})
+      .unflatten(2, {-1, patch})
+      .mean({1, 2, 4})
+      .flatten();
+}
+
+// R² of a readout of yaw from features that no layer changed.
+at::Tensor explained_by(const std::vector<io::SafetensorsFile>& files, const char* name,
+                        const at::Tensor& targets, const std::vector<int64_t>& trajectories) {
+  std::vector<at::Tensor> rows;
+  for (const io::SafetensorsFile& file : files) rows.push_back(file.tensor(name));
+  return explained(ridge_predictions(at::cat(rows), targets, trajectories), targets);
+}
+
 std::vector<double> rows_of(const at::Tensor& values, const std::vector<int64_t>& trajectories,
                             int64_t trajectory) {
   std::vector<double> rows;
@@ -74,7 +93,7 @@ at::Tensor invariant_summaries(const at::Tensor& states) {
 
 ProbeSuite::ProbeSuite(ProbeSetup setup) : setup_(std::move(setup)) {
   for (const ModelChoice& model : setup_.models) {
-    if (sample::ModelFolder(model.path).config().hybrid_layers.empty()) {
+    if (!has_recurrent_states(sample::ModelFolder(model.path).config())) {
       fail("{} has no recurrent state to read", model.name);
     }
   }
@@ -122,7 +141,9 @@ std::vector<Metric> ProbeSuite::metrics() const {
   return {{"r2", "R²", Better::kHigher, 3},
           {"error", "median error, °", Better::kLower, 1},
           {"r2_invariant", "R² of singular values and norms", Better::kHigher, 3},
-          {"r2_permuted", "largest R² of permuted labels", Better::kNeither, 3}};
+          {"r2_permuted", "largest R² of permuted labels", Better::kNeither, 3},
+          {"r2_past", "R² of the mean of past tokens", Better::kNeither, 3},
+          {"r2_current", "R² of the current chunk's tokens", Better::kNeither, 3}};
 }
 
 std::vector<std::string> ProbeSuite::notes() const {
@@ -131,7 +152,10 @@ std::vector<std::string> ProbeSuite::notes() const {
                   "regression of sin and cos of the yaw relative to the first frame, five folds of "
                   "whole recordings. Values are means over the hybrid layers; R² is taken state by "
                   "state, so that its mean is that of all.",
-                  setup_.first_chunk)};
+                  setup_.first_chunk),
+      "Beside the states: the mean of all tokens so far and that of the newest chunk, as they "
+      "enter "
+      "the model, before any camera."};
 }
 
 fs::path ProbeSuite::state_file(const std::string& variant, size_t clip) const {
@@ -153,7 +177,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
   const EvalClip& recording = clips_->clip(clip);
   const ClipFormat& format = clips_->format();
   const at::Tensor latents =
-      encoded_frames(folder_->vae(), *clips_, clip, recording.frames(), setup_.out / "cache");
+      encoded_frames(folder_->vae(), *clips_, clip, recording.frames(), setup_.sampling.cache);
   const LatentCameras cameras = latent_cameras(recording, format.frames_per_latent);
   sample::Stream stream(
       transformer, nullptr,
@@ -161,6 +185,8 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
       prompt_for(*folder_, recording.caption, setup_.sampling));
   std::vector<std::vector<at::Tensor>> states(static_cast<size_t>(transformer.config().layers));
   std::vector<double> yaw;
+  std::vector<at::Tensor> past, current;
+  at::Tensor sum;  // of mean tokens, a latent each
   for (int64_t at = 0, chunk = 0; at < latents.size(2); ++chunk) {
     check_interrupt();
     const int64_t count = at == 0 ? 1 : std::min(format.chunk_size, latents.size(2) - at);
@@ -168,8 +194,13 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
     stream.accept(latents.narrow(2, at, count), std::span(cameras.poses).subspan(first, many),
                   std::span(cameras.lenses).subspan(first, many));
     stream.settle();
+    const at::Tensor token = mean_token(latents.narrow(2, at, count), transformer.config().patch);
     at += count;
+    const at::Tensor weighted = token * static_cast<double>(count);
+    sum = sum.defined() ? sum + weighted : weighted;
     if (chunk < setup_.first_chunk) continue;
+    past.push_back(sum / static_cast<double>(at));
+    current.push_back(token);
     const camera::Pose seen =
         cameras.poses.front().inverse() * cameras.poses[static_cast<size_t>(at - 1)];
     yaw.push_back(seen.yaw());
@@ -178,7 +209,9 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
       if (state.defined()) states[layer].push_back(state[0].to(at::kFloat).clone());
     }
   }
-  io::NamedTensors tensors = {{"yaw", at::tensor(yaw, at::TensorOptions(at::kDouble))}};
+  io::NamedTensors tensors = {{"yaw", at::tensor(yaw, at::TensorOptions(at::kDouble))},
+                              {"past", at::stack(past)},
+                              {"current", at::stack(current)}};
   for (size_t layer = 0; layer < states.size(); ++layer) {
     if (!states[layer].empty()) {
       tensors.emplace_back(fmt::format("layer.{}", layer), at::stack(states[layer]));
@@ -212,6 +245,18 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
   at::Tensor state_rows = at::zeros_like(yaw), invariant_rows = at::zeros_like(yaw);
   at::Tensor guesses = at::zeros_like(targets);
   std::vector<double> permuted(static_cast<size_t>(setup_.permutations), 0);
+  // The targets, and permutations of them.
+  std::vector<at::Tensor> wanted = {targets};
+  for (size_t p = 0; p < permuted.size(); ++p) {
+    Random random{p, 0x7065726d};
+    std::vector<int64_t> order(trajectories.size());
+    for (size_t i = 0; i < order.size(); ++i) {
+      const auto other = static_cast<size_t>(random.below(i + 1));
+      order[i] = order[other];
+      order[other] = static_cast<int64_t>(i);
+    }
+    wanted.push_back(targets.index_select(0, at::tensor(order, at::TensorOptions(at::kLong))));
+  }
   int64_t layers = 0;
   for (const io::TensorInfo& info : files.front().tensors()) {
     if (!info.name.starts_with("layer.")) continue;
@@ -220,25 +265,18 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
     for (const io::SafetensorsFile& file : files) rows.push_back(file.tensor(info.name));
     const at::Tensor states = at::cat(rows);
     const at::Tensor features = states.flatten(1).to(at::kDouble);
-    const at::Tensor predictions = ridge_predictions(features, targets, trajectories);
-    guesses += predictions;
-    state_rows += explained(predictions, targets);
+    const std::vector<at::Tensor> predictions = ridge_predictions(features, wanted, trajectories);
+    guesses += predictions.front();
+    state_rows += explained(predictions.front(), targets);
     invariant_rows +=
         explained(ridge_predictions(invariant_summaries(states), targets, trajectories), targets);
     for (size_t p = 0; p < permuted.size(); ++p) {
-      Random random{p, 0x7065726d};
-      std::vector<int64_t> order(trajectories.size());
-      for (size_t i = 0; i < order.size(); ++i) {
-        const auto other = static_cast<size_t>(random.below(i + 1));
-        order[i] = order[other];
-        order[other] = static_cast<int64_t>(i);
-      }
-      const at::Tensor shuffled =
-          targets.index_select(0, at::tensor(order, at::TensorOptions(at::kLong)));
-      permuted[p] += r_squared(ridge_predictions(features, shuffled, trajectories), shuffled);
+      permuted[p] += r_squared(predictions[p + 1], wanted[p + 1]);
     }
     ++layers;
   }
+  const at::Tensor past = explained_by(files, "past", targets, trajectories);
+  const at::Tensor current = explained_by(files, "current", targets, trajectories);
   const at::Tensor wrong = (at::atan2(guesses.select(1, 0), guesses.select(1, 1)) - yaw + 3 * M_PI)
                                .remainder(2 * M_PI)
                                .sub(M_PI)
@@ -248,6 +286,8 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
     MetricValues& values = parts[clip]->values[variant];
     values["r2"] = rows_of(state_rows / layers, trajectories, trajectory);
     values["r2_invariant"] = rows_of(invariant_rows / layers, trajectories, trajectory);
+    values["r2_past"] = rows_of(past, trajectories, trajectory);
+    values["r2_current"] = rows_of(current, trajectories, trajectory);
     std::vector<double> errors = rows_of(wrong, trajectories, trajectory);
     std::nth_element(errors.begin(), errors.begin() + std::ssize(errors) / 2, errors.end());
     values["error"] = {camera::degrees(errors[errors.size() / 2])};

@@ -110,7 +110,7 @@ double ReturnSuite::distance(const at::Tensor& a, const at::Tensor& b) const {
 }
 
 PartResult ReturnSuite::run(size_t clip) {
-  const Continuation continuation(folder(), *clips_, clip, setup_.sampling, setup_.out / "cache");
+  const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
   const EvalClip& path = clips_->clip(clip);
   const at::Tensor first = clips_->read(clip, 0, 1);
   const int64_t back = return_frame(path.trajectory.poses);

@@ -49,26 +49,26 @@ std::vector<Rows> divide(const std::vector<int64_t>& trajectories, const std::ve
 // Dual form: as many unknowns as rows, however many features there are.
 class Fit {
  public:
-  Fit(const at::Tensor& features, const at::Tensor& targets, const Rows& rows) {
+  Fit(const at::Tensor& features, const Rows& rows) : rows_(rows) {
     const at::Tensor train = features.index_select(0, rows.train);
     const at::Tensor mean = train.mean(0), deviation = train.std(0, /*unbiased=*/false);
     const at::Tensor scale = at::where(deviation > 1e-12, deviation, at::ones_like(deviation));
     const at::Tensor x = (train - mean) / scale;
-    const at::Tensor y = targets.index_select(0, rows.train);
-    offset_ = y.mean(0);
     kernel_ = at::matmul(x, x.t());
-    right_ = y - offset_;
     test_ = at::matmul((features.index_select(0, rows.test) - mean) / scale, x.t());
   }
-  at::Tensor predict(double penalty) const {
+  // Of the test rows, for targets of all rows.
+  at::Tensor predict(const at::Tensor& targets, double penalty) const {
+    const at::Tensor y = targets.index_select(0, rows_.train), offset = y.mean(0);
     const double size = kernel_.diagonal().mean().item<double>();
     const at::Tensor ridge = at::eye(kernel_.size(0), at::kDouble) *
                              (penalty * std::max(size, std::numeric_limits<double>::min()));
-    return at::matmul(test_, at::linalg_solve(kernel_ + ridge, right_)) + offset_;
+    return at::matmul(test_, at::linalg_solve(kernel_ + ridge, y - offset)) + offset;
   }
 
  private:
-  at::Tensor kernel_, right_, test_, offset_;
+  Rows rows_;
+  at::Tensor kernel_, test_;
 };
 
 }  // namespace
@@ -80,34 +80,59 @@ double r_squared(const at::Tensor& predictions, const at::Tensor& targets) {
   return 1 - left / total;
 }
 
-at::Tensor ridge_predictions(const at::Tensor& features, const at::Tensor& targets,
-                             const std::vector<int64_t>& trajectories, int64_t folds) {
-  LOCI_CHECK(features.dim() == 2 && targets.dim() == 2 && features.size(0) == targets.size(0) &&
-                 features.size(0) == std::ssize(trajectories),
-             "{} rows of features, {} of targets, {} trajectories", features.size(0),
-             targets.size(0), trajectories.size());
+std::vector<at::Tensor> ridge_predictions(const at::Tensor& features,
+                                          const std::vector<at::Tensor>& list,
+                                          const std::vector<int64_t>& trajectories, int64_t folds) {
+  LOCI_CHECK(!list.empty(), "no targets");
+  for (const at::Tensor& targets : list) {
+    LOCI_CHECK(features.dim() == 2 && targets.dim() == 2 && features.size(0) == targets.size(0) &&
+                   features.size(0) == std::ssize(trajectories) &&
+                   targets.size(1) == list.front().size(1),
+               "{} rows of features, {} of targets, {} trajectories", features.size(0),
+               targets.size(0), trajectories.size());
+  }
   std::vector<int64_t> all(trajectories.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
   if (std::set<int64_t>(trajectories.begin(), trajectories.end()).size() < 3) {
     fail("a readout needs three trajectories or more, to be tested on others than it learnt from");
   }
+  const int64_t columns = list.front().size(1);
+  const at::Tensor targets = at::cat(list, 1);
   at::Tensor predictions = at::empty_like(targets);
   for (const Rows& rows : divide(trajectories, all, folds)) {
     const int64_t* train = rows.train.const_data_ptr<int64_t>();
     const std::vector<int64_t> inner(train, train + rows.train.numel());
-    std::array<double, kPenalties.size()> errors = {};
+    // By penalty and kind of targets.
+    at::Tensor errors = at::zeros(
+        {static_cast<int64_t>(kPenalties.size()), static_cast<int64_t>(list.size())}, at::kDouble);
     for (const Rows& second : divide(trajectories, inner, folds)) {
-      const Fit fit(features, targets, second);
+      const Fit fit(features, second);
       const at::Tensor wanted = targets.index_select(0, second.test);
       for (size_t p = 0; p < kPenalties.size(); ++p) {
-        errors[p] += (fit.predict(kPenalties[p]) - wanted).square().sum().item<double>();
+        errors[static_cast<int64_t>(p)] += (fit.predict(targets, kPenalties[p]) - wanted)
+                                               .square()
+                                               .sum(0)
+                                               .view({-1, columns})
+                                               .sum(1);
       }
     }
-    const auto best =
-        static_cast<size_t>(std::min_element(errors.begin(), errors.end()) - errors.begin());
-    predictions.index_copy_(0, rows.test, Fit(features, targets, rows).predict(kPenalties[best]));
+    const at::Tensor best = errors.argmin(0);
+    const Fit fit(features, rows);
+    for (size_t p = 0; p < kPenalties.size(); ++p) {
+      // The columns of all targets for which this penalty is the best.
+      const at::Tensor chosen =
+          (best == static_cast<int64_t>(p)).repeat_interleave(columns).nonzero().squeeze(1);
+      if (chosen.numel() == 0) continue;
+      const at::Tensor made = fit.predict(targets.index_select(1, chosen), kPenalties[p]);
+      predictions.index_put_({rows.test.unsqueeze(1), chosen.unsqueeze(0)}, made);
+    }
   }
-  return predictions;
+  return predictions.split(columns, 1);
+}
+
+at::Tensor ridge_predictions(const at::Tensor& features, const at::Tensor& targets,
+                             const std::vector<int64_t>& trajectories, int64_t folds) {
+  return ridge_predictions(features, std::vector{targets}, trajectories, folds).front();
 }
 
 }  // namespace loci::eval

@@ -16,6 +16,12 @@ namespace loci::eval {
 at::Tensor ridge_predictions(const at::Tensor& features, const at::Tensor& targets,
                              const std::vector<int64_t>& trajectories, int64_t folds = 5);
 
+// The same of several targets of the same k: what depends on the features is worked out once.
+std::vector<at::Tensor> ridge_predictions(const at::Tensor& features,
+                                          const std::vector<at::Tensor>& list,
+                                          const std::vector<int64_t>& trajectories,
+                                          int64_t folds = 5);
+
 // 1 - residual sum / total sum over all columns, the total around the mean.
 double r_squared(const at::Tensor& predictions, const at::Tensor& targets);
 

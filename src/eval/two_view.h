@@ -26,4 +26,9 @@ struct TwoView {
 std::optional<TwoView> two_view_motion(const at::Tensor& first, const at::Tensor& second,
                                        const camera::Pinhole& lens);
 
+// The second camera's pose in the first's axes in metres, where the first picture's depth (float
+// [H, W], along the ray) is known: SIFT matches and a perspective-n-point fit by RANSAC.
+std::optional<camera::Pose> metric_motion(const at::Tensor& first, const at::Tensor& depth,
+                                          const at::Tensor& second, const camera::Pinhole& lens);
+
 }  // namespace loci::eval

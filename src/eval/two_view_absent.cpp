@@ -13,4 +13,10 @@ std::optional<TwoView> two_view_motion(const at::Tensor&, const at::Tensor&,
       "libopencv-calib3d-dev and build again");
 }
 
+std::optional<camera::Pose> metric_motion(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                          const camera::Pinhole&) {
+  two_view_motion({}, {}, {});
+  return std::nullopt;
+}
+
 }  // namespace loci::eval

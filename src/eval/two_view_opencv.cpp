@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -19,6 +20,9 @@ constexpr double kConfidence = 0.999;
 constexpr double kThreshold = 1.0;  // pixels from the epipolar line
 constexpr int kLeastInliers = 15;
 constexpr double kFarthest = 1e6;  // baselines
+// Of a pose from points of known depth: tries, and how far points may fall from where they should.
+constexpr int kTrials = 500;
+constexpr float kPixels = 2;
 
 struct Described {
   std::vector<cv::KeyPoint> points;
@@ -36,6 +40,40 @@ Described describe(cv::SIFT& sift, const at::Tensor& picture) {
   return result;
 }
 
+struct Matches {
+  std::vector<cv::Point2d> from, to;
+};
+
+// Points that look alike in both, and like no other.
+Matches match(const at::Tensor& first, const at::Tensor& second) {
+  Matches result;
+  const cv::Ptr<cv::SIFT> sift = cv::SIFT::create();
+  const Described a = describe(*sift, first), b = describe(*sift, second);
+  if (a.points.size() < 2 || b.points.size() < 2) return result;
+  std::vector<std::vector<cv::DMatch>> matches;
+  cv::BFMatcher(cv::NORM_L2).knnMatch(a.descriptors, b.descriptors, matches, 2);
+  for (const std::vector<cv::DMatch>& match : matches) {
+    if (match.size() < 2 || match[0].distance > kRatio * match[1].distance) continue;
+    result.from.emplace_back(a.points[static_cast<size_t>(match[0].queryIdx)].pt);
+    result.to.emplace_back(b.points[static_cast<size_t>(match[0].trainIdx)].pt);
+  }
+  return result;
+}
+
+camera::Mat3 to_matrix(const cv::Mat& values) {
+  camera::Mat3 matrix;
+  for (int row = 0; row < 3; ++row) {
+    for (int column = 0; column < 3; ++column) {
+      matrix(row, column) = values.at<double>(row, column);
+    }
+  }
+  return matrix;
+}
+
+cv::Matx33d lens_matrix(const camera::Pinhole& lens) {
+  return {lens[0], 0, lens[2], 0, lens[1], lens[3], 0, 0, 1};
+}
+
 }  // namespace
 
 bool two_view_available() { return true; }
@@ -43,19 +81,9 @@ bool two_view_available() { return true; }
 std::optional<TwoView> two_view_motion(const at::Tensor& first, const at::Tensor& second,
                                        const camera::Pinhole& lens) {
   cv::setRNGSeed(1);
-  const cv::Ptr<cv::SIFT> sift = cv::SIFT::create();
-  const Described a = describe(*sift, first), b = describe(*sift, second);
-  if (a.points.size() < 2 || b.points.size() < 2) return std::nullopt;
-  std::vector<std::vector<cv::DMatch>> matches;
-  cv::BFMatcher(cv::NORM_L2).knnMatch(a.descriptors, b.descriptors, matches, 2);
-  std::vector<cv::Point2d> from, to;
-  for (const std::vector<cv::DMatch>& match : matches) {
-    if (match.size() < 2 || match[0].distance > kRatio * match[1].distance) continue;
-    from.emplace_back(a.points[static_cast<size_t>(match[0].queryIdx)].pt);
-    to.emplace_back(b.points[static_cast<size_t>(match[0].trainIdx)].pt);
-  }
+  const auto [from, to] = match(first, second);
   if (std::ssize(from) < kLeastInliers) return std::nullopt;
-  const cv::Matx33d matrix(lens[0], 0, lens[2], 0, lens[1], lens[3], 0, 0, 1);
+  const cv::Matx33d matrix = lens_matrix(lens);
   cv::Mat mask;
   const cv::Mat essential =
       cv::findEssentialMat(from, to, matrix, cv::RANSAC, kConfidence, kThreshold, mask);
@@ -68,14 +96,42 @@ std::optional<TwoView> two_view_motion(const at::Tensor& first, const at::Tensor
   // Which of four solutions it is, by the points in front of both cameras. Without much translation
   // they seem far away, so no distance is too large.
   cv::recoverPose(essential, from, to, matrix, rotation, translation, kFarthest, mask);
-  for (int row = 0; row < 3; ++row) {
-    for (int column = 0; column < 3; ++column) {
-      view.rotation(row, column) = rotation.at<double>(row, column);
-    }
-  }
+  view.rotation = to_matrix(rotation);
   view.direction = {translation.at<double>(0), translation.at<double>(1),
                     translation.at<double>(2)};
   return view;
+}
+
+std::optional<camera::Pose> metric_motion(const at::Tensor& first, const at::Tensor& depth,
+                                          const at::Tensor& second, const camera::Pinhole& lens) {
+  cv::setRNGSeed(1);
+  const at::Tensor far = depth.to(at::kFloat).contiguous();
+  const auto [from, to] = match(first, second);
+  std::vector<cv::Point3d> points;
+  std::vector<cv::Point2d> seen;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const auto row = static_cast<int64_t>(from[i].y + 0.5);
+    const auto column = static_cast<int64_t>(from[i].x + 0.5);
+    if (row < 0 || row >= far.size(0) || column < 0 || column >= far.size(1)) continue;
+    const double metres = far[row][column].item<double>();
+    if (!std::isfinite(metres) || metres <= 0) continue;
+    // Key points count from the first pixel's centre, the lens from its corner.
+    const cv::Point3d ray((from[i].x + 0.5 - lens[2]) / lens[0],
+                          (from[i].y + 0.5 - lens[3]) / lens[1], 1);
+    points.push_back(ray * (metres / std::sqrt(ray.dot(ray))));
+    seen.emplace_back(to[i].x + 0.5, to[i].y + 0.5);
+  }
+  if (std::ssize(points) < kLeastInliers) return std::nullopt;
+  cv::Mat turn, shift, inliers;
+  const bool found =
+      cv::solvePnPRansac(points, seen, lens_matrix(lens), cv::noArray(), turn, shift,
+                         /*useExtrinsicGuess=*/false, kTrials, kPixels, kConfidence, inliers);
+  if (!found || inliers.rows < kLeastInliers) return std::nullopt;
+  cv::Mat rotation;
+  cv::Rodrigues(turn, rotation);
+  const camera::Pose to_second{to_matrix(rotation),
+                               {shift.at<double>(0), shift.at<double>(1), shift.at<double>(2)}};
+  return to_second.inverse();
 }
 
 }  // namespace loci::eval

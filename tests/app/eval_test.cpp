@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -60,6 +61,52 @@ TEST_F(EvalCommand, WritesReports) {
   const Json results = load_json(path("sweep/results.json"));
   ASSERT_EQ(results["variants"].size(), 2u);
   EXPECT_EQ(results["variants"][0]["name"], "model, 0 frames");
+}
+
+TEST_F(EvalCommand, SwitchesTheMemoryAndSharesLatents) {
+  const std::vector<std::string> data = {"--data", path("data"), "--cache", path("latents")};
+  std::vector<std::string> switched = data;
+  switched.insert(switched.end(), {"--context-seconds", "1", "--readouts", "off,random",
+                                   "--reset-every", "1,2", "--out", path("switched")});
+  EXPECT_EQ(run("memory", switched).code, 0);
+  const Json results = load_json(path("switched/results.json"));
+  std::vector<std::string> names;
+  for (const Json& row : results["variants"]) names.push_back(row["name"]);
+  EXPECT_THAT(names, ::testing::ElementsAre("model", "model, readout off", "model, random readout",
+                                            "model, states reset every chunk",
+                                            "model, states reset every 2 chunks"));
+  EXPECT_EQ(results["pairs"].size(), 4u);
+  EXPECT_FALSE(fs::exists(path("switched/cache")));
+  EXPECT_TRUE(fs::exists(path("latents")));
+
+  std::vector<std::string> attention = data;
+  attention.insert(attention.end(), {"--out", path("attention")});
+  EXPECT_THAT(refused("attention", attention), HasSubstr("no recording comes back"));
+  EXPECT_THAT(refused("attention", {"--data", path("data"), "--readouts", "loud", "--out", "x"}),
+              HasSubstr("loud"));
+}
+
+// Two clips, a process each; srun names them in its own way. The last one writes the report.
+TEST_F(EvalCommand, DividesClipsUnderLaunchers) {
+  eval::make_tiny_recording(path("data/b"), 41, 2);
+  const std::vector<std::string> options = {"--data", path("data"), "--out", path("divided")};
+  ::setenv("SLURM_PROCID", "1", 1);
+  EXPECT_EQ(run("memory", {"--data", path("data"), "--out", path("batch")}).out,
+            path("batch/report.html") + "\n")
+      << "a batch script is no step";
+  ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
+  const Outcome first = run("memory", options);
+  ::setenv("RANK", "0", 1);
+  ::setenv("WORLD_SIZE", "2", 1);
+  const Outcome second = run("memory", options);
+  for (const char* name : {"RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}) {
+    ::unsetenv(name);
+  }
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.out, "");
+  EXPECT_EQ(second.out, path("divided/report.html") + "\n") << second.err;
+  EXPECT_EQ(load_json(path("divided/results.json"))["variants"],
+            load_json(path("batch/results.json"))["variants"]);
 }
 
 TEST_F(EvalCommand, RefusesWhatMakesNoSense) {

@@ -23,6 +23,8 @@ TEST(TwoView, FindsTheMotionOfRenderedFrames) {
   options.frames = 33;
   options.split = world::Split::kTest;
   options.world.style = world::Style::kTown;
+  options.depth = true;
+  options.designed = {world::DesignedPath::kStraight};
   const world::Clip clip = world::make_clip(3, 0, options);
   const camera::Pinhole lens =
       camera::pixel_pinhole(clip.trajectory.intrinsics.front(), {384, 256}, "test");
@@ -36,6 +38,18 @@ TEST(TwoView, FindsTheMotionOfRenderedFrames) {
   ASSERT_TRUE(values.contains("rotation")) << values.at("failed")[0];
   EXPECT_LT(values.at("rotation")[0], 1);
   EXPECT_LT(values.at("failed")[0], 0.5);
+  EXPECT_FALSE(values.contains("distance_ratio")) << "without depth";
+  // As far as commanded; and half as far as a camera that was to go twice as far.
+  std::vector<camera::Pose> farther = poses;
+  for (camera::Pose& pose : farther) {
+    pose.position = poses[0].position + (pose.position - poses[0].position) * 2;
+  }
+  const double moved = camera::norm(poses.back().position - poses[0].position);
+  ASSERT_GT(moved, kLeastDistance) << "the walk stands still";
+  const MetricValues metric = camera_values(frames, poses, lens, clip.depth[0]);
+  EXPECT_NEAR(metric.at("distance_ratio")[0], 1, 0.05);
+  EXPECT_NEAR(camera_values(frames, farther, lens, clip.depth[0]).at("distance_ratio")[0], 0.5,
+              0.03);
   // The same frames under a camera that turns 10 degrees more each time.
   for (size_t i = 0; i < poses.size(); ++i) {
     poses[i].rotation = poses[i].rotation * camera::rotation_from_angles(

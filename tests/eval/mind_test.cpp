@@ -142,6 +142,7 @@ TEST_F(Mind, ModelsWriteItsTree) {
   setup.arms = {{"own"}};
   setup.data = path("MIND");
   setup.out = path("out");
+  setup.sampling.cache = path("cache");
   setup.metrics = {"mse", "psnr", "ssim"};
   ContinuationSuite suite(setup);
   EXPECT_EQ(run_suite(suite, {path("out")}), 0);

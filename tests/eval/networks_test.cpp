@@ -12,6 +12,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/error.h"
+#include "loci/eval/masked_error.h"
 #include "loci/io/safetensors.h"
 
 namespace loci::eval {
@@ -75,6 +76,29 @@ Lpips formula_lpips(LpipsNet net) {
     return weight(name, shape);
   };
   return Lpips(net, find, "formula");
+}
+
+TEST(MaskedError, CountsWhatIsInside) {
+  const Lpips lpips = formula_lpips(LpipsNet::kAlex);
+  const at::Tensor a = (noise({1, 40, 52, 3}, 1, 1) * 255 + 128).clamp(0, 255).to(at::kByte);
+  at::Tensor b = a.clone();
+  b.narrow(2, 0, 10).fill_(0);
+  at::Tensor left = at::zeros({40, 52}, at::kBool), right = left.clone();
+  left.narrow(1, 0, 10).fill_(true);
+  right.narrow(1, 26, 26).fill_(true);
+  const MaskedError all = masked_error(a, b, at::ones({40, 52}, at::kBool), &lpips);
+  EXPECT_EQ(all.region, 1);
+  EXPECT_NEAR(all.lpips, lpips.distance_map(a, b).mean().item<double>(), 1e-6);
+  const MaskedError there = masked_error(a, b, left, &lpips);
+  EXPECT_NEAR(there.region, 10. / 52, 1e-12);
+  // Ten of 52 columns hold all of the error.
+  EXPECT_NEAR(there.psnr, all.psnr + 10 * std::log10(10. / 52), 1e-9);
+  EXPECT_GT(there.lpips, all.lpips);
+  const MaskedError elsewhere = masked_error(a, b, right, nullptr);
+  EXPECT_EQ(elsewhere.psnr, 120);
+  EXPECT_TRUE(std::isnan(elsewhere.lpips));
+  EXPECT_TRUE(std::isnan(masked_error(a, b, at::zeros({40, 52}, at::kBool), &lpips).psnr));
+  EXPECT_THROW(masked_error(a, b, left.narrow(0, 0, 39), nullptr), Error);
 }
 
 TEST(Lpips, AgreesWithTheOriginal) {

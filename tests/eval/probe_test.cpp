@@ -38,6 +38,11 @@ TEST(Ridge, ReadsWhatIsThereAndNothingElse) {
   const at::Tensor offsets = at::randn({12, 1}, at::kDouble).repeat_interleave(10, 0);
   EXPECT_LT(r_squared(ridge_predictions(names, offsets, trajectories), offsets), 0.1);
   EXPECT_THROW(ridge_predictions(few, targets, std::vector<int64_t>(120, 0)), Error);
+  // Several at once are the same as one by one, each with its own penalty.
+  const std::vector<at::Tensor> both =
+      ridge_predictions(few, std::vector{targets, other}, trajectories);
+  EXPECT_TRUE(at::allclose(both[0], ridge_predictions(few, targets, trajectories)));
+  EXPECT_TRUE(at::allclose(both[1], ridge_predictions(few, other, trajectories)));
   EXPECT_TRUE(std::isnan(r_squared(at::zeros({3, 1}, at::kDouble), at::ones({3, 1}, at::kDouble))));
 }
 
@@ -58,6 +63,7 @@ TEST(Probe, RunsOnRecordings) {
   for (const char* name : {"a", "b", "c"}) make_tiny_recording(folder / "data" / name, 49, name[0]);
   ProbeSetup setup{
       parse_models({(folder / "model").string()}), {}, folder / "data", folder / "out"};
+  setup.sampling.cache = folder / "cache";
   setup.first_chunk = 3;
   setup.permutations = 2;
   ProbeSuite suite(setup);
@@ -65,6 +71,12 @@ TEST(Probe, RunsOnRecordings) {
   const Json results = load_json(folder / "out/results.json");
   EXPECT_EQ(results["values"]["a"]["model"]["r2"].size(), 4u) << "after chunks 3 to 6";
   EXPECT_EQ(results["values"]["a"]["model"]["error"].size(), 1u);
+  for (const char* key : {"r2_invariant", "r2_past", "r2_current"}) {
+    EXPECT_EQ(results["values"]["a"]["model"][key].size(), 4u) << key;
+  }
+  // Tokens as they enter the model do not depend on the branch.
+  EXPECT_EQ(results["values"]["a"]["model"]["r2_past"],
+            results["values"]["a"]["model, untrained branch"]["r2_past"]);
   EXPECT_NE(results["values"]["a"]["model"]["r2"],
             results["values"]["a"]["model, untrained branch"]["r2"]);
   setup.first_chunk = 9;

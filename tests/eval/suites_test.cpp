@@ -20,6 +20,7 @@
 #include "loci/sample/stream.h"
 
 #include "tests/eval/tiny_recording.h"
+#include "tests/model/tiny_model.h"
 
 namespace loci::eval {
 namespace {
@@ -50,6 +51,7 @@ class Suites : public ::testing::Test {
     setup.arms = {{"sparse", "sparse", 6}, {"none", "sparse", 0}};
     setup.data = path("data");
     setup.out = path(out);
+    setup.sampling.cache = path("cache");
     setup.clips.context_seconds = 9;
     setup.metrics = {"psnr_revisit", "psnr", "ssim", "lpips", "psnr_8_20", "sharpness_revisit"};
     return setup;
@@ -92,13 +94,60 @@ TEST_F(Suites, ModelsContinueRecordings) {
   }
 }
 
+// The recurrent memory off, random and forgotten are rows beside the usual one, of models that have
+// such a memory.
+TEST_F(Suites, MemoryCanBeSwitchedAtInference) {
+  model::TransformerConfig softmax = testing::tiny_config();
+  softmax.hybrid_layers.clear();
+  softmax.recurrent_memory = "none";
+  testing::make_tiny_folder(path("soft"), 3, softmax);
+  ContinuationSetup s = setup("out");
+  s.models = parse_models({path("one").string(), path("soft").string()});
+  s.arms = with_variations(
+      {{"sparse", "sparse", 6}},
+      {{model::Readout::kOn, model::Readout::kOff, model::Readout::kRandom}, {1, 3, 1000}});
+  s.clips.count = 1;
+  s.clips.seconds = 1;
+  ContinuationSuite suite(s);
+  EXPECT_EQ(
+      variants_of(suite),
+      (std::vector<std::string>{"one", "one, readout off", "one, random readout",
+                                "one, states reset every chunk", "one, states reset every 3 chunks",
+                                "one, states reset every 1000 chunks", "soft"}));
+  EXPECT_EQ(suite.pairs().size(), 6u) << "the other model, and five variations";
+  EXPECT_EQ(run_suite(suite, {path("out")}), 0);
+  const PartResult part = read_parts(suite, path("out"))[0];
+  const auto psnr = [&](const std::string& name) { return part.values.at(name).at("psnr")[0]; };
+  for (const char* name : {"one, readout off", "one, random readout",
+                           "one, states reset every chunk", "one, states reset every 3 chunks"}) {
+    EXPECT_NE(psnr(name), psnr("one")) << name;
+  }
+  EXPECT_EQ(psnr("one, states reset every 1000 chunks"), psnr("one")) << "never due";
+  // A state that is always empty reads as nothing.
+  EXPECT_NEAR(psnr("one, states reset every chunk"), psnr("one, readout off"), 1e-3);
+
+  s.sweep = true;
+  s.arms = with_variations({{"0 frames", "sparse", 0}, {"6 frames", "sparse", 6}},
+                           {{model::Readout::kOff}, {}});
+  s.out = path("sweep");
+  ContinuationSuite sweep(s);
+  EXPECT_EQ(run_suite(sweep, {path("sweep")}), 0);
+  const auto plots = sweep.plots(read_parts(sweep, path("sweep")));
+  ASSERT_EQ(plots[0][1].series.size(), 3u);
+  EXPECT_EQ(plots[0][1].series[1].name, "one, readout off");
+  for (const PlotSeries& series : plots[0][1].series) {
+    ASSERT_EQ(series.points.size(), 2u) << series.name;
+    EXPECT_EQ(series.points[1].first, 6);
+  }
+}
+
 // Sharing the encoded context and the decoder's state changes nothing.
 TEST_F(Suites, ContinuationsEqualAStream) {
   const ContinuationSetup s = setup("out");
   const sample::ModelFolder folder(path("one"));
   const ClipFormat format = common_format(s.models, s.sampling);
   const auto clips = open_recordings(s.data, format, {1.0, 1.0, 1});
-  const Continuation continuation(folder, *clips, 0, s.sampling, path("cache"));
+  const Continuation continuation(folder, *clips, 0, s.sampling);
   std::vector<at::Tensor> got;
   for (int i = 0; i < 2; ++i) {
     got.clear();
@@ -122,6 +171,17 @@ TEST_F(Suites, ContinuationsEqualAStream) {
   EXPECT_FALSE(fs::is_empty(path("cache")));
   EXPECT_TRUE(at::equal(encoded_frames(folder.vae(), *clips, 0, 17, path("cache")),
                         continuation.context()));
+  // Those of a shorter context are their beginning; a longer one begins like them, and other
+  // pictures have others.
+  EXPECT_TRUE(at::equal(encoded_frames(folder.vae(), *clips, 0, 9, path("cache")),
+                        continuation.context().narrow(2, 0, 3)));
+  EXPECT_TRUE(at::equal(encoded_frames(folder.vae(), *clips, 0, 9, path("fresh")),
+                        continuation.context().narrow(2, 0, 3)));
+  EXPECT_TRUE(at::equal(encoded_frames(folder.vae(), *clips, 0, 25, path("cache")).narrow(2, 0, 5),
+                        continuation.context()));
+  const auto both = open_recordings(s.data, format, {1.0, 1.0, 2});
+  EXPECT_FALSE(
+      at::equal(encoded_frames(folder.vae(), *both, 1, 17, path("cache")), continuation.context()));
 }
 
 TEST_F(Suites, ScoresOfTheRecordingItselfArePerfect) {
@@ -175,6 +235,7 @@ TEST_F(Suites, ReturnsAreGated) {
   EXPECT_NEAR(half.score(), 100 * half.gate / 1.05, 1e-9);
 
   ReturnSetup s{models(), {{"own"}}, {}, path("data"), path("return")};
+  s.sampling.cache = path("cache");
   s.routes = {"left-2,right-2"};
   s.distance = "lpips";
   EXPECT_THROW(ReturnSuite{s}, Error) << "no weights";
