@@ -40,6 +40,16 @@ io::NamedTensors read_all(const fs::path& file) {
   return tensors;
 }
 
+// Out of sight first: a folder with a checkpoint's name is whole whenever this is cut short. Its
+// new name is that of temporary folders, which the next process that writes here removes.
+void remove_checkpoint(const fs::path& checkpoint) {
+  const fs::path hidden =
+      checkpoint.parent_path() / fmt::format(".{}.loci-{:08x}", checkpoint.filename().string(), 0);
+  fs::remove_all(hidden);
+  fs::rename(checkpoint, hidden);
+  fs::remove_all(hidden);
+}
+
 }  // namespace
 
 std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
@@ -71,7 +81,8 @@ void RunFolder::save(const TrainingState& state, int64_t keep) const {
   write_file(inside / "state.json", Json{{"update", state.update}}.dump(2) + "\n");
   target.commit();
   const auto all = checkpoints(folder_);
-  for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) fs::remove_all(all[i].second);
+  for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i)
+    remove_checkpoint(all[i].second);
 }
 
 std::optional<TrainingState> RunFolder::load_newest() const {

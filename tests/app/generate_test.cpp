@@ -136,7 +136,7 @@ TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
   // the next one removes, and never an end that a later one would take for its own.
   fs::remove(path("b.latents/00000.safetensors"));
   fs::create_directories(path("b.latents/00000.safetensors/in the way"));
-  EXPECT_NE(run(walk("b.mp4")).code, 0);
+  EXPECT_NE(GenerateCommand::run(walk("b.mp4")).code, 0);
   EXPECT_FALSE(fs::exists(path("b.latents/00001.safetensors")));
   EXPECT_FALSE(fs::exists(path("b.latents/00004.safetensors")));
   std::vector<std::string> nothing = walk("c.mp4");
