@@ -16,6 +16,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "loci/base/error.h"
+#include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/serve/network.h"
 #include "loci/serve/sessions.h"
@@ -147,6 +148,8 @@ void Server::Impl::sweep() {
       services.videos.sweep();
       VideoJob::adopt_orphans(services);
       services.starts.prepare(leaving);
+    } catch (const Interrupted&) {
+      return;
     } catch (const std::exception& error) {
       log_error("sweeping: {}", error.what());
     }

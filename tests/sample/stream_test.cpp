@@ -317,6 +317,41 @@ TEST_P(EveryWorld, GoesOnBitByBit) {
   std::filesystem::remove(file);
 }
 
+TEST(World, TakesHashesThatWereComputedBefore) {
+  const Setting s;
+  const std::string file = ::testing::TempDir() + "/hashed.world";
+  const ModelHashes hashes = hash_models(s.model, &s.vae);
+  EXPECT_EQ(hashes.transformer, model::weight_hash(s.model.parameters()));
+  EXPECT_EQ(hash_models(s.model, nullptr).autoencoder, "");
+  Stream stream = s.after(s.options(), 2);
+  stream.save(file, hashes);
+  EXPECT_EQ(Stream::load(file, s.model, &s.vae).frames(), 5);
+  EXPECT_EQ(Stream::load(file, s.model, &s.vae, hashes).frames(), 5);
+  EXPECT_BAD_INPUT(Stream::load(file, s.model, &s.vae, {"x", hashes.autoencoder}),
+                   HasSubstr("made with other weights"));
+  std::filesystem::remove(file);
+}
+
+TEST(Stream, ShowsWhatFollowsTheFramesOfAnother) {
+  const Setting s;
+  Stream seen = s.after(s.options(), 2);
+  Stream blind(s.model, nullptr, s.options(), s.prompt);
+  Stream whole(s.model, &s.vae, s.options(), s.prompt);
+  // Both take over the latents of the first; one without looking at them.
+  Stream source(s.model, nullptr, s.options(), s.prompt);
+  s.accept(source, 1);
+  std::vector<at::Tensor> latents = {s.latents(0, 1)};
+  for (int i = 0; i < 2; ++i) latents.push_back(s.push(source).latents);
+  for (const at::Tensor& chunk : latents) {
+    const int64_t first = blind.frames(), count = chunk.size(2);
+    blind.accept(chunk, s.poses(first, count), s.lenses(first, count));
+    whole.accept(chunk, s.poses(first, count), s.lenses(first, count));
+  }
+  const model::Vae twin(tiny_vae_config());
+  blind.show_like(seen, twin);
+  for (int i = 0; i < 2; ++i) expect_same(s.push(blind), s.push(whole));
+}
+
 TEST(World, RefusesOtherModelsAndDamage) {
   const Setting s;
   const std::string file = ::testing::TempDir() + "/refused.world";
