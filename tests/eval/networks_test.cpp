@@ -245,6 +245,22 @@ TEST(VisionTower, AgreesWithTheOriginalClip) {
   EXPECT_FALSE(features.patches.defined());
 }
 
+// A traced program of half precision, as CLIP is published: see
+// tests/data/eval/make_clip_script.py.
+TEST(Clip, IsReadFromItsOriginalFile) {
+  const fs::path folder = fs::path(LOCI_TEST_DATA) / "eval" / "clip";
+  const Networks networks = Networks::load(folder);
+  ASSERT_TRUE(networks.clip.has_value());
+  const at::Tensor i = at::arange(3 * 16 * 16);
+  const at::Tensor image = ((i * 5).remainder(31) - 15).to(at::kFloat).div(15).view({1, 3, 16, 16});
+  const at::Tensor made = networks.clip->project(networks.clip->tokens(image))[0];
+  const Json wanted = load_json(folder / "expected.json")["image"];
+  ASSERT_EQ(made.numel(), static_cast<int64_t>(wanted.size()));
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    EXPECT_NEAR(made[static_cast<int64_t>(k)].item<double>(), wanted[k].get<double>(), 1e-5) << k;
+  }
+}
+
 TEST(WorstPatches, AllowOnePatchOfDisplacement) {
   // Orthogonal features: every patch is unlike every other.
   const at::Tensor a = at::eye(20, at::kFloat).view({1, 4, 5, 20});
