@@ -22,7 +22,9 @@ constexpr std::string_view kJpegStart("\xff\xd8\xff", 3);
 
 // What the bytes are if they are a picture of a kind that is not read here.
 std::string_view foreign_kind(std::string_view bytes) {
-  if (bytes.starts_with("RIFF") && bytes.substr(8).starts_with("WEBP")) return "a WebP image";
+  if (bytes.starts_with("RIFF") && bytes.size() > 8 && bytes.substr(8).starts_with("WEBP")) {
+    return "a WebP image";
+  }
   if (bytes.starts_with("GIF8")) return "a GIF image";
   if (bytes.starts_with("BM")) return "a BMP image";
   if (bytes.starts_with("II*") || bytes.starts_with("MM")) return "a TIFF image";
