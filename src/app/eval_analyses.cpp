@@ -100,17 +100,22 @@ void add_eval_camera(CLI::App& app) {
   app.description("How well the video follows the commanded camera, by two-view geometry");
   auto o = std::make_shared<CameraCommand>();
   add_eval_options(app, *o);
-  app.add_option("--route", o->routes,
-                 "preset or key string; several for several routes; all presets if not given")
+  app.add_option(
+         "--route", o->routes,
+         "preset, key string, or 'recorded' for the recordings' own paths; several for several "
+         "routes; all presets if not given")
       ->type_name("PATH");
-  app.add_option("--seconds", o->seconds, "of presets")
+  app.add_option("--seconds", o->seconds, "of presets and recordings, at most")
       ->type_name("S")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
   app.add_option("--history", o->history, "which past frames are attended to; the model's own")
       ->check(CLI::IsMember(memory::history_names()));
   examples(app, {{"loci eval camera --model models/mini --data recordings --count 4 --out camera",
-                  "all presets from four first frames"}});
+                  "all presets from four first frames"},
+                 {"loci eval camera --model models/mini --data setc/clips --route recorded "
+                  "--seconds 40 --out camera",
+                  "the paths of 'loci world record setc --path designed'"}});
   app.callback([o] {
     eval::CameraSetup setup{eval::parse_models(o->models),
                             {{"own", o->history}},

@@ -2,6 +2,7 @@
 #include "loci/eval/path_clips.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "loci/base/error.h"
 #include "loci/camera/lens.h"
@@ -14,18 +15,38 @@ namespace loci::eval {
 namespace {
 
 camera::Trajectory read_route(const std::string& route, const ClipFormat& format, double seconds) {
+  std::vector<std::string> names;
   for (const camera::Preset& preset : camera::presets()) {
+    names.emplace_back(preset.name);
     if (preset.name != route) continue;
     camera::PresetOptions options;
     options.seconds = seconds;
     options.fps = format.fps;
     return camera::make_preset(route, options);
   }
+  // Every key string says for how many frames.
+  if (route.find_first_of("0123456789") == std::string::npos) {
+    fail("--route: '{}' is neither a key string such as w-12,left-8 nor one of {}, {}", route,
+         kRecordedRoute, fmt::join(names, ", "));
+  }
   camera::ReadOptions options;
   options.video_fps = format.fps;
   camera::Trajectory path = camera::read_key_string(route, options);
   if (path.frames_per_pose != 1) path = camera::frame_poses(path);
   if (path.fps != format.fps) path = camera::resample(path, format.fps);
+  return path;
+}
+
+// The recording's own path, as long as wanted, and at least a chunk of it.
+camera::Trajectory recorded_route(const world::Recording& recording, const ClipFormat& format,
+                                  double seconds) {
+  camera::Trajectory path = recording.trajectory();
+  const auto wanted =
+      static_cast<size_t>(1 + std::max<int64_t>(1, std::llround(seconds * path.fps)));
+  if (std::ssize(path.poses) <= format.chunk_frames()) {
+    fail("{}: {} frames are shorter than a chunk", recording.name(), path.poses.size());
+  }
+  if (path.poses.size() > wanted) path.poses.resize(wanted);
   return path;
 }
 
@@ -43,7 +64,8 @@ class PathClips : public EvalClips {
         EvalClip clip;
         clip.name = recording.name() + ", " + route;
         clip.caption = recording.caption();
-        clip.trajectory = read_route(route, format, seconds);
+        clip.trajectory = route == kRecordedRoute ? recorded_route(recording, format, seconds)
+                                                  : read_route(route, format, seconds);
         const size_t chunk = static_cast<size_t>(format.chunk_frames());
         const size_t fresh = std::max<size_t>(1, clip.trajectory.poses.size()) - 1;
         const size_t frames = 1 + std::max<size_t>(1, (fresh + chunk - 1) / chunk) * chunk;

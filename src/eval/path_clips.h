@@ -5,15 +5,19 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "loci/eval/eval_clips.h"
 
 namespace loci::eval {
 
+// The route that is a recording's own path.
+inline constexpr std::string_view kRecordedRoute = "recorded";
+
 // Every recording's first frame with every route, named "recording, route". A route is a preset of
-// camera/presets.h or a key string such as left-32,right-32. Routes hold their last
-// pose until whole chunks are full; presets take `seconds`.
+// camera/presets.h, a key string such as left-32,right-32, or kRecordedRoute. Routes hold their
+// last pose until whole chunks are full; presets and recordings take `seconds`, at most.
 std::unique_ptr<EvalClips> open_paths(const std::filesystem::path& folder, const ClipFormat& format,
                                       const std::vector<std::string>& routes, double seconds,
                                       std::optional<int64_t> count);

@@ -89,10 +89,12 @@ TEST_F(EvalCommand, SwitchesTheMemoryAndSharesLatents) {
 // Two clips, a process each; srun names them in its own way. The last one writes the report.
 TEST_F(EvalCommand, DividesClipsUnderLaunchers) {
   eval::make_tiny_recording(path("data/b"), 41, 2);
-  const std::vector<std::string> options = {"--data", path("data"), "--out", path("divided")};
+  const std::vector<std::string> options = {"--data",        path("data"),        "--out",
+                                            path("divided"), "--context-seconds", "1"};
   ::setenv("SLURM_PROCID", "1", 1);
-  EXPECT_EQ(run("memory", {"--data", path("data"), "--out", path("batch")}).out,
-            path("batch/report.html") + "\n")
+  EXPECT_EQ(
+      run("memory", {"--data", path("data"), "--out", path("batch"), "--context-seconds", "1"}).out,
+      path("batch/report.html") + "\n")
       << "a batch script is no step";
   ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
   const Outcome first = run("memory", options);

@@ -241,6 +241,9 @@ TEST_F(Suites, ReturnsAreGated) {
   EXPECT_THROW(ReturnSuite{s}, Error) << "no weights";
   s.distance = "pixels";
   s.count = 1;
+  s.routes = {"strait"};
+  EXPECT_THROW(ReturnSuite{s}, Error) << "neither a preset nor keys";
+  s.routes = {"left-2,right-2"};
   ReturnSuite suite(s);
   EXPECT_EQ(suite.clips(), std::vector<std::string>{"a, left-2,right-2"});
   EXPECT_EQ(run_suite(suite, {path("return")}), 0);
@@ -249,6 +252,18 @@ TEST_F(Suites, ReturnsAreGated) {
   EXPECT_GE(score, 0);
   EXPECT_LE(score, 100);
   EXPECT_EQ(parts[0].pictures[0].cells.size(), 3u);
+}
+
+TEST_F(Suites, RoutesMayBeTheRecordingsOwn) {
+  const ClipFormat format = common_format(models(), {});
+  const auto clips = open_paths(path("data"), format, {"recorded", "left-8"}, 2, 1);
+  ASSERT_EQ(clips->size(), 2u);
+  EXPECT_EQ(clips->clip(0).name, "a, recorded");
+  EXPECT_EQ(clips->clip(0).frames(), 33) << "two seconds";
+  const auto whole = open_recordings(path("data"), format, {});
+  EXPECT_EQ(clips->clip(0).trajectory.poses[32], whole->clip(0).trajectory.poses[32]);
+  EXPECT_FALSE(clips->has_depth(0));
+  EXPECT_EQ(open_paths(path("data"), format, {"recorded"}, 1000, 1)->clip(0).frames(), 177);
 }
 
 TEST(Return, FindsTheFrameThatLooksBack) {
