@@ -42,6 +42,8 @@ export class App {
   #second: Second | null = null; // as chosen last
   #hiddenPause = false;
   #changed = true; // since the last refresh of the screen
+  #panels = { changed: true, due: 0 }; // map and panorama: the next time they may be drawn
+  #beat = { at: 0, ms: 16 }; // between refreshes of the screen, smoothed
   #slow = 0; // time of the last slow update
 
   constructor(root: HTMLElement) {
@@ -205,7 +207,7 @@ export class App {
     this.#stage.update(state, Date.now());
     if (!walking) return;
     this.#dock.update(state, this.#walk.path.length);
-    this.#side.update(state, this.#walk.path.poses);
+    this.#panels.changed = true;
     const names = memoryNames(state.memories.map(({ info }) => info));
     state.memories.forEach((memory, view) => {
       this.#panes[view]?.name(names[view] ?? "");
@@ -223,10 +225,20 @@ export class App {
       this.#changed = false;
       this.#update(this.#walk.store.state);
     }
+    this.#drawPanels(now);
     if (now - this.#slow < 500) return;
     this.#slow = now;
     this.#topbar.update(this.#walk.store.state, this.#players[0]?.fps ?? 0);
     this.#stage.update(this.#walk.store.state, Date.now());
+  }
+
+  /** Map and panorama are the dearest to draw: where the screen is slow, they wait for the picture. */
+  #drawPanels(now: number): void {
+    this.#beat.ms += 0.1 * (Math.min(1000, now - this.#beat.at) - this.#beat.ms);
+    this.#beat.at = now;
+    if (!this.#panels.changed || now < this.#panels.due) return;
+    this.#panels = { changed: false, due: now + Math.min(2000, 20 * this.#beat.ms) };
+    this.#side.update(this.#walk.store.state, this.#walk.path.poses);
   }
 
   #shown(view: number, frame: number, event: number | null, now: number): void {
@@ -263,7 +275,8 @@ export class App {
       this.#toasts.show("Stop the recording first: its pictures would change size.");
       return;
     }
-    const second = memories.length > 1 ? null : (this.#second ?? secondFor(this.#start.models, first));
+    const second =
+      memories.length > 1 ? null : (this.#second ?? secondFor(this.#start.models, first));
     try {
       await this.#walk.split(second);
       this.#toasts.show(
