@@ -15,6 +15,9 @@ namespace loci::eval {
 
 namespace {
 
+// Generated frames are soft: a quarter of OpenCV's own threshold; what is no match RANSAC finds
+// out.
+constexpr double kContrast = 0.01;
 constexpr float kRatio = 0.75f;  // of the best match's distance to the second best's
 constexpr double kConfidence = 0.999;
 constexpr double kThreshold = 1.0;  // pixels from the epipolar line
@@ -47,7 +50,7 @@ struct Matches {
 // Points that look alike in both, and like no other.
 Matches match(const at::Tensor& first, const at::Tensor& second) {
   Matches result;
-  const cv::Ptr<cv::SIFT> sift = cv::SIFT::create();
+  const cv::Ptr<cv::SIFT> sift = cv::SIFT::create(/*nfeatures=*/0, /*nOctaveLayers=*/3, kContrast);
   const Described a = describe(*sift, first), b = describe(*sift, second);
   if (a.points.size() < 2 || b.points.size() < 2) return result;
   std::vector<std::vector<cv::DMatch>> matches;
