@@ -147,14 +147,14 @@ std::vector<Metric> AttentionSuite::metrics() const {
   std::vector<Metric> list = {
       {"share", "co-visible attention, %", Better::kHigher, 2},
       {"fraction", "co-visible keys, %", Better::kNeither, 2},
-      {"enrichment", "enrichment", Better::kHigher, 2},
-      {"enrichment_downstream", "enrichment, after the first hybrid block", Better::kHigher, 2},
-      {"enrichment_after", "enrichment, right after hybrid blocks", Better::kHigher, 2},
+      {"enrichment", "enrichment", Better::kHigher, 3},
+      {"enrichment_downstream", "enrichment, after the first hybrid block", Better::kHigher, 3},
+      {"enrichment_after", "enrichment, right after hybrid blocks", Better::kHigher, 3},
       {"mass", "attention to history, %", Better::kNeither, 1},
       {"excluded", "queries without it", Better::kNeither, 1},
       {"share_proxy", "co-visible attention, % (rays, no depth)", Better::kHigher, 2},
       {"fraction_proxy", "co-visible keys, % (rays)", Better::kNeither, 2},
-      {"enrichment_proxy", "enrichment (rays)", Better::kHigher, 2}};
+      {"enrichment_proxy", "enrichment (rays)", Better::kHigher, 3}};
   if (!setup_.rollouts) return list;
   const std::string absent =
       networks_.alex ? "" : absent_note("LPIPS; scripts/fetch_lpips.py gets them");
