@@ -121,7 +121,9 @@ std::unique_ptr<CLI::App> make_cli() {
   cli->fallthrough();  // global options may follow the command; subcommands inherit it
   cli->set_help_flag("-h,--help", "show this help");
   cli->set_version_flag("--version", LOCI_VERSION, "show the version");
-  cli->footer("Start with 'loci doctor'; 'loci COMMAND --help' has examples.");
+  cli->footer(
+      "Start with 'loci demo'; 'loci doctor' checks this machine; 'loci COMMAND --help' has "
+      "examples.");
   auto globals = std::make_shared<GlobalOptions>();
   add_global_options(*cli, *globals);
   cli->parse_complete_callback([globals] { globals->apply(); });

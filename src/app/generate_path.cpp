@@ -2,8 +2,12 @@
 #include "loci/app/generate_path.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "loci/base/error.h"
+#include "loci/base/text.h"
 #include "loci/camera/presets.h"
 #include "loci/camera/resample.h"
 #include "loci/camera/trajectory_io.h"
@@ -14,13 +18,20 @@ namespace {
 
 camera::Trajectory read(const std::string& input, double fps, double fov_degrees,
                         std::optional<double> seconds) {
+  std::vector<std::string> names;
   for (const camera::Preset& preset : camera::presets()) {
+    names.emplace_back(preset.name);
     if (preset.name != input) continue;
     camera::PresetOptions options;
     options.seconds = seconds;
     options.fps = fps;
     options.fov_x = camera::radians(fov_degrees);
     return camera::make_preset(input, options);
+  }
+  std::error_code ignored;
+  if (const std::string_view near = nearest(input, names);
+      !near.empty() && !std::filesystem::exists(input, ignored)) {
+    fail("cannot read {}: no such file or folder; did you mean the preset {}?", input, near);
   }
   camera::ReadOptions options;
   options.fov_x = camera::radians(fov_degrees);

@@ -47,19 +47,24 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
              folder_.string(), key);
       }
       while (fs::exists(file(size_))) ++size_;
+      begun_ = true;
       return;
     }
     if (!finished) {
       fail("{} holds an unfinished run; go on with --resume, or remove it", folder_.string());
     }
-    // From the last to the first: whenever this is cut short, what is left begins at 0 and is
-    // removed by the next run, instead of being taken for chunks of its own.
-    int64_t count = 0;
-    while (fs::exists(file(count))) ++count;
-    while (count > 0) fs::remove(file(--count));
   } else if (resume) {
     fail("{} is not there: nothing to resume", folder_.string());
   }
+}
+
+void LatentLog::begin() {
+  begun_ = true;
+  // From the last to the first: whenever this is cut short, what is left begins at 0 and is
+  // removed by the next run, instead of being taken for chunks of its own.
+  int64_t count = 0;
+  while (fs::exists(file(count))) ++count;
+  while (count > 0) fs::remove(file(--count));
   fs::create_directories(folder_);
   write_run(/*finished=*/false);
 }
@@ -78,10 +83,14 @@ at::Tensor LatentLog::read(int64_t index) const {
 }
 
 void LatentLog::add(const at::Tensor& latents) {
+  if (!begun_) begin();
   io::write_safetensors(file(size_), {{kTensor, latents}});
   ++size_;
 }
 
-void LatentLog::finish() { write_run(/*finished=*/true); }
+void LatentLog::finish() {
+  if (!begun_) begin();
+  write_run(/*finished=*/true);
+}
 
 }  // namespace loci::sample

@@ -11,7 +11,8 @@
 namespace loci::sample {
 
 // A folder with run.json, what the run was asked for, and 00000.safetensors, 00001.safetensors, …,
-// one tensor "latents" [1, C, F, h, w] each.
+// one tensor "latents" [1, C, F, h, w] each. It appears with the first of them: a run that fails
+// before leaves no trace, and the latents of an earlier run as they are.
 class LatentLog {
  public:
   // A new run, or with `resume` the rest of one. Bad input: an unfinished run in the folder without
@@ -26,12 +27,14 @@ class LatentLog {
   void finish();
 
  private:
+  void begin();
   std::filesystem::path file(int64_t index) const;
   void write_run(bool finished) const;
 
   std::filesystem::path folder_;
   Json run_;
   int64_t size_ = 0;
+  bool begun_ = false;  // the folder is this run's
 };
 
 }  // namespace loci::sample

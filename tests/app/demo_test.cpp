@@ -24,7 +24,7 @@ class DemoCommand : public ::testing::Test {
 
   Outcome demo(const fs::path& model) {
     return run_command({"demo", "--model", model.string(), "--out", (folder_ / "out").string(),
-                        "--context", "10", "--seconds", "5", "--quiet"});
+                        "--context", "4", "--seconds", "2", "--quiet"});
   }
 
   const fs::path folder_ =
@@ -38,11 +38,11 @@ TEST_F(DemoCommand, WritesAWalkAndSaysWhereItIs) {
   EXPECT_THAT(outcome.out, HasSubstr("are shown to the model"));
   EXPECT_THAT(outcome.out, HasSubstr("dB against the world itself"));
   EXPECT_THAT(outcome.out, HasSubstr("loci serve --model " + model.string()));
-  // 1 + 4 * 60 latent steps at 16 frames/s.
+  // The first frame and six seconds at 16 frames/s.
   io::VideoReader video(folder_ / "out" / "walk.mp4");
   int64_t frames = 0;
   while (video.next()) ++frames;
-  EXPECT_EQ(frames, 241);
+  EXPECT_EQ(frames, 97);
 }
 
 TEST_F(DemoCommand, LooksForItsModelAndSaysWhenThereIsNone) {

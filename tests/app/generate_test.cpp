@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/eval/line_plot.h"
 #include "loci/base/config.h"
 #include "loci/base/file.h"
+#include "loci/eval/line_plot.h"
 #include "loci/io/frames.h"
 #include "loci/io/image.h"
 #include "loci/io/safetensors.h"
@@ -132,8 +132,8 @@ TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
   for (const char* chunk : {"00003.safetensors", "00004.safetensors"}) {
     EXPECT_EQ(read_file(path("a.latents/") + chunk), read_file(path("b.latents/") + chunk));
   }
-  // A new run takes the old one's latents away from the last on: cut short, it leaves a beginning that
-  // the next one removes, and never an end that a later one would take for its own.
+  // A new run takes the old one's latents away from the last on: cut short, it leaves a beginning
+  // that the next one removes, and never an end that a later one would take for its own.
   fs::remove(path("b.latents/00000.safetensors"));
   fs::create_directories(path("b.latents/00000.safetensors/in the way"));
   EXPECT_NE(GenerateCommand::run(walk("b.mp4")).code, 0);
@@ -142,6 +142,21 @@ TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
   std::vector<std::string> nothing = walk("c.mp4");
   nothing.emplace_back("--resume");
   EXPECT_THAT(refused(nothing), HasSubstr("nothing to resume"));
+}
+
+TEST_F(GenerateCommand, BadInputLeavesNoTrace) {
+  must(walk("a.mp4"));
+  const std::string before = read_file(path("a.latents/00002.safetensors"));
+  for (const char* name : {"a.mp4", "new.mp4"}) {
+    std::vector<std::string> bad = walk(name);
+    bad[1] = path("no.png");
+    EXPECT_THAT(refused(bad), HasSubstr("no.png"));
+  }
+  EXPECT_EQ(read_file(path("a.latents/00002.safetensors")), before);
+  EXPECT_FALSE(fs::exists(path("new.latents")));
+  std::vector<std::string> typo = walk("new.mp4");
+  typo[3] = "lok_around";
+  EXPECT_THAT(refused(typo), HasSubstr("did you mean the preset look_around?"));
 }
 
 TEST_F(GenerateCommand, WorldsGoOn) {
