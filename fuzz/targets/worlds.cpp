@@ -83,7 +83,8 @@ LOCI_FUZZ_TARGET(world) {
   }();
   const std::filesystem::path changed = scratch_folder() / "world";
   edit_safetensors(worlds[take_choice(bytes, worlds.size())], changed, bytes);
-  sample::Stream stream = sample::Stream::load(changed, transformer(), nullptr);
+  static const sample::ModelHashes hashes = sample::hash_models(transformer(), nullptr);
+  sample::Stream stream = sample::Stream::load(changed, transformer(), nullptr, hashes);
   if (stream.options().solver.steps > 4) return;  // right, and only slow
   const std::vector<camera::Intrinsics> lenses(2);
   const sample::Chunk chunk = stream.push(walk(7, 2), lenses);

@@ -97,10 +97,11 @@ def main():
                                           "--count", 2, "--frames", 9, "--size", "48x32", "--workers", 2]],
             "train": lambda out: [["train", config, "--out", out / "run"]],
         }
+        results = {}
         for name, job in jobs.items():
-            repeat.twice(name, job)
+            results[name] = repeat.twice(name, job)
             print(f"{name}: the same bytes twice", flush=True)
-        one = repeat.twice("generate", generate())
+        one = results["generate"]
         two = repeat.twice("generate", generate(), threads=2)
         print(f"generate with two threads: the same bytes twice, {'' if one == two else 'not '}those of one")
         recorded = None
