@@ -3,7 +3,6 @@
 #include <array>
 #include <utility>  // Boost 1.74 relies on it being there
 
-#include <ATen/Context.h>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
@@ -44,7 +43,6 @@ serve::Services& services() {
     const std::filesystem::path model = scratch_folder() / "model";
     loci::testing::make_tiny_folder(model, 1);
     std::filesystem::create_directories(scratch_folder() / "data");
-    at::globalContext();  // made before the engine's thread, so that it is destroyed after it
     return serve::Services({model}, at::kFloat, scratch_folder() / "data", {}, limits());
   }();
   return made;

@@ -11,6 +11,18 @@ namespace {
 
 constexpr size_t kMostParts = 64;
 
+// Text of answers and records is JSON, which has no place for other bytes.
+Json text_field(const std::string& name, std::string_view content) {
+  Json field(std::string{content});
+  try {
+    Json(name).dump();
+    field.dump();
+  } catch (const Json::type_error&) {
+    refuse("bad_request", "a field of the form is not UTF-8");
+  }
+  return field;
+}
+
 [[noreturn]] void broken() { refuse("bad_request", "the form is not well-formed"); }
 
 // The value of `name` in "form-data; name=\"a\"; filename=\"b\"".
@@ -69,7 +81,7 @@ Json parse_multipart(std::string_view content_type, std::string_view body) {
       }
     }
     if (name.empty()) broken();
-    form[name] = file ? binary(content) : Json(std::string(content));
+    form[name] = file ? binary(content) : text_field(name, content);
     body.remove_prefix(end + 2 + line.size());
   }
   return form;
