@@ -11,7 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Replay : public ::testing::TestWithParam<std::string> {};
+class Replay : public ::testing::TestWithParam<std::string> {
+ protected:
+  static void TearDownTestSuite() { end(); }
+};
 
 TEST_P(Replay, SeedsAndFindings) {
   const Target& target = find_target(GetParam());

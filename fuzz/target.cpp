@@ -19,6 +19,11 @@ std::vector<Target>& all() {
   return targets;
 }
 
+std::vector<std::function<void()>>& endings() {
+  static std::vector<std::function<void()>> stops;
+  return stops;
+}
+
 struct Folder {
   Folder() {
     const fs::path memory = "/dev/shm";
@@ -116,6 +121,13 @@ fs::path scratch_files(std::string_view name, std::string_view bytes) {
     if (next == std::string_view::npos) return folder;
     bytes.remove_prefix(next + 1 + kMark.size());
   }
+}
+
+void at_end(std::function<void()> stop) { endings().push_back(std::move(stop)); }
+
+void end() {
+  for (const std::function<void()>& stop : endings()) stop();
+  endings().clear();
 }
 
 }  // namespace loci::fuzz

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,11 @@ const Target& find_target(std::string_view name);
 // Refusals of bad input are what a parser is for. Anything else that comes out is a finding and is
 // thrown: errors of the machine and of ours, other exceptions.
 void call(const Target& target, std::string_view bytes);
+
+// What a target left running ends before the process does: exit() takes static objects away from
+// under it.
+void at_end(std::function<void()> stop);
+void end();
 
 // A folder of this process, in memory where the system has one; removed at exit.
 const std::filesystem::path& scratch_folder();

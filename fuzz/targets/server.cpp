@@ -43,6 +43,7 @@ serve::Services& services() {
     const std::filesystem::path model = scratch_folder() / "model";
     loci::testing::make_tiny_folder(model, 1);
     std::filesystem::create_directories(scratch_folder() / "data");
+    at_end([] { services().engine.stop(); });
     return serve::Services({model}, at::kFloat, scratch_folder() / "data", {}, limits());
   }();
   return made;
