@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "loci/app/command.h"
-#include "loci/base/text.h"
 
 namespace loci::app {
 

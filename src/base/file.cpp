@@ -21,6 +21,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/random.h"
+#include "loci/base/remove_folder.h"
 #include "loci/base/text.h"
 
 namespace loci {
@@ -295,6 +296,12 @@ void AtomicDirectory::commit() {
   folder_holds().drop(temporary_);
   temporary_.clear();
   flush_to_disk(folder_of(path_));
+}
+
+void remove_folder(const fs::path& folder) {
+  const fs::path hidden = temporary_name(folder);
+  fs::rename(folder, hidden);
+  fs::remove_all(hidden);
 }
 
 }  // namespace loci

@@ -20,17 +20,10 @@ class Shelf {
   std::filesystem::path find(const std::string& id) const;
   // Every folder that is named by an id.
   std::vector<std::filesystem::path> all() const;
-  // Finishes what a crash interrupted remove_folder() at.
-  void empty_trash() const;
 
  private:
-  std::vector<std::filesystem::path> entries() const;
-
   std::filesystem::path root_;
   std::string kind_, file_;
 };
-
-// Out of sight at once, then file by file; what a crash leaves is named ".trash-…".
-void remove_folder(const std::filesystem::path& folder);
 
 }  // namespace loci::serve

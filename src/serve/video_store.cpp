@@ -7,6 +7,7 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/log.h"
+#include "loci/base/remove_folder.h"
 #include "loci/serve/ids.h"
 #include "loci/serve/refusal.h"
 
@@ -161,7 +162,6 @@ void VideoStore::remove(const std::string& id) {
 }
 
 void VideoStore::sweep() {
-  shelf_.empty_trash();
   for (const fs::path& folder : shelf_.all()) {
     try {
       const FileLock lock = FileLock::try_lock(folder / "lock");

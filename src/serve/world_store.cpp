@@ -8,6 +8,7 @@
 #include "loci/base/file.h"
 #include "loci/base/log.h"
 #include "loci/base/machine.h"
+#include "loci/base/remove_folder.h"
 #include "loci/serve/ids.h"
 #include "loci/serve/refusal.h"
 
@@ -260,7 +261,6 @@ std::string WorldStore::thumbnail(const std::string& id, size_t view, int64_t la
 
 void WorldStore::sweep() {
   const int64_t oldest = unix_time() - static_cast<int64_t>(limits_.keep_hours * 3600);
-  shelf_.empty_trash();
   for (const fs::path& folder : shelf_.all()) {
     const std::string name = folder.filename().string();
     try {

@@ -7,6 +7,7 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
+#include "loci/base/remove_folder.h"
 #include "loci/base/text.h"
 #include "loci/sample/finite.h"
 
@@ -40,16 +41,6 @@ io::NamedTensors read_all(const fs::path& file) {
   return tensors;
 }
 
-// Out of sight first: a folder with a checkpoint's name is whole whenever this is cut short. Its
-// new name is that of temporary folders, which the next process that writes here removes.
-void remove_checkpoint(const fs::path& checkpoint) {
-  const fs::path hidden =
-      checkpoint.parent_path() / fmt::format(".{}.loci-{:08x}", checkpoint.filename().string(), 0);
-  fs::remove_all(hidden);
-  fs::rename(checkpoint, hidden);
-  fs::remove_all(hidden);
-}
-
 }  // namespace
 
 std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
@@ -81,8 +72,9 @@ void RunFolder::save(const TrainingState& state, int64_t keep) const {
   write_file(inside / "state.json", Json{{"update", state.update}}.dump(2) + "\n");
   target.commit();
   const auto all = checkpoints(folder_);
-  for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i)
-    remove_checkpoint(all[i].second);
+  for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i) {
+    remove_folder(all[i].second);
+  }
 }
 
 std::optional<TrainingState> RunFolder::load_newest() const {

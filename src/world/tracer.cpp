@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/world/tracer.h"
 
-#include <cstdlib>
-#include <string>
-
 #include "loci/base/error.h"
+#include "loci/kernels/cpu_features.h"
 #include "loci/world/patterns.h"
 
 namespace loci::world {
@@ -30,7 +28,7 @@ SceneView::SceneView(const Scene& from)
 const Tracer* find_tracer(std::string_view name) {
   if (name == "plain") return &kPlainTracer;
   if (name != "avx2" && name != "avx512") {
-    fail("LOCI_ISA is '{}'; it must be plain, avx2 or avx512", name);
+    fail("there is no tracer '{}'; choose plain, avx2 or avx512", name);
   }
 #if defined(__x86_64__)
   if (name == "avx2" && __builtin_cpu_supports("avx2")) return &kAvx2Tracer;
@@ -43,22 +41,12 @@ const Tracer* find_tracer(std::string_view name) {
 }
 
 const Tracer& best_tracer() {
-  static const Tracer& best = []() -> const Tracer& {
-    if (const char* wish = std::getenv("LOCI_ISA"); wish != nullptr && *wish != '\0') {
-      // The kernels know levels above AVX-512 that have nothing to offer here.
-      const std::string_view name = wish;
-      const bool above = name == "avx512_bf16" || name == "amx";
-      const Tracer* tracer = find_tracer(above ? "avx512" : name);
-      if (tracer == nullptr)
-        fail_machine("LOCI_ISA asks for {}, which this processor lacks; unset it", wish);
-      return *tracer;
-    }
-    for (const char* name : {"avx512", "avx2"}) {
-      if (const Tracer* tracer = find_tracer(name)) return *tracer;
-    }
-    return kPlainTracer;
-  }();
-  return best;
+#if defined(__x86_64__)
+  const kernels::IsaLevel level = kernels::isa_level();  // that of LOCI_ISA if it names one
+  if (level >= kernels::IsaLevel::kAvx512) return kAvx512Tracer;
+  if (level >= kernels::IsaLevel::kAvx2) return kAvx2Tracer;
+#endif
+  return kPlainTracer;
 }
 
 }  // namespace loci::world

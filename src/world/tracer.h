@@ -70,7 +70,7 @@ struct Tracer {
 
 constexpr int kRowStep = 4;
 
-// The best tracer for this machine, or the one that LOCI_ISA names: plain, avx2, avx512.
+// The best tracer for this machine, or for the level that LOCI_ISA names.
 const Tracer& best_tracer();
 // Null when this machine or this build cannot run it; an unknown name is bad input.
 const Tracer* find_tracer(std::string_view name);

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "loci/base/remove_folder.h"
 #include "tests/base/expect_error.h"
 
 namespace loci {
@@ -266,6 +267,30 @@ TEST_F(File, KeepsFoldersThatHoldSomething) {
   write_file(folder_ / "file", "f");
   EXPECT_BAD_INPUT(AtomicDirectory(folder_ / "file", AtomicDirectory::Existing::kReplace),
                    HasSubstr("it is a file"));
+}
+
+TEST_F(File, AFolderThatIsBeingRemovedIsOutOfSight) {
+  const fs::path path = folder_ / "old";
+  const auto make = [&] {
+    fs::create_directories(path / "deep");
+    write_file(path / "deep" / "a", "a");
+  };
+  make();
+  remove_folder(path);
+  EXPECT_EQ(names(), Names{});
+  // Cut short, here by a file that cannot be removed.
+  make();
+  const bool root = ::geteuid() == 0;
+  if (root && ::mount("tmpfs", (path / "deep").c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "cannot mount";
+  }
+  if (!root) fs::permissions(path / "deep", fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_THROW(remove_folder(path), fs::filesystem_error);
+  EXPECT_FALSE(fs::exists(path));
+  ASSERT_EQ(names().size(), 1u);
+  const fs::path rest = folder_ / *names().begin() / "deep";
+  if (root) ::umount(rest.c_str());
+  if (!root) fs::permissions(rest, fs::perms::owner_all);
 }
 
 TEST_F(File, NoticesAFolderFilledMeanwhile) {

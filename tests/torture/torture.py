@@ -265,7 +265,7 @@ def expect_same(a, b, names=None):
 
 
 def expect_no_leftovers(folder):
-    left = [f for f in folder.rglob(".*") if ".loci-" in f.name or ".trash-" in f.name]
+    left = [f for f in folder.rglob(".*") if ".loci-" in f.name]
     if left:
         raise AssertionError(f"left behind by killed processes: {', '.join(map(str, left))}")
 
