@@ -12,11 +12,10 @@ what differs."""
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
+from scratch import run_in_scratch
 from torture import files_of, write_picture
 
 # Files that say when or how fast something was made.
@@ -67,10 +66,8 @@ class Repeat:
 
 def main():
     loci, make_folder = (str(pathlib.Path(p).resolve()) for p in sys.argv[1:3])
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="loci_determinism_"))
-    os.environ["LOCI_CACHE"] = str(folder / "cache")
-    code = 0
-    try:
+
+    def work(folder):
         repeat = Repeat(loci, make_folder, folder)
         clips = folder / "clips"
         repeat.run(1, {}, "world", "encode", "--vae", repeat.model / "vae", "--out", clips, "--count", 2,
@@ -117,12 +114,8 @@ def main():
             if recorded not in (None, drawn):
                 raise AssertionError(f"world record with {level} kernels differs from other levels")
             recorded = drawn
-    except (AssertionError, OSError, subprocess.SubprocessError) as error:
-        print(f"determinism: {error}", file=sys.stderr)
-        code = 1
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return code
+
+    return run_in_scratch("determinism", work)
 
 
 if __name__ == "__main__":

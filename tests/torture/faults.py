@@ -8,18 +8,16 @@ Usage: faults.py LOCI MAKE_TINY_FOLDER CLOCK_JUMP_LIBRARY
 Disks of their own need a mount namespace; where the system lets nobody have one, those cases are left out
 and said so. Exit code 1 and one line for what does not hold."""
 
-import json
 import os
 import pathlib
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
+from scratch import run_in_scratch
 from torture import expect_no_leftovers, write_picture
-from walker import Closed, Server, Walk, wait_for
+from walker import Server, Walk
 
 YEAR = 365 * 24 * 3600
 
@@ -179,24 +177,16 @@ class Faults:
 
 
 def main():
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="loci_faults_"))
-    os.environ["OMP_NUM_THREADS"] = "1"
-    os.environ["LOCI_CACHE"] = str(folder / "cache")
     loci, make_folder, library = (str(pathlib.Path(p).resolve()) for p in sys.argv[1:4])
-    code = 0
-    try:
+
+    def work(folder):
         faults = Faults(loci, make_folder, library, folder)
         for name in sys.argv[4:] or ["full_disk", "full_disk_of_a_server", "read_only", "little_memory", "clock"]:
             begun = time.monotonic()
             said = getattr(faults, name)() or "nothing lost"
             print(f"{name}: {said} ({time.monotonic() - begun:.0f} s)", flush=True)
-    except (AssertionError, Closed, OSError, subprocess.SubprocessError) as error:
-        print(f"faults: {error}", file=sys.stderr)
-        code = 1
-    finally:
-        Server.kill_all()
-        shutil.rmtree(folder, ignore_errors=True)
-    return code
+
+    return run_in_scratch("faults", work)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,14 @@ Prints a line a minute. Exit code 1: an error that no client has caused, memory 
 and 8 MiB from the second quarter of the time to the last, or descriptors that grow at all."""
 
 import argparse
-import os
-import pathlib
 import random
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
+from scratch import run_in_scratch
 from walker import Closed, Server, Walk
 
 KEYS = [["w"], ["w", "left"], ["left"], ["w", "right"], ["s"], ["i"], ["k", "d"], []]
@@ -122,11 +119,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steady", action="store_true")
     options = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="loci_soak_"))
-    os.environ["LOCI_CACHE"] = str(folder / "cache")
-    code = 0
-    try:
+
+    def work(folder):
         subprocess.run([options.make_folder, str(folder / "model")], check=True)
         server = Server(options.loci, folder / "model", folder / "data", "--linger-seconds", "1",
                         "--requests-per-second", "1000000", "--messages-per-second", "1000000")
@@ -161,13 +155,8 @@ def main():
             raise AssertionError("memory grows")
         if many > few + options.walkers:
             raise AssertionError("descriptors grow")
-    except (AssertionError, OSError, subprocess.SubprocessError) as error:
-        print(f"soak: {error}", file=sys.stderr)
-        code = 1
-    finally:
-        Server.kill_all()
-        shutil.rmtree(folder, ignore_errors=True)
-    return code
+
+    return run_in_scratch("soak", work)
 
 
 if __name__ == "__main__":

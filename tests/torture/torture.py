@@ -13,18 +13,17 @@ import argparse
 import filecmp
 import hashlib
 import json
-import os
 import pathlib
 import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import zlib
 import struct
 
-from walker import Closed, Server, Walk, wait_for
+from scratch import run_in_scratch
+from walker import Server, Walk, wait_for
 
 
 class Torture:
@@ -284,27 +283,16 @@ def main():
     parser.add_argument("--only", default="generate,dataset,train,serve")
     parser.add_argument("--keep", action="store_true", help="leave the folder for a look")
     options = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="loci_torture_"))
-    os.environ["LOCI_CACHE"] = str(folder / "cache")
-    code = 0
-    try:
+
+    def work(folder):
         torture = Torture(options, folder)
         for name in options.only.split(","):
             before, begun = torture.kills, time.monotonic()
             getattr(torture, name)()
             print(f"{name}: {torture.kills - before} kills in {time.monotonic() - begun:.0f} s, nothing lost",
                   flush=True)
-    except (AssertionError, Closed, OSError, subprocess.SubprocessError) as error:
-        print(f"torture --seed {options.seed}: {error}", file=sys.stderr)
-        code = 1
-    finally:
-        Server.kill_all()
-        if options.keep or code:
-            print(f"kept {folder}")
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-    return code
+
+    return run_in_scratch(f"torture --seed {options.seed}", work, options.keep)
 
 
 if __name__ == "__main__":
