@@ -56,7 +56,7 @@ Result run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& val
   const SlotTensor key_slot{key.unsqueeze(0), {}}, value_slot{value.unsqueeze(0), {}};
   const at::Tensor panels = pack_keys(key_slot, only, key.scalar_type(), nullptr);
   std::vector<KeySet> sets;
-  if (past != nullptr && !past->empty()) sets.push_back(PastReader::key_set(*past));
+  if (past != nullptr && !past->empty()) sets.push_back(PastReader::key_set(*past, query));
   if (key.size(1) > 0) {
     sets.push_back({.key = slot_rows(key_slot),
                     .value = slot_rows(value_slot),
@@ -189,7 +189,11 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
   return packed;
 }
 
-KeySet PastReader::key_set(const AttentionPast& past) {
+KeySet PastReader::key_set(const AttentionPast& past, const at::Tensor& query) {
+  const at::IntArrayRef slots = past.key_.data.sizes();  // [slots, B, T, H, D]
+  LOCI_CHECK(slots[1] == query.size(0) && slots[3] == query.size(2) && slots[4] == query.size(3),
+             "a past of {} samples, {} heads and {} channels for queries of {}, {} and {}", slots[1],
+             slots[3], slots[4], query.size(0), query.size(2), query.size(3));
   return {.key = slot_rows(past.key_),
           .value = slot_rows(past.value_),
           .index = past.index_.data(),

@@ -21,7 +21,7 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
 // Reads what a past keeps.
 class PastReader {
  public:
-  static attention_kernels::KeySet key_set(const AttentionPast& past);
+  static attention_kernels::KeySet key_set(const AttentionPast& past, const at::Tensor& query);
 };
 
 }  // namespace loci::kernels

@@ -12,12 +12,18 @@ AttentionPast::AttentionPast(SlotTensor key, SlotTensor value, std::vector<int64
     : key_(std::move(key)),
       value_(std::move(value)),
       index_(std::move(index)),
-      slot_tokens_(key_.data.size(2)),
+      slot_tokens_(key_.data.dim() == 5 ? key_.data.size(2) : 0),
       dtype_(dtype),
       device_(device),
       turn_(turn) {
   LOCI_CHECK(key_.data.dim() == 5 && key_.data.sizes() == value_.data.sizes(),
              "slots of keys and values differ in shape, or are not [slots, B, T, H, D]");
+  for (const SlotTensor* slots : {&key_, &value_}) {
+    LOCI_CHECK((slots->data.scalar_type() == at::kChar) == slots->scale.defined(),
+               "slots of {} {} scales; INT8 needs them, other types have none",
+               c10::toString(slots->data.scalar_type()),
+               slots->scale.defined() ? "with" : "without");
+  }
   for (const int64_t slot : index_) {
     LOCI_CHECK(slot >= 0 && slot < key_.data.size(0), "slot {} of {}", slot, key_.data.size(0));
   }

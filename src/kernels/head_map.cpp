@@ -29,7 +29,8 @@ void check_channels(const HeadMap& map, int64_t channels) {
   std::map<int64_t, int64_t> parts;  // begin, size
   if (map.tiles > 0) parts[map.tiles_begin] = 4 * map.tiles;
   for (const HeadMap::Rotation& rotation : map.rotations) {
-    parts[rotation.begin] = 2 * rotation.pairs;
+    LOCI_CHECK(parts.emplace(rotation.begin, 2 * rotation.pairs).second,
+               "parts of the map overlap at channel {}", rotation.begin);
   }
   int64_t free = 0;
   for (const auto& [begin, size] : parts) {
@@ -72,12 +73,18 @@ at::Tensor run(const at::Tensor& x, const HeadMap& map, bool transposed) {
     work.cosine = map.cosine.const_data_ptr<float>();
     work.sine = map.sine.const_data_ptr<float>();
     work.pairs = map.cosine.size(-1);
+    int64_t pairs = 0;
+    for (const HeadMap::Rotation& rotation : map.rotations) pairs += rotation.pairs;
+    LOCI_CHECK(pairs > 0 && pairs == work.pairs && map.sine.sizes() == map.cosine.sizes(),
+               "tables of {} columns for {} pairs, or a sine of another shape than the cosine",
+               work.pairs, pairs);
     const int64_t rows = map.cosine.numel() / work.pairs;
     LOCI_CHECK(map.tiles == 0 || rows == work.period, "{} rotations for {} matrices", rows,
                work.period);
     work.period = rows;
   }
-  LOCI_CHECK(tokens % work.period == 0, "a map of {} tokens for {}", work.period, tokens);
+  LOCI_CHECK(work.period == x.size(1) || work.period == tokens, "a map of {} tokens for {}",
+             work.period, x.size(1));
   constexpr int64_t kTokens = 64;  // a task
   at::parallel_for(0, tokens, kTokens, [&](int64_t begin, int64_t end) {
     head_map_kernels::Work part = work;
@@ -136,6 +143,7 @@ HeadMap HeadMap::slice(int64_t begin, int64_t end) const {
 }
 
 at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
+  check_channels(map, x.size(-1));
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor input = x.to(wide);
 
@@ -168,12 +176,10 @@ at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
   std::vector<at::Tensor> whole;
   int64_t at_channel = 0;
   for (const auto& [begin, piece] : pieces) {
-    LOCI_CHECK(begin >= at_channel, "parts of the map overlap at channel {}", begin);
     if (begin > at_channel) whole.push_back(input.narrow(-1, at_channel, begin - at_channel));
     whole.push_back(piece);
     at_channel = begin + piece.size(-1);
   }
-  LOCI_CHECK(at_channel <= x.size(-1), "the map reaches channel {} of {}", at_channel, x.size(-1));
   if (at_channel < x.size(-1)) {
     whole.push_back(input.narrow(-1, at_channel, x.size(-1) - at_channel));
   }

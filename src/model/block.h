@@ -44,7 +44,6 @@ class Block {
   // Keys and values of the text, [B, L, width] → entry for this block.
   TextKeys::Entry text_keys(const at::Tensor& text) const;
 
-  const std::optional<RecurrentBranch>& recurrent() const { return recurrent_; }
 
  private:
   at::Tensor self_attention(const at::Tensor& h, const ForwardContext& context,

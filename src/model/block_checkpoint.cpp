@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 // What the backward pass needs besides tensors; held by the graph.
 struct Recipe : torch::CustomClassHolder {
   const Block* block;
-  const ForwardContext* context;
+  ForwardContext context;  // a copy: the caller's is gone when the backward pass runs
   at::ScalarType compute;
 };
 
@@ -32,7 +32,7 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
     graph->save_for_backward({x, modulation, text_key, text_value});
     graph->saved_data["recipe"] = at::IValue::make_capsule(recipe);
     const at::NoGradGuard no_grad;
-    return (*recipe->block)(x, modulation, recipe->compute, *recipe->context,
+    return (*recipe->block)(x, modulation, recipe->compute, recipe->context,
                             {text_key, text_value}, *state);
   }
 
@@ -47,7 +47,7 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
     {
       const at::AutoGradMode with_grad(true);
       at::Tensor state;
-      out = (*recipe->block)(inputs[0], inputs[1], recipe->compute, *recipe->context,
+      out = (*recipe->block)(inputs[0], inputs[1], recipe->compute, recipe->context,
                              {inputs[2], inputs[3]}, state);
     }
     torch::autograd::backward({out}, {gradients[0]});
@@ -67,7 +67,7 @@ at::Tensor checkpointed_block(const Block& block, const at::Tensor& x, const at:
   LOCI_CHECK(context.store == nullptr, "a checkpointed block would store its keys twice");
   auto recipe = c10::make_intrusive<Recipe>();
   recipe->block = &block;
-  recipe->context = &context;
+  recipe->context = context;
   recipe->compute = compute;
   const at::Tensor anchor = at::empty({0}, x.options()).set_requires_grad(true);
   return CheckpointFunction::apply(x, modulation, text.key, text.value, anchor, recipe, &state);

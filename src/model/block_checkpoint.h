@@ -7,7 +7,7 @@
 
 namespace loci::model {
 
-// Equals block(x, …) in value and gradient. The context and the block must outlive the backward
+// Equals block(x, …) in value and gradient. The context's maps and the block must outlive the backward
 // pass; the state is advanced but carries no gradient (a window starts from zero).
 at::Tensor checkpointed_block(const Block& block, const at::Tensor& x, const at::Tensor& modulation,
                               at::ScalarType compute, const ForwardContext& context,

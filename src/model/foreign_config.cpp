@@ -36,7 +36,7 @@ Json from_wan(Json json, const std::string& where) {
   const ConfigReader reader(json, where);
   const auto width = reader.get<int64_t>("dim");
   const auto heads = reader.get<int64_t>("num_attention_heads");
-  if (width != heads * kHeadChannels) {
+  if (width % kHeadChannels != 0 || width / kHeadChannels != heads) {
     fail("{}: dim is {} with {} heads; heads of {} channels are supported", where, width, heads,
          kHeadChannels);
   }

@@ -114,12 +114,6 @@ uint64_t Parameters::count() const {
   return count;
 }
 
-uint64_t Parameters::bytes() const {
-  uint64_t bytes = 0;
-  for (const Parameter& parameter : all_) bytes += parameter.tensor.nbytes();
-  return bytes;
-}
-
 void Parameters::set_requires_grad(bool value) const {
   for (const Parameter& parameter : all_) parameter.tensor.set_requires_grad(value);
 }

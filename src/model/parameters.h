@@ -69,7 +69,6 @@ class Parameters {
   LoadReport report(const std::vector<std::string>& available) const;
 
   uint64_t count() const;  // elements
-  uint64_t bytes() const;
   void set_requires_grad(bool value) const;
   const Options& options() const { return options_; }
 

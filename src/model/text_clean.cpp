@@ -142,7 +142,7 @@ std::u32string replace_characters(const std::u32string& text) {
       out.push_back(U'\'');
     } else if (c >= 0x201C && c <= 0x201F) {
       out.push_back(U'"');
-    } else if (c == 0x2028 || c == 0x2029 || c == 0x85) {
+    } else if (c == 0x2028 || c == 0x2029) {
       out.push_back(U'\n');
     } else if (!is_control(c)) {
       out.push_back(c);

@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kWanEncoder = "models_t5_umt5-xxl-enc-bf16.pth";
+
 // FNV-1a twice, with different starts: 128 bits.
 class Hash {
  public:
@@ -96,8 +98,12 @@ at::Tensor pad(const at::Tensor& embedding, int64_t text_len) {
 
 }  // namespace
 
+bool has_prompt_files(const fs::path& folder) {
+  return fs::exists(folder / "text_encoder") || fs::exists(folder / kWanEncoder);
+}
+
 PromptOptions find_prompt_files(const fs::path& folder) {
-  const fs::path wan = folder / "models_t5_umt5-xxl-enc-bf16.pth";
+  const fs::path wan = folder / kWanEncoder;
   if (fs::exists(folder / "text_encoder" / "config.json")) {
     return {.encoder = folder / "text_encoder",
             .tokenizer = fs::is_directory(folder / "tokenizer") ? folder / "tokenizer"
@@ -112,12 +118,21 @@ std::vector<at::Tensor> encode_prompts(std::span<const std::string> prompts,
                                        const PromptOptions& options) {
   LOCI_CHECK(options.text_len > 0, "text_len is {}", options.text_len);
   const at::NoGradGuard no_grad;
+  fs::path cache = options.cache;
+  if (!cache.empty()) {
+    std::error_code error;
+    fs::create_directories(cache, error);
+    if (error) {
+      log_warning("encoded prompts are not kept: {} cannot be made: {}", cache.string(),
+                  error.message());
+      cache.clear();
+    }
+  }
   Hash identity;
-  if (!options.cache.empty()) {
+  if (!cache.empty()) {
     add_weights(identity, options.encoder);
     add_tokenizer(identity, tokenizer_path(options));
     identity.add(fmt::format("{} {}", at::toString(options.compute), options.text_len));
-    fs::create_directories(options.cache);
   }
   std::unique_ptr<Tokenizer> tokenizer;
   std::optional<TextEncoder> encoder;
@@ -127,17 +142,21 @@ std::vector<at::Tensor> encode_prompts(std::span<const std::string> prompts,
     const std::string prompt = clean_prompt(raw);
     Hash key = identity;
     key.add(prompt);
-    const fs::path file = options.cache / (key.text() + ".safetensors");
+    const fs::path file = cache / (key.text() + ".safetensors");
     std::optional<at::Tensor> embedding;
-    if (!options.cache.empty()) embedding = read_cached(file, prompt, options.text_len);
+    if (!cache.empty()) embedding = read_cached(file, prompt, options.text_len);
     if (!embedding) {
       if (!encoder) {
         tokenizer = Tokenizer::load(tokenizer_path(options));
         encoder = TextEncoder::load(options.encoder, {.compute = options.compute});
       }
       embedding = encoder->encode(tokenizer->encode(prompt, options.text_len));
-      if (!options.cache.empty()) {
-        io::write_safetensors(file, {{"embedding", *embedding}}, {{"prompt", prompt}});
+      if (!cache.empty()) {
+        try {
+          io::write_safetensors(file, {{"embedding", *embedding}}, {{"prompt", prompt}});
+        } catch (const Error& error) {
+          log_warning("an encoded prompt is not kept: {}", error.what());
+        }
       }
     }
     embeddings.push_back(pad(*embedding, options.text_len));

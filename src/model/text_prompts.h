@@ -21,6 +21,9 @@ struct PromptOptions {
   at::ScalarType compute = at::kFloat;
 };
 
+// Whether a model's folder has a text encoder.
+bool has_prompt_files(const std::filesystem::path& model_folder);
+
 // Where a Diffusers or an original Wan folder keeps its text encoder and tokenizer. Bad input lists
 // what was looked for.
 PromptOptions find_prompt_files(const std::filesystem::path& model_folder);

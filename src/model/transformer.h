@@ -29,7 +29,7 @@ class Transformer {
 
   // latents [B, channels, F, h, w], timesteps [B, F] in [0, 1000] → velocity, the same shape as
   // latents, FP32. The context's states are advanced in place. Products run in the type of the
-  // parameters unless `compute` says otherwise.
+  // parameters unless set_compute_type() says otherwise.
   at::Tensor forward(const at::Tensor& latents, const at::Tensor& timesteps,
                      ForwardContext& context) const;
 
@@ -40,7 +40,6 @@ class Transformer {
   // Keys and values per frame that a store for this model has to keep.
   memory::KvLayout kv_layout(int64_t batch, const camera::TokenGrid& grid) const;
 
-  const std::vector<Block>& blocks() const { return blocks_; }
 
  private:
   at::Tensor patchify(const at::Tensor& latents) const;

@@ -37,7 +37,7 @@ struct VaeConfig {
   // Frames that `latents` latents stand for: the first one has a single frame.
   int64_t frames(int64_t latents) const { return 1 + (latents - 1) * temporal_factor(); }
 
-  // Refuses a frame size that does not divide into latents, naming the nearest one that does.
+  // Refuses a frame size that does not divide into latents, naming one that does.
   void check_frame_size(int64_t height, int64_t width) const;
 };
 

@@ -5,7 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
-#include "loci/model/vae_norm.h"
+#include "loci/kernels/norm_silu.h"
 
 namespace loci::model {
 
@@ -68,7 +68,7 @@ at::Tensor ChannelNorm::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor ChannelNorm::silu(at::Tensor x) const {
-  return norm_silu(std::move(x), gamma.flatten());
+  return kernels::norm_silu(std::move(x), gamma.flatten());
 }
 
 PixelConv::PixelConv(const Scope& scope, int64_t in, int64_t out, int64_t kernel)

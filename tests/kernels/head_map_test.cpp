@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "loci/kernels/cpu_features.h"
 #include "tests/base/expect_error.h"
 #include "tests/kernels/gradient_check.h"
 
@@ -77,28 +78,32 @@ TEST(HeadMap, EqualsItsMatrix) {
 // Sizes that fill vectors and sizes that leave remainders, forward and backward.
 TEST(HeadMap, TheKernelEqualsPlainOperations) {
   at::manual_seed(5);
-  for (const int64_t tiles : {0, 1, 3, 16}) {
-    for (const int64_t pairs : {0, 3, 21, 32}) {
-      for (const bool adjacent : {true, false}) {
-        constexpr int64_t kWidth = 128, kRows = 130;
-        HeadMap map;
-        map.tiles = tiles;
-        if (tiles > 0) map.matrices = at::randn({kRows, 4, 4});
-        if (pairs > 0) {
-          map.rotations = {{.begin = 64, .pairs = pairs, .adjacent = adjacent}};
-          map.cosine = at::randn({kRows, pairs});
-          map.sine = at::randn({kRows, pairs});
-        }
-        const at::Tensor x = at::randn({2, kRows, 3, kWidth}).requires_grad_(true);
-        const at::Tensor weights = at::randn(x.sizes());
-        const at::Tensor y = head_map(x, map), expected = head_map_by_libtorch(x, map);
-        EXPECT_TRUE(at::allclose(y, expected, 1e-5, 1e-5)) << tiles << " tiles, " << pairs;
-        (y * weights).sum().backward();
-        const at::Tensor gradient = x.grad().clone();
-        x.mutable_grad() = at::Tensor();
-        (expected * weights).sum().backward();
-        if (tiles + pairs > 0) {
-          EXPECT_TRUE(at::allclose(gradient, x.grad(), 1e-5, 1e-5)) << tiles << ", " << pairs;
+  for (const IsaLevel level : kIsaLevels) {
+    if (level > cpu_features().best_level()) continue;
+    const IsaOverride chosen(level);
+    for (const int64_t tiles : {0, 1, 3, 16}) {
+      for (const int64_t pairs : {0, 3, 21, 32}) {
+        for (const bool adjacent : {true, false}) {
+          constexpr int64_t kWidth = 128, kRows = 130;
+          HeadMap map;
+          map.tiles = tiles;
+          if (tiles > 0) map.matrices = at::randn({kRows, 4, 4});
+          if (pairs > 0) {
+            map.rotations = {{.begin = 64, .pairs = pairs, .adjacent = adjacent}};
+            map.cosine = at::randn({kRows, pairs});
+            map.sine = at::randn({kRows, pairs});
+          }
+          const at::Tensor x = at::randn({2, kRows, 3, kWidth}).requires_grad_(true);
+          const at::Tensor weights = at::randn(x.sizes());
+          const at::Tensor y = head_map(x, map), expected = head_map_by_libtorch(x, map);
+          EXPECT_TRUE(at::allclose(y, expected, 1e-5, 1e-5)) << tiles << " tiles, " << pairs;
+          (y * weights).sum().backward();
+          const at::Tensor gradient = x.grad().clone();
+          x.mutable_grad() = at::Tensor();
+          (expected * weights).sum().backward();
+          if (tiles + pairs > 0) {
+            EXPECT_TRUE(at::allclose(gradient, x.grad(), 1e-5, 1e-5)) << tiles << ", " << pairs;
+          }
         }
       }
     }

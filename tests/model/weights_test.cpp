@@ -33,7 +33,7 @@ class Weights : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // Saves, then gives back the tensors as the file has them.
+  // The tensors as the file has them.
   io::NamedTensors stored(const fs::path& path) const {
     const io::Checkpoint checkpoint = io::Checkpoint::open(path);
     io::NamedTensors tensors;
@@ -202,7 +202,8 @@ TEST_F(Weights, ShardsAndTypesAsAsked) {
   const fs::path path = folder_ / "sharded";
   save_model(config_, model_.parameters().all(), path, {.shard_bytes = 200'000});
   EXPECT_TRUE(fs::exists(path / "diffusion_pytorch_model.safetensors.index.json"));
-  for (const io::TensorInfo& info : io::Checkpoint::open(path).tensors()) {
+  const io::Checkpoint sharded = io::Checkpoint::open(path);
+  for (const io::TensorInfo& info : sharded.tensors()) {
     EXPECT_EQ(info.dtype, at::kBFloat16);
   }
   const LoadedModel loaded = load_model(path, {.dtype = at::kBFloat16});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by vae_norm_<isa>.cpp only: everything is in an unnamed namespace, so that no two
+// Included by norm_silu_<isa>.cpp only: everything is in an unnamed namespace, so that no two
 // instruction sets share a function.
 #pragma once
 
@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "loci/model/vae_norm_kernel.h"
+#include "loci/kernels/norm_silu_kernel.h"
 
-namespace loci::model::norm_kernels {
+namespace loci::kernels::norm_silu_kernels {
 namespace {
 
 #if defined(__AVX2__)
@@ -161,4 +161,4 @@ void backward_rows(const float* x, const float* gamma, const float* grad_y, floa
 constexpr Kernels kKernels = {forward_rows<float>, forward_rows<uint16_t>, backward_rows};
 
 }  // namespace
-}  // namespace loci::model::norm_kernels
+}  // namespace loci::kernels::norm_silu_kernels

@@ -6,10 +6,13 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace loci::model {
+namespace loci::kernels {
 
 // x [..., C] contiguous, FP32 or BF16; gamma [C]. Takes over x: when nothing else holds its memory
 // and no gradient needs it, the result is written there. Differentiable.
 at::Tensor norm_silu(at::Tensor x, const at::Tensor& gamma);
 
-}  // namespace loci::model
+// The same in libtorch's operations: for other types and devices, and for tests.
+at::Tensor norm_silu_by_libtorch(const at::Tensor& x, const at::Tensor& gamma);
+
+}  // namespace loci::kernels

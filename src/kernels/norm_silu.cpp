@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/model/vae_norm.h"
+#include "loci/kernels/norm_silu.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -8,9 +8,9 @@
 
 #include "loci/base/error.h"
 #include "loci/kernels/cpu_features.h"
-#include "loci/model/vae_norm_kernel.h"
+#include "loci/kernels/norm_silu_kernel.h"
 
-namespace loci::model {
+namespace loci::kernels {
 
 namespace {
 
@@ -18,14 +18,11 @@ namespace {
 // number of threads.
 constexpr int64_t kRows = 2048;
 
-const norm_kernels::Kernels& kernels() {
-  static const norm_kernels::Kernels chosen = [] {
+norm_silu_kernels::Kernels loops() {
 #if defined(__x86_64__)
-    if (kernels::isa_level() >= kernels::IsaLevel::kAvx2) return norm_kernels::avx2();
+  if (isa_level() >= IsaLevel::kAvx2) return norm_silu_kernels::avx2();
 #endif
-    return norm_kernels::plain();
-  }();
-  return chosen;
+  return norm_silu_kernels::plain();
 }
 
 template <typename Task>
@@ -40,11 +37,12 @@ void for_rows(int64_t rows, const Task& task) {
 void forward_into(const at::Tensor& x, const at::Tensor& gamma, at::Tensor& y) {
   const int64_t channels = x.size(-1), rows = x.numel() / channels;
   const auto* g = gamma.const_data_ptr<float>();
+  const norm_silu_kernels::Kernels run = loops();
   if (x.scalar_type() == at::kBFloat16) {
     const auto* from = reinterpret_cast<const uint16_t*>(x.const_data_ptr<at::BFloat16>());
     auto* to = reinterpret_cast<uint16_t*>(y.mutable_data_ptr<at::BFloat16>());
     for_rows(rows, [&](int64_t, int64_t begin, int64_t end) {
-      kernels().forward_bf16(from + begin * channels, g, to + begin * channels, end - begin,
+      run.forward_bf16(from + begin * channels, g, to + begin * channels, end - begin,
                              channels);
     });
     return;
@@ -52,7 +50,7 @@ void forward_into(const at::Tensor& x, const at::Tensor& gamma, at::Tensor& y) {
   const auto* from = x.const_data_ptr<float>();
   auto* to = y.mutable_data_ptr<float>();
   for_rows(rows, [&](int64_t, int64_t begin, int64_t end) {
-    kernels().forward(from + begin * channels, g, to + begin * channels, end - begin, channels);
+    run.forward(from + begin * channels, g, to + begin * channels, end - begin, channels);
   });
 }
 
@@ -79,28 +77,28 @@ class NormSilu : public torch::autograd::Function<NormSilu> {
     const auto* dy = grad_y.const_data_ptr<float>();
     auto* dx = grad_x.mutable_data_ptr<float>();
     auto* dg = parts.mutable_data_ptr<float>();
+    const norm_silu_kernels::Kernels run = loops();
     for_rows(rows, [&](int64_t task, int64_t begin, int64_t end) {
-      kernels().backward(from + begin * channels, g, dy + begin * channels, dx + begin * channels,
+      run.backward(from + begin * channels, g, dy + begin * channels, dx + begin * channels,
                          dg + task * channels, end - begin, channels);
     });
     return {grad_x.to(saved[0].scalar_type()), parts.sum(0)};
   }
 };
 
-// Other types and devices: FP64 in tests, accelerators.
-at::Tensor by_libtorch(const at::Tensor& x, const at::Tensor& gamma) {
+}  // namespace
+
+at::Tensor norm_silu_by_libtorch(const at::Tensor& x, const at::Tensor& gamma) {
   const at::Tensor length = at::norm(x, 2, {-1}, /*keepdim=*/true).clamp_min(1e-12);
   return at::silu(x / length *
                   (gamma.to(x.scalar_type()) * std::sqrt(static_cast<double>(x.size(-1)))));
 }
 
-}  // namespace
-
 at::Tensor norm_silu(at::Tensor x, const at::Tensor& gamma) {
   LOCI_CHECK(gamma.dim() == 1 && gamma.size(0) == x.size(-1), "gamma has {} values for {} channels",
              gamma.numel(), x.size(-1));
   const bool known = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
-  if (!known || !x.is_cpu()) return by_libtorch(x, gamma);
+  if (!known || !x.is_cpu()) return norm_silu_by_libtorch(x, gamma);
   if (!x.is_contiguous()) x = x.contiguous();
   const at::Tensor wide = gamma.to(at::kFloat).contiguous();
   if (at::GradMode::is_enabled() && (x.requires_grad() || wide.requires_grad())) {
@@ -111,4 +109,4 @@ at::Tensor norm_silu(at::Tensor x, const at::Tensor& gamma) {
   return y;
 }
 
-}  // namespace loci::model
+}  // namespace loci::kernels

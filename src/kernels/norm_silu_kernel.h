@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace loci::model::norm_kernels {
+namespace loci::kernels::norm_silu_kernels {
 
 struct Kernels {
   // May work in place.
@@ -20,4 +20,4 @@ struct Kernels {
 Kernels plain();
 Kernels avx2();
 
-}  // namespace loci::model::norm_kernels
+}  // namespace loci::kernels::norm_silu_kernels

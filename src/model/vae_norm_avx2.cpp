@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "loci/model/vae_norm_loops.h"
-
-namespace loci::model::norm_kernels {
-Kernels avx2() { return kKernels; }
-}  // namespace loci::model::norm_kernels
