@@ -10,7 +10,9 @@
 namespace loci::app {
 
 void add_bench(CLI::App& app) {
-  app.description("Measure how fast this machine does the work.");
+  app.description("Measure how fast this machine does the work");
+  examples(app, {{"loci bench ops", "the kernels on this machine"},
+                 {"loci bench stream --out stream", "time and memory against length"}});
   add_bench_ops(*app.add_subcommand("ops"));
   add_bench_render(*app.add_subcommand("render"));
   add_bench_stream(*app.add_subcommand("stream"));

@@ -176,7 +176,7 @@ void run_bench_ops(const Options& o) {
                        {"threads", threads},
                        {"isa", kernels::name_of(kernels::isa_level())},
                        {"peak_flops", peak},
-                       {"ops", list}};
+                       {"rows", list}};
     fmt::print("{}\n", json.dump(2));
     return;
   }

@@ -83,7 +83,7 @@ void run_bench_render(const BenchRenderOptions& options) {
   const world::ClipOptions clip;
   const auto speeds = world::measure_rendering(clip, options.threads, options.seconds);
   if (!options.json) print_table(speeds);
-  Json json = {{"render", to_json(speeds)}};
+  Json json = {{"rows", to_json(speeds)}};
   if (options.embree) {
     const auto rows = world::compare_with_embree(clip, options.seconds);
     if (!options.json) print_table(rows);

@@ -175,7 +175,7 @@ void run_stream(const BenchStreamOptions& given) {
 }  // namespace
 
 void add_bench_stream(CLI::App& app) {
-  app.description("seconds a chunk and memory against length, by model and history");
+  app.description("Seconds a chunk and memory against length, by model and history");
   auto o = std::make_shared<BenchStreamOptions>();
   app.add_option("--config", o->model, "sizes from this model or config.json; weights are random")
       ->type_name("PATH");

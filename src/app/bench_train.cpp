@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BenchTrainOptions {
-  std::string config = "configs/mini.json", dtype = "float32";
+  std::string config = "configs/mini.json", dtype = "fp32";
   std::string python = "build/venv/bin/python", script = "bench/train_torch.py";
   train::TrainBenchOptions bench;
   bool torch = false, json = false;
@@ -77,7 +77,7 @@ void check_same(const Row& ours, const Row& theirs, bool bf16) {
 
 void run_bench_train(BenchTrainOptions options) {
   const Json json = load_json(options.config);
-  options.bench.bf16 = options.dtype == "bfloat16";
+  options.bench.bf16 = options.dtype == "bf16";
   struct Removed {
     fs::path file = fs::temp_directory_path() / fmt::format("loci-bench-{}.safetensors", getpid());
     ~Removed() {
@@ -131,7 +131,7 @@ void run_bench_train(BenchTrainOptions options) {
 }  // namespace
 
 void add_bench_train(CLI::App& app) {
-  app.description("Seconds a training window takes, beside full softmax and PyTorch.");
+  app.description("Seconds a training window takes, beside full softmax and PyTorch");
   auto options = std::make_shared<BenchTrainOptions>();
   app.add_option("config", options->config, "training recipe or model config")
       ->capture_default_str();
@@ -144,13 +144,13 @@ void add_bench_train(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--dtype", options->dtype, "of products")
-      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_flag("--torch", options->torch,
                "run the same in PyTorch, checked to have the same loss and gradient");
   app.add_option("--python", options->python, "a Python with torch")->capture_default_str();
   app.add_option("--script", options->script, "the PyTorch version")->capture_default_str();
-  app.add_flag("--json", options->json, "machine-readable output");
+  app.add_flag("--json", options->json, "print JSON");
   examples(app,
            {{"loci --threads 1 bench train --torch", "the demo model on one core, both ways"}});
   app.callback([options] { run_bench_train(*options); });

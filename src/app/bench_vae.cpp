@@ -32,7 +32,7 @@ struct BenchVaeOptions {
   std::string model;
   int64_t width = 768, height = 512;
   std::vector<int64_t> latents = {1, 2, 3};
-  std::string direction = "both", dtype = "float32", state = "auto";
+  std::string direction = "both", dtype = "fp32", state = "auto";
   model::VaeTiling tiling;
   bool json = false;
 };
@@ -49,7 +49,7 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 model::Vae open_vae(const BenchVaeOptions& options) {
   const model::VaeOptions settings{.dtype =
-                                       options.dtype == "bfloat16" ? at::kBFloat16 : at::kFloat};
+                                       options.dtype == "bf16" ? at::kBFloat16 : at::kFloat};
   if (options.model.empty()) return model::Vae(model::VaeConfig::wan22(), settings);
   // A config on its own stands for random weights of that size.
   if (options.model.ends_with(".json")) {
@@ -141,13 +141,12 @@ void run_bench_vae(const BenchVaeOptions& options) {
                       {"seconds", figure.seconds},
                       {"seconds_a_frame", figure.seconds / static_cast<double>(figure.frames)}});
     });
-    const Json all = {{"width", options.width},
-                      {"height", options.height},
+    const Json all = {{"size", {options.width, options.height}},
                       {"dtype", options.dtype},
                       {"weights_bytes", weights},
                       {"tile", options.tiling.tile},
                       {"threads", at::get_num_threads()},
-                      {"vae", rows}};
+                      {"rows", rows}};
     std::printf("%s\n", all.dump(2).c_str());
     return;
   }
@@ -171,7 +170,7 @@ void run_bench_vae(const BenchVaeOptions& options) {
 void add_bench_vae(CLI::App& app) {
   app.description(
       "Peak memory beyond the weights, and time a frame, of streaming clips of several lengths "
-      "through a video autoencoder.");
+      "through a video autoencoder");
   auto options = std::make_shared<BenchVaeOptions>();
   app.add_option("model", options->model,
                  "folder or weights of an autoencoder, or a config for random weights; default: "
@@ -186,7 +185,7 @@ void add_bench_vae(CLI::App& app) {
       ->check(CLI::IsMember({"decode", "encode", "both"}))
       ->capture_default_str();
   app.add_option("--dtype", options->dtype, "of weights and arithmetic")
-      ->check(CLI::IsMember({"float32", "bfloat16"}))
+      ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_option("--state", options->state, "what is kept between calls: full or half precision")
       ->check(CLI::IsMember({"auto", "full", "half"}))

@@ -161,7 +161,8 @@ int run(std::vector<std::string> arguments) {
   } catch (const c10::Error& error) {
     return report_libtorch(error);
   } catch (const std::filesystem::filesystem_error& error) {
-    return report("error", error.what(), 2);
+    const int code = error.code().value();
+    return report("error", error.what(), code == ENOSPC || code == EDQUOT ? 3 : 2);
   } catch (const std::exception& error) {
     return report("internal error", first_line(error.what()), 1);
   }

@@ -198,7 +198,7 @@ void demo(const Options& o) {
 void add_demo(CLI::App& app) {
   app.description(
       "Walk through a world the model has never seen, and come back: a video with the truth beside "
-      "it.");
+      "it");
   auto o = std::make_shared<Options>();
   app.add_option("--model", o->model, "model folder")->type_name("DIR")->capture_default_str();
   app.add_option("--out", o->out, "folder of the results")->type_name("DIR")->capture_default_str();

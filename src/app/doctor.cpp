@@ -199,7 +199,7 @@ Finding check_models() {
     return {.status = Status::kNote,
             .name = "models",
             .summary = "none found",
-            .advice = "put folders with config.json under models/ or set LOCI_MODELS",
+            .advice = "put model folders under models/ or set LOCI_MODELS",
             .details = {{"found", Json::array()}}};
   }
   std::vector<std::string> paths;
@@ -276,7 +276,7 @@ void examine_and_print(bool json) {
 void add_doctor(CLI::App& app) {
   app.description("Show what this machine can do and what it lacks");
   auto json = std::make_shared<bool>(false);
-  app.add_flag("--json", *json, "machine-readable output");
+  app.add_flag("--json", *json, "print JSON");
   app.callback([json] { examine_and_print(*json); });
   examples(app, {{"loci doctor", "one line a thing: ok, note or missing, and what to do"},
                  {"loci doctor --json", "the same with all figures, for scripts"},

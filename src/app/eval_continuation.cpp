@@ -89,7 +89,7 @@ void add_variations(CLI::App& app, ContinuationCommand& o) {
       ->check(CLI::IsMember(sample::readout_names()));
   app.add_option("--reset-every", o.resets,
                  "also with the recurrent states forgotten before every N-th chunk; 1 = each")
-      ->type_name("N,N,…")
+      ->type_name("N")
       ->delimiter(',')
       ->check(CLI::Range(1, 1000000));
 }
@@ -193,7 +193,7 @@ void add_eval_arena(CLI::App& app) {
   add_variations(app, *o);
   app.add_option("--sweep", o->sweep,
                  "quality against these numbers of retained frames, with the first policy")
-      ->type_name("N,N,…")
+      ->type_name("N")
       ->delimiter(',')
       ->check(CLI::Range(0, 1000000));
   examples(app, {{"loci eval arena --model models/mini --model models/mini-softmax --data "

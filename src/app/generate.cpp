@@ -81,7 +81,7 @@ void add_sampling(CLI::App& app, GenerateOptions& o) {
 }  // namespace
 
 void add_generate(CLI::App& app) {
-  app.description("Generate video along a camera path, chunk by chunk, for as long as you like.");
+  app.description("Generate video along a camera path, chunk by chunk, for as long as you like");
   auto o = std::make_shared<GenerateOptions>();
   add_source(app, *o);
   add_shape(app, *o);
@@ -94,16 +94,16 @@ void add_generate(CLI::App& app) {
   app.add_flag("--preview", o->preview, "a picture of the newest frames after every chunk");
   app.add_flag("--resume", o->resume, "go on after an interruption, with the same options");
   examples(app,
-           {{"loci generate --model models/demo --image town.png --trajectory look_around --out "
+           {{"loci generate --model models/mini --image town.png --trajectory look_around --out "
              "town.mp4",
              "look around a place"},
-            {"loci generate --model models/demo --image a.png --trajectory w-64,left-32 --prompt "
+            {"loci generate --model models/mini --image a.png --trajectory w-64,left-32 --prompt "
              "\"a desert at noon\" --seconds 20 --seed 3 --out a.mp4 --save-world a.world",
              "drive by keys, keep the world"},
-            {"loci generate --model models/demo --load-world a.world --trajectory right-80 --out "
+            {"loci generate --model models/mini --load-world a.world --trajectory right-80 --out "
              "b.mp4",
              "go on from there"},
-            {"loci generate --model models/demo --context clips/000000 --out c.mp4",
+            {"loci generate --model models/mini --context clips/000000 --out c.mp4",
              "continue a recording along its own path"}});
   app.callback([o] { generate(*o); });
 }

@@ -12,6 +12,7 @@
 #include "loci/app/generate.h"
 #include "loci/app/generate_output.h"
 #include "loci/app/generate_path.h"
+#include "loci/app/models.h"
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
@@ -196,7 +197,7 @@ void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
 Run open_run(const GenerateOptions& o) {
   Run run;
   run.folder = std::make_unique<sample::ModelFolder>(
-      o.model, o.dtype == "bf16" ? at::kBFloat16 : at::kFloat);
+      find_model(o.model), o.dtype == "bf16" ? at::kBFloat16 : at::kFloat);
   run.fps = run.folder->defaults().fps;
   // Texts come first: their encoder may be larger than all the rest, and is gone before that loads.
   std::optional<sample::Prompt> prompt;

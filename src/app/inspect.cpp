@@ -300,13 +300,13 @@ void add_inspect(CLI::App& app) {
   app.add_option("path", options->path, "model folder, config.json, or file of tensors")
       ->type_name("DIR|FILE")
       ->required();
-  app.add_flag("--json", options->json, "machine-readable output, sizes in bytes");
+  app.add_flag("--json", options->json, "print JSON, sizes in bytes");
   app.add_flag("--tensors", options->tensors, "list a model's tensors too");
   app.add_option("--size", options->size, "frame size in pixels for the history's bytes")
       ->type_name("WxH")
       ->capture_default_str();
   app.add_option("--seconds", options->seconds, "lengths for the history's bytes")
-      ->type_name("S,S,…")
+      ->type_name("S")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1e7).description(""))
       ->default_str("10,40,300,3600");

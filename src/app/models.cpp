@@ -27,12 +27,17 @@ std::vector<fs::path> find_models() {
   std::vector<fs::path> models;
   std::set<fs::path> seen;  // canonical, as two places may be one folder
   std::error_code error;
+  const auto is_model = [&](const fs::path& folder) {
+    return fs::is_regular_file(folder / "config.json", error) ||
+           fs::is_regular_file(folder / "transformer" / "config.json", error);
+  };
   const auto add = [&](const fs::path& folder) {
-    if (!fs::is_regular_file(folder / "config.json", error)) return;
+    if (!is_model(folder)) return;
     if (seen.insert(fs::weakly_canonical(folder, error)).second) models.push_back(folder);
   };
   for (const fs::path& place : model_places()) {
     add(place);
+    if (is_model(place)) continue;  // what is in it are its parts
     std::vector<fs::path> entries;
     for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
       entries.push_back(at->path());

@@ -11,8 +11,8 @@ namespace loci::app {
 // installed.
 std::vector<std::filesystem::path> model_places();
 
-// Folders in those places that hold config.json, and a place itself if it does; sorted within a
-// place, none twice.
+// Folders in those places that hold config.json or transformer/config.json, or a place itself if it
+// does; sorted within a place, none twice.
 std::vector<std::filesystem::path> find_models();
 
 // The folder as given if it is there, else one of that name in those places, else as given.

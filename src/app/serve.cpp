@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "loci/app/command.h"
+#include "loci/app/models.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
@@ -57,13 +58,16 @@ void add_place(CLI::App& app, ServeOptions& o) {
                  "own need a token")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--port", o.server.port, "0 for any free one")->capture_default_str();
+  app.add_option("--port", o.server.port, "0 for any free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
   app.add_option("--token-file", o.token_file,
                  "file with the secret that clients must know; "
                  "$LOCI_TOKEN is read, too")
       ->type_name("FILE");
   app.add_option("--origin", o.server.access.origins,
-                 "another origin whose pages may use the server, such as https://a.org; repeatable")
+                 "another origin whose pages may walk here, or the server's own behind a proxy, such as "
+                 "https://a.org; repeatable")
       ->type_name("URL");
   app.add_option("--network-threads", o.server.threads, "beside the one that computes")
       ->check(CLI::Range(1, 64))
@@ -107,7 +111,7 @@ std::string read_token(const ServeOptions& o) {
 
 void run_server(ServeOptions& o) {
   serve::ServerOptions& options = o.server;
-  options.models.assign(o.models.begin(), o.models.end());
+  for (const std::string& model : o.models) options.models.push_back(find_model(model));
   options.bf16 = o.dtype == "bf16";
   options.data = o.data.empty() ? default_data() : fs::path(o.data);
   options.starts = o.starts;
@@ -130,14 +134,14 @@ void run_server(ServeOptions& o) {
 
 void add_serve(CLI::App& app) {
   app.description(
-      "Walk through worlds in a browser, and serve the protocol and HTTP API behind it.");
+      "Walk through worlds in a browser, and serve the protocol and HTTP API behind it");
   auto o = std::make_shared<ServeOptions>();
   add_place(app, *o);
   add_limits(app, *o);
-  examples(app, {{"loci serve --model models/demo", "then open http://127.0.0.1:8080/"},
-                 {"loci serve --model models/demo --model models/softmax --data worlds",
+  examples(app, {{"loci serve --model models/mini", "then open http://127.0.0.1:8080/"},
+                 {"loci serve --model models/mini --model models/twin --data worlds",
                   "two models, to compare side by side"},
-                 {"loci serve --model models/demo --host 0.0.0.0 --token-file token.txt",
+                 {"loci serve --model models/mini --host 0.0.0.0 --token-file token.txt",
                   "for others, who must know the token"}});
   app.callback([o] { run_server(*o); });
 }

@@ -56,7 +56,7 @@ void run_train(const TrainOptions& options) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  app.description("Train a world model by chunk-wise diffusion forcing.");
+  app.description("Train a world model by chunk-wise diffusion forcing");
   auto options = std::make_shared<TrainOptions>();
   app.add_option("config", options->config, "JSON file with model, data and recipe");
   app.add_option("--out", options->out, "folder of the run: checkpoints and metrics");

@@ -30,13 +30,13 @@ void run_export(const Options& options) {
 }  // namespace
 
 void add_train_export(CLI::App& app) {
-  app.description("Make a model folder from a training run's newest checkpoint.");
+  app.description("Make a model folder from a training run's newest checkpoint");
   auto options = std::make_shared<Options>();
   app.add_option("run", options->run, "folder of the run")->required();
   app.add_option("--out", options->out, "model folder to make")->required();
   app.add_option("--vae", options->vae, "folder of the autoencoder, to put beside");
   app.add_option("--dtype", options->dtype, "type of the weights")
-      ->check(CLI::IsMember({"bf16", "f32"}))
+      ->check(CLI::IsMember({"bf16", "fp32"}))
       ->capture_default_str();
   app.add_flag("--last", options->last, "the last weights instead of the averaged ones");
   app.add_flag("--replace", options->replace, "replace the folder if it exists");

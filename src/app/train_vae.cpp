@@ -31,7 +31,7 @@ void run_train_vae(const TrainVaeOptions& options) {
 }  // namespace
 
 void add_train_vae(CLI::App& app) {
-  app.description("Train a video autoencoder on procedural worlds or a folder of videos.");
+  app.description("Train a video autoencoder on procedural worlds or a folder of videos");
   auto options = std::make_shared<TrainVaeOptions>();
   app.add_option("config", options->config, "JSON file with model, data, loss and recipe")
       ->required();

@@ -233,7 +233,7 @@ void add_show(CLI::App& app) {
   auto o = std::make_shared<Options>();
   app.description("Describe a camera path, and draw it from above");
   add_input_options(app, o->input);
-  app.add_flag("--json", o->json, "machine-readable output with every revisit");
+  app.add_flag("--json", o->json, "print JSON, with every revisit");
   app.add_option("--plot", o->plot, "draw a top view to this .svg or .png file")->type_name("FILE");
   app.callback([o] {
     const camera::LoadedTrajectory loaded = load(o->input);

@@ -102,7 +102,7 @@ void add_verify(CLI::App& app) {
   app.add_option("--dtype", options->dtype, "type of products; tolerances follow it")
       ->check(CLI::IsMember(std::vector<std::string>{"fp32", "bf16"}))
       ->capture_default_str();
-  app.add_flag("--json", options->json, "machine-readable output");
+  app.add_flag("--json", options->json, "print JSON");
   app.callback([options] { verify(*options); });
   examples(app, {{"loci verify tests/data/golden", "every case of a folder, in FP32"},
                  {"loci verify window.safetensors --dtype bf16", "one case in BF16"},

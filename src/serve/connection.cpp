@@ -19,6 +19,7 @@
 #include <boost/beast/websocket/rfc6455.hpp>
 
 #include "loci/serve/network.h"
+#include "loci/base/text.h"
 #include "loci/serve/refusal.h"
 
 namespace loci::serve {
@@ -38,9 +39,7 @@ HttpRequest plain(const BeastRequest& request, const std::string& address) {
   plain.body = request.body();
   plain.address = address;
   for (const auto& field : request) {
-    std::string name(field.name_string());
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    plain.headers[name] = std::string(field.value());
+    plain.headers[lower(std::string(field.name_string()))] = std::string(field.value());
   }
   return plain;
 }
@@ -134,9 +133,6 @@ std::optional<HttpResponse> answer_to(const beast::error_code& error) {
   if (error == http::error::header_limit) {
     return error_response(431, "limit", "the header is too large");
   }
-  if (error == beast::error::timeout) {
-    return error_response(408, "limit", "the request took too long");
-  }
   if (error == http::error::end_of_stream || error == http::error::partial_message ||
       error.category() != http::make_error_code(http::error::bad_method).category()) {
     return std::nullopt;
@@ -202,7 +198,7 @@ asio::awaitable<void> serve_connection(Network& network, Stream stream, std::str
     if (error) {
       if (error == beast::error::timeout) ++network.services.metrics.connections_cut;
       const std::optional<HttpResponse> told = answer_to(error);
-      if (told && error != beast::error::timeout) {
+      if (told) {
         co_await write_answer(network, stream, *told, false, false);
       }
       break;

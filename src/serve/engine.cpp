@@ -28,14 +28,6 @@ void Engine::wake() {
   changed_.notify_one();
 }
 
-void Engine::post(std::function<void()> job) {
-  {
-    const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(job));
-  }
-  changed_.notify_one();
-}
-
 void Engine::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -100,22 +92,12 @@ void Engine::serve(Entry& entry) {
 
 void Engine::run() {
   while (true) {
-    std::vector<std::function<void()>> jobs;
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) break;
       woken_ = false;
       for (std::shared_ptr<Task>& task : joining_) entries_.push_back({std::move(task)});
       joining_.clear();
-      jobs.swap(jobs_);
-    }
-    for (const std::function<void()>& job : jobs) {
-      try {
-        job();
-      } catch (...) {
-        ++metrics_.errors;
-        tell_exception("a job of the engine");
-      }
     }
     std::optional<Clock::time_point> next;
     Entry* entry = choose(Clock::now(), next);
@@ -124,7 +106,7 @@ void Engine::run() {
       continue;
     }
     std::unique_lock lock(mutex_);
-    const auto news = [this] { return stopping_ || woken_ || !joining_.empty() || !jobs_.empty(); };
+    const auto news = [this] { return stopping_ || woken_ || !joining_.empty(); };
     if (next) {
       changed_.wait_until(lock, *next, news);
     } else {

@@ -40,8 +40,6 @@ class Engine {
   // Any thread.
   void add(std::shared_ptr<Task> task);
   void wake();  // something became due
-  // Runs `job` between two turns.
-  void post(std::function<void()> job);
   int64_t waiting() const { return metrics_.queue_length.load(); }
   // After the turn in work; tasks are dropped.
   void stop();
@@ -62,7 +60,6 @@ class Engine {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Task>> joining_;
-  std::vector<std::function<void()>> jobs_;
   bool stopping_ = false, woken_ = false;
   std::vector<Entry> entries_;  // of the thread alone
   double virtual_time_ = 0;     // that of the task served last

@@ -19,7 +19,6 @@ class Recorder {
   // Frames of a chunk by view, uint8 [T, H, W, 3].
   void add(const std::vector<at::Tensor>& frames);
   bool full() const { return frames_ >= most_frames_; }
-  int64_t frames() const { return frames_; }
   // The video is complete; its record. One without frames is deleted, and null.
   Json finish(VideoStore& videos);
 

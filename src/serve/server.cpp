@@ -98,7 +98,8 @@ void Server::Impl::listen() {
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
-    fail("{} port {} cannot be listened at: {}", options.address, options.port, error.message());
+    fail("cannot listen at {} port {}: {}; give another --port or --host", options.address, options.port,
+         error.message());
   }
   asio::co_spawn(context, accept(), asio::detached);
   for (int i = 0; i < std::max(1, options.threads); ++i) {
@@ -177,7 +178,13 @@ void Server::stop() {
   impl.stop_sweeping.notify_all();
   // The engine first: what is being made is finished and recorded while its client still listens.
   impl.services.engine.stop();
-  for (const std::shared_ptr<Walk>& walk : impl.services.sessions->all()) walk->keep();
+  for (const std::shared_ptr<Walk>& walk : impl.services.sessions->all()) {
+    try {
+      walk->keep();
+    } catch (const std::exception& error) {
+      log_error("a walk's memory is not kept: {}", error.what());
+    }
+  }
   bool anybody = false;
   {
     const std::lock_guard lock(impl.network.mutex);

@@ -64,12 +64,6 @@ std::pair<world::Style, uint64_t> place_of(const Json& start) {
           seed.get<uint64_t>()};
 }
 
-std::string lower_extension(const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension;
-}
-
 // Letters, digits, '-' and '_' of a file's name: what may stand in an address.
 std::string id_of(const fs::path& path) {
   std::string id = "picture-";
@@ -95,7 +89,7 @@ void Starts::add_pictures(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().filename().string().starts_with('.')) continue;  // not yet whole
-    const std::string kind = lower_extension(entry.path());
+    const std::string kind = lower(entry.path().extension().string());
     if (kind == ".png" || kind == ".jpg" || kind == ".jpeg") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

@@ -146,9 +146,6 @@ bool View::load(const std::filesystem::path& file, const memory::HistoryOptions&
     sample::Stream stream =
         sample::Stream::load(file, folder.transformer(), &folder.vae(), folder.hashes());
     if (!equal(stream.options().history, history)) return false;
-    // Of an earlier version, which did not keep where its frames were taken.
-    const memory::HistoryPolicy& policy = stream.main().policy();
-    if (policy.save().size() < policy.retained().size()) return false;
     // Newer than the records, some of which are lost.
     if (stream.frames() > 1 + (chunks - 1) * model_->chunk_latents()) return false;
     prompt_ = stream.prompt().text;

@@ -43,6 +43,7 @@ void Walk::attach(std::shared_ptr<Client> client) {
   {
     const std::lock_guard lock(mutex_);
     before = std::exchange(client_, std::move(client));
+    if (before != nullptr) let_go();
     greet_ = true;
     last_input_ = Clock::now();
   }
@@ -55,11 +56,17 @@ void Walk::detach(const Client& client) {
     const std::lock_guard lock(mutex_);
     if (client_.get() != &client) return;
     client_.reset();
-    inbox_.clear();
-    if (controls_) controls_->release();
+    let_go();
     alone_since_ = Clock::now();
   }
   services_.engine.wake();
+}
+
+void Walk::let_go() {
+  inbox_.clear();
+  unapplied_.clear();
+  oldest_control_.reset();
+  if (controls_) controls_->release();
 }
 
 bool Walk::wants_chunk() const {
@@ -142,6 +149,7 @@ void Walk::run_turn(Client& client, std::chrono::duration<double> waited) {
     paused_ = client.output().paused;
     pause_reason_ = "client";
     steps_left_ = 0;
+    last_event_ = nullptr;
     show(client, true);
   }
   if (awake && paused_ && pause_reason_ == "idle") resume();

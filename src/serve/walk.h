@@ -96,7 +96,9 @@ class Walk : public Task {
   void handle_split(const Json& message);
   void handle_record(const Json& message);
   std::vector<size_t> views_of(const Json& payload) const;
-  void stop_recording(const Json& request_id);
+  // What the client before held, asked and waits for is not the next one's. The lock is held.
+  void let_go();
+  bool stop_recording(const Json& request_id);  // false: there was nothing to keep
 
   // walk_output.cpp: what they get.
   void send_state(const std::string& state, const std::string& reason, double progress = -1);

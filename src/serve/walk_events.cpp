@@ -234,7 +234,10 @@ void Walk::handle_record(const Json& message) {
   const Json request_id = message.value("request_id", Json());
   if (action == "stop") {
     if (!recorder_) refuse("bad_request", "nothing is being recorded");
-    return stop_recording(request_id);
+    if (!stop_recording(request_id)) {
+      refuse("bad_request", "nothing was recorded: no chunk was made meanwhile");
+    }
+    return;
   }
   if (action != "start") refuse("bad_request", "action: expected start or stop");
   if (recorder_) refuse("bad_request", "a recording is running already");
@@ -246,12 +249,12 @@ void Walk::handle_record(const Json& message) {
   }
 }
 
-void Walk::stop_recording(const Json& request_id) {
+bool Walk::stop_recording(const Json& request_id) {
   const Json video = recorder_->finish(services_.videos);
   recorder_.reset();
   const std::shared_ptr<Client> client = this->client();
-  if (client == nullptr) return;
-  if (video.is_null()) refuse("bad_request", "nothing was recorded: no chunk was made meanwhile");
+  if (video.is_null()) return false;
+  if (client == nullptr) return true;
   const auto id = video.value("id", "");
   client->send({{"type", "recording"},
                 {"state", "saved"},
@@ -260,6 +263,7 @@ void Walk::stop_recording(const Json& request_id) {
                 {"frames", video.value("frames", 0)},
                 {"seconds", static_cast<double>(video.value("frames", 0)) / folder_->facts().fps},
                 {"request_id", request_id}});
+  return true;
 }
 
 }  // namespace loci::serve

@@ -228,11 +228,17 @@ void WorldStore::rename(const std::string& id, const std::string& name) {
   WorldFolder::write_facts(folder, facts);
 }
 
+void WorldStore::forget(const fs::path& folder) {
+  remove_folder(folder);
+  const std::lock_guard lock(mutex_);
+  sizes_.erase(folder.filename().string());
+}
+
 void WorldStore::remove(const std::string& id) {
   const fs::path folder = shelf_.find(id);
   const FileLock lock = FileLock::try_lock(folder / "lock");
   if (!lock) refuse("busy", "this world is being walked");
-  remove_folder(folder);
+  forget(folder);
   disk_.recount();
 }
 
@@ -269,7 +275,7 @@ void WorldStore::sweep() {
       const FileLock lock = FileLock::try_lock(folder / "lock");
       if (!lock) continue;
       log_info("world {} was not walked for {} hours and is deleted", name, limits_.keep_hours);
-      remove_folder(folder);
+      forget(folder);
     } catch (const std::exception& problem) {
       log_warning("sweeping worlds: {}", problem.what());
     }

@@ -70,6 +70,8 @@ class WorldStore {
 
  private:
   Json describe(const std::filesystem::path& folder) const;
+  // Removes a world's folder and what is known of it.
+  void forget(const std::filesystem::path& folder);
   uint64_t bytes_of(const std::filesystem::path& folder, int64_t chunks) const;
 
   Shelf shelf_;

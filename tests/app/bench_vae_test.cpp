@@ -38,27 +38,27 @@ TEST_F(BenchVae, MeasuresEveryLength) {
   const Outcome outcome = bench({"--latents", "3,1,2", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
-  ASSERT_EQ(json.at("vae").size(), 6u);
+  ASSERT_EQ(json.at("rows").size(), 6u);
   for (size_t i = 0; i < 6; ++i) {
-    const Json& row = json.at("vae")[i];
+    const Json& row = json.at("rows")[i];
     EXPECT_EQ(row.at("direction"), i < 3 ? "decode" : "encode");
     EXPECT_EQ(row.at("latents"), i % 3 + 1);
     EXPECT_EQ(row.at("frames"), 1 + 4 * (i % 3));
     EXPECT_GT(row.at("state_bytes"), 0);
     EXPECT_GT(row.at("seconds_a_frame"), 0);
     if (i % 3 > 0) {
-      EXPECT_GE(row.at("peak_bytes"), json.at("vae")[i - 1].at("peak_bytes"));
+      EXPECT_GE(row.at("peak_bytes"), json.at("rows")[i - 1].at("peak_bytes"));
     }
   }
   // From the third latent on nothing is added to the state.
-  EXPECT_EQ(json.at("vae")[1].at("state_bytes"), json.at("vae")[2].at("state_bytes"));
+  EXPECT_EQ(json.at("rows")[1].at("state_bytes"), json.at("rows")[2].at("state_bytes"));
 }
 
 TEST_F(BenchVae, PrintsATableAndTakesTiles) {
   const Outcome outcome =
       bench({"--latents", "2", "--direction", "decode", "--tile", "32", "--overlap", "16"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("64x48 pixels, float32"));
+  EXPECT_THAT(outcome.out, HasSubstr("64x48 pixels, fp32"));
   EXPECT_THAT(outcome.out, HasSubstr("tiles of 32"));
   EXPECT_THAT(outcome.out, HasSubstr("decode          2       5"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A value that others watch.
 
-export type Listener<T> = (state: Readonly<T>, before: Readonly<T>) => void;
+type Listener<T> = (state: Readonly<T>, before: Readonly<T>) => void;
 
 export class Store<T extends object> {
   #state: T;

@@ -37,10 +37,6 @@ export function sameAxes(a: Readonly<Axes>, b: Readonly<Axes>): boolean {
   return kNames.every((name) => a[name] === b[name]);
 }
 
-export function isStill(axes: Readonly<Axes>): boolean {
-  return sameAxes(axes, kStill);
-}
-
 /** A stick's deflection: nothing near the middle, then growing smoothly to 1 at the rim. */
 export function withDeadZone(value: number, zone = 0.15): number {
   const size = Math.abs(value);

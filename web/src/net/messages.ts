@@ -34,6 +34,7 @@ export interface SessionMessage {
   views: ViewInfo[];
   path: WirePose[];
   path_first: number;
+  recording?: boolean;
 }
 
 export interface StateMessage {

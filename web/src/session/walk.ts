@@ -285,6 +285,7 @@ export class Walk {
         info,
       })),
       pictures: common !== "nothing" && before.pictures,
+      recording: session.recording ? "on" : "off",
     });
     this.#events.onSession(session, common);
     const split = this.#splitting;
@@ -342,7 +343,7 @@ export class Walk {
     }
     const { recording } = this.store.state;
     if (message.request_id !== undefined && recording !== "off")
-      this.store.set({ recording: recording === "stopping" ? "on" : "off" });
+      this.store.set({ recording: "off" });
     this.#events.onError(message.message);
   }
 

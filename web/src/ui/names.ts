@@ -62,7 +62,7 @@ export const kReadouts: Record<string, string> = {
 };
 
 const kReasons: Record<string, string> = {
-  idle: "Nothing was pressed for a while.",
+  idle: "Nothing was pressed for a while. Any step goes on.",
   max_chunks: "As many chunks as were asked for.",
   storage: "The server's disk is full.",
 };

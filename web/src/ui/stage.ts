@@ -68,7 +68,7 @@ export class Stage {
   }
 }
 
-export type VeilKind = "none" | "busy" | "lost" | "paused" | "ended";
+type VeilKind = "none" | "busy" | "lost" | "paused" | "ended";
 
 /** What lies over the picture, and why. */
 export function veilOf(
@@ -113,7 +113,7 @@ export function veilOf(
     return {
       kind: "paused",
       title: "Paused",
-      text: pauseReason(state.reason) || "Any step goes on.",
+      text: pauseReason(state.reason) || "Go on with the button or the space bar.",
     };
   if (phase === "running" && !state.pictures)
     return { kind: "busy", title: "Almost there", text: "Waiting for the first picture." };

@@ -325,7 +325,7 @@ export class StartScreen {
 }
 
 /** The model to compare one with: of another kind, if there is such. */
-export function otherModel(models: readonly Model[], id: string): Model | undefined {
+function otherModel(models: readonly Model[], id: string): Model | undefined {
   const own = models.find((model) => model.id === id);
   const others = models.filter((model) => model.id !== id);
   return others.find(({ loci }) => loci.recurrent !== own?.loci.recurrent) ?? others[0];

@@ -7,7 +7,7 @@ import { button } from "./controls.js";
 import { ask, openDialog } from "./dialog.js";
 import { ago, bytes, historyName, seconds } from "./names.js";
 
-export function titleOf(world: World): string {
+function titleOf(world: World): string {
   return world.name || (world.kind === "saved" ? "Saved world" : "Unnamed world");
 }
 

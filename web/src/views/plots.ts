@@ -19,7 +19,7 @@ interface Measure {
 
 const kMiB = 1024 * 1024;
 
-export const kMeasures: readonly Measure[] = [
+const kMeasures: readonly Measure[] = [
   {
     id: "frame",
     title: "Frame time",
