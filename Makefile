@@ -5,7 +5,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test web-test build bench format lint asan tsan install package bootstrap clean distclean
+.PHONY: help demo test web-test build bench format lint asan tsan fuzz sbom install package bootstrap clean distclean
 
 help:
 	@echo "make demo     build, then do the main job on an example"

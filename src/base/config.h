@@ -24,7 +24,7 @@ namespace loci {
 using Json = nlohmann::json;
 
 // Parses JSON with comments; a key given twice in one object is bad input. `source` names the text
-// in messages: "file.json", "--set".
+// in messages: "file.json".
 Json parse_json(std::string_view text, const std::string& source);
 Json load_json(const std::filesystem::path& path);
 
@@ -46,7 +46,11 @@ class ConfigReader {
 
   const std::string& where() const { return node_->where; }
   const Json& json() const { return node_->object; }
-  bool has(const std::string& key) const { return node_->object.contains(key); }
+  // Whether the key is given; null counts as absent.
+  bool has(const std::string& key) const {
+    const auto found = node_->object.find(key);
+    return found != node_->object.end() && !found->is_null();
+  }
 
   // The value of a required key.
   template <typename T>

@@ -14,7 +14,7 @@ namespace loci {
 enum class ErrorKind {
   kBadInput,     // the user's file, option or request: exit code 2
   kCheckFailed,  // a verification did not hold: exit code 1
-  kMachine,      // the machine lacks memory, disk, a library, a permission: exit code 3
+  kMachine,      // the machine lacks memory, disk, a library: exit code 3
   kInternal,     // a bug of ours: exit code 1
 };
 

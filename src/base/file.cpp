@@ -85,8 +85,9 @@ constexpr size_t kDigits = 8;
 fs::path temporary_name(const fs::path& path) {
   static std::atomic<uint64_t> counter{std::random_device{}()};
   const uint64_t number = hash_keys({static_cast<uint64_t>(::getpid()), counter++});
-  return folder_of(path) / fmt::format(".{:.128}{}{:08x}{:.16}", path.stem().string(), kMark,
-                                       static_cast<uint32_t>(number), path.extension().string());
+  return folder_of(path) / fmt::format(".{}{}{:08x}{}", path.stem().string().substr(0, 128), kMark,
+                                       static_cast<uint32_t>(number),
+                                       path.extension().string().substr(0, 16));
 }
 
 bool is_temporary_name(const std::string& name) {
@@ -104,6 +105,7 @@ bool hold(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0; 
 // Removes what processes that were killed have left in the folder. Once for each folder and
 // process: a folder of a million clips is listed once, not a million times.
 void sweep(const fs::path& folder) {
+  if (is_temporary_name(folder.filename().string())) return;  // new, and nobody else's
   static std::mutex mutex;
   static std::set<fs::path> swept;
   std::error_code ignored;
@@ -124,10 +126,16 @@ void sweep(const fs::path& folder) {
 // The holds on temporary folders, by name; a file's own descriptor holds it.
 class FolderHolds {
  public:
+  // If not, errno says why: ENOENT when somebody who sweeps has taken the folder away.
   bool take(const fs::path& folder) {
     const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) return false;
-    hold(descriptor);
+    std::error_code ignored;
+    if ((!hold(descriptor) && errno == EWOULDBLOCK) || !fs::exists(folder, ignored)) {
+      ::close(descriptor);
+      errno = ENOENT;
+      return false;
+    }
     const std::lock_guard lock(mutex_);
     descriptors_[folder] = descriptor;
     return true;
@@ -164,7 +172,8 @@ fs::path make_temporary(const fs::path& path, Make make) {
 }  // namespace
 
 std::string read_file(const fs::path& path, uint64_t limit) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0) fail("cannot read {}: {}", path.string(), std::strerror(errno));
   struct stat status {};
   if (::fstat(file.value, &status) != 0) {
@@ -265,7 +274,9 @@ AtomicDirectory::AtomicDirectory(fs::path path, Existing existing)
   temporary_ = make_temporary(path_, [](const fs::path& name) {
     if (::mkdir(name.c_str(), 0777) != 0) return false;
     if (folder_holds().take(name)) return true;
-    errno = EEXIST;  // swept away before it was held
+    const int reason = errno;
+    ::rmdir(name.c_str());
+    errno = reason == ENOENT ? EEXIST : reason;  // swept away before it was held: another name
     return false;
   });
 }

@@ -13,10 +13,13 @@ namespace loci {
 
 std::string_view trim(std::string_view text);
 
+// ASCII letters in lower case; all else stays.
+std::string lower(std::string_view text);
+
 // Splits at every `separator`; "" gives one empty piece.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-// Splits at runs of spaces and tabs; "" gives none.
+// Splits at runs of white space, line breaks included; "" gives none.
 std::vector<std::string_view> split_whitespace(std::string_view text);
 
 // The whole of `text` as a number, or nothing. Independent of the locale; accepts nan and inf.

@@ -32,12 +32,6 @@ constexpr std::array kKeyNames = {
 constexpr std::string_view kKeyHelp =
     "use w s a d to move, up down left right or i k j l to look, none to wait";
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return result;
-}
-
 int clamp_axis(int value) { return std::clamp(value, -1, 1); }
 
 int parse_frames(std::string_view text, std::string_view entry, double fps) {

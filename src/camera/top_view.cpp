@@ -6,7 +6,6 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/base/text.h"
 #include "loci/camera/lens.h"
 #include "loci/io/image.h"
 
@@ -306,9 +305,14 @@ void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStati
   draw_mark(canvas, pixels.front(), kStart, "start", -1);
 
   constexpr size_t kLongestTitle = 72;
+  // Cut between characters: half of one would make the SVG invalid.
+  size_t end = kLongestTitle - 3;
+  while (title.size() > kLongestTitle && end > 0 &&
+         (static_cast<unsigned char>(title[end]) & 0xC0) == 0x80) {
+    --end;
+  }
   canvas.text({kMargin, 36},
-              title.size() <= kLongestTitle ? title : title.substr(0, kLongestTitle - 3) + "...",
-              21, kInk);
+              title.size() <= kLongestTitle ? title : title.substr(0, end) + "...", 21, kInk);
   canvas.text({kMargin, 61}, subtitle(statistics, grid), 15, kGrey);
   draw_scale_bar(canvas, scale);
   draw_time_bar(canvas, statistics.seconds);

@@ -129,6 +129,7 @@ std::vector<std::pair<std::string, std::string>> AttentionSuite::pairs() const {
 Json AttentionSuite::settings() const {
   Json json = describe(setup_.models, setup_.arms, setup_.sampling);
   json["suite"] = "attention";
+  json["data"] = data_fingerprint(setup_.data, setup_.out);
   json["timestep"] = setup_.timestep;
   json["context_seconds"] = setup_.clips.context_seconds;
   json["seconds"] = setup_.clips.seconds ? Json(*setup_.clips.seconds) : Json();

@@ -81,6 +81,7 @@ CameraSuite::CameraSuite(CameraSetup setup)
 Json CameraSuite::settings() const {
   Json json = describe(setup_.models, setup_.arms, setup_.sampling);
   json["suite"] = "camera";
+  json["data"] = data_fingerprint(setup_.data, setup_.out);
   json["seconds"] = setup_.seconds;
   json["clips"] = clips();
   return json;

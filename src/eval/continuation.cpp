@@ -71,7 +71,6 @@ Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& c
                            const Sampling& sampling)
     : folder_(&folder),
       clips_(&clips),
-      clip_(clip),
       sampling_(&sampling),
       cameras_(latent_cameras(clips.clip(clip), clips.format().frames_per_latent)),
       prompt_(prompt_for(folder, clips.clip(clip).caption, sampling)),

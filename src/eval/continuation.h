@@ -38,7 +38,6 @@ class Continuation {
  private:
   const sample::ModelFolder* folder_;
   const EvalClips* clips_;
-  size_t clip_;
   const Sampling* sampling_;
   LatentCameras cameras_;
   sample::Prompt prompt_;

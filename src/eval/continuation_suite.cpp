@@ -72,6 +72,7 @@ std::vector<Group> ContinuationSuite::groups() const {
 Json ContinuationSuite::settings() const {
   Json json = describe(setup_.models, setup_.arms, setup_.sampling);
   json["suite"] = setup_.suite;
+  json["data"] = data_fingerprint(setup_.data, setup_.out);
   json["context_seconds"] = setup_.clips.context_seconds;
   json["seconds"] = setup_.clips.seconds ? Json(*setup_.clips.seconds) : Json();
   if (!mind_.empty()) {

@@ -8,6 +8,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/random.h"
+#include "loci/io/frames.h"
 
 namespace loci::eval {
 
@@ -146,7 +147,7 @@ std::string fingerprint(const fs::path& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string suffix = entry.path().extension().string();
     if (entry.is_regular_file() &&
-        (suffix == ".safetensors" || suffix == ".pth" || suffix == ".json")) {
+        (suffix == ".safetensors" || suffix == ".pth" || suffix == ".pt" || suffix == ".json")) {
       files.push_back(entry.path());
     }
   }
@@ -157,6 +158,28 @@ std::string fingerprint(const fs::path& folder) {
     mix(hash, name.data(), name.size());
     mix_file(hash, file);
   }
+  return fmt::format("{:016x}", hash);
+}
+
+std::string data_fingerprint(const fs::path& data, const fs::path& out) {
+  if (data.empty()) return "";
+  std::error_code ignored;
+  const fs::path mine = fs::weakly_canonical(out, ignored);
+  std::vector<std::string> files;
+  for (auto at = fs::recursive_directory_iterator(data); at != fs::recursive_directory_iterator();
+       ++at) {
+    const fs::path& path = at->path();
+    if (path.filename().string().starts_with('.') ||
+        (at->is_directory() && fs::weakly_canonical(path, ignored) == mine)) {
+      at.disable_recursion_pending();
+    } else if (at->is_regular_file() && (io::is_video_name(path) || io::is_image_name(path))) {
+      files.push_back(
+          fmt::format("{} {}\n", path.lexically_relative(data).string(), at->file_size()));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  uint64_t hash = 0;
+  for (const std::string& file : files) mix(hash, file.data(), file.size());
   return fmt::format("{:016x}", hash);
 }
 

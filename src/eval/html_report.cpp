@@ -150,10 +150,13 @@ std::string pair_table(const Report& report, const std::vector<Metric>& metrics)
       if (metric.better != Metric::Better::kNeither) {
         won = fmt::format(", won {} / {}", e.wins, i.clips);
       }
+      const bool good = metric.better == Metric::Better::kHigher  ? i.mean > 0
+                        : metric.better == Metric::Better::kLower ? i.mean < 0
+                                                                  : e.wins >= e.losses;
       html += fmt::format("<td{}>{:+.{}f}<span class=\"range\">[{:+.{}f}, {:+.{}f}]{}</span></td>",
-                          !sure                ? ""
-                          : e.wins >= e.losses ? " class=\"sure\""
-                                               : " class=\"sure worse\"",
+                          !sure  ? ""
+                          : good ? " class=\"sure\""
+                                 : " class=\"sure worse\"",
                           i.mean, metric.digits, i.low, metric.digits, i.high, metric.digits, won);
     }
     html += "</tr>\n";

@@ -71,6 +71,7 @@ Json MindPredictionSuite::settings() const {
   for (const ModelChoice& tree : setup_.trees) trees.push_back(tree.name);
   return {{"suite", "mind"},
           {"predictions", trees},
+          {"data", data_fingerprint(setup_.data, {})},
           {"mind_compat", setup_.scoring.compatible},
           {"ssim_border", setup_.scoring.border == SsimBorder::kCropped ? "cropped" : "mirrored"},
           {"networks", networks_.describe()},

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "loci/base/error.h"
+#include "loci/base/text.h"
 
 namespace loci::eval {
 
@@ -16,10 +17,7 @@ namespace {
 std::optional<fs::path> find_prefix(const fs::path& folder, std::string_view prefix) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    std::string name = entry.path().filename().string();
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
-    if (name.starts_with(prefix)) found.push_back(entry.path());
+    if (lower(entry.path().filename().string()).starts_with(prefix)) found.push_back(entry.path());
   }
   if (found.empty()) return std::nullopt;
   return *std::min_element(found.begin(), found.end());

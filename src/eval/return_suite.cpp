@@ -83,6 +83,7 @@ ReturnSuite::ReturnSuite(ReturnSetup setup)
 Json ReturnSuite::settings() const {
   Json json = describe(setup_.models, setup_.arms, setup_.sampling);
   json["suite"] = "return";
+  json["data"] = data_fingerprint(setup_.data, setup_.out);
   json["distance"] = setup_.distance;
   json["clips"] = clips();
   return json;

@@ -13,6 +13,7 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/machine.h"
 #include "loci/base/progress.h"
+#include "loci/camera/resample.h"
 #include "loci/sample/stream.h"
 
 namespace loci::eval {
@@ -20,11 +21,10 @@ namespace loci::eval {
 namespace {
 
 constexpr double kFps = 16;
-constexpr int64_t kFramesPerLatent = 4;
 
 // A walk on a circle of 8 m at 1 m/s, the camera turning ahead of it.
 camera::Pose walk(int64_t latent) {
-  const double t = static_cast<double>(latent * kFramesPerLatent) / kFps;
+  const double t = static_cast<double>(latent * camera::kFramesPerLatent) / kFps;
   const double angle = t / 8;
   return {camera::rotation_from_angles(angle + 0.4 * std::sin(t / 3), 0),
           {8 * (1 - std::cos(angle)), 0, 8 * std::sin(angle)}};
@@ -37,7 +37,7 @@ double median(std::vector<double> values) {
 }
 
 double video_seconds(const sample::Stream& stream) {
-  return static_cast<double>((stream.frames() - 1) * kFramesPerLatent) / kFps;
+  return static_cast<double>((stream.frames() - 1) * camera::kFramesPerLatent) / kFps;
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   const std::vector<camera::Pose> origin = {walk(0)};
   stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
                 origin, std::span(lenses).first(1));
-  const double chunk_video = static_cast<double>(config.chunk_size * kFramesPerLatent) / kFps;
+  const double chunk_video = static_cast<double>(config.chunk_size * camera::kFramesPerLatent) / kFps;
   const auto total = static_cast<uint64_t>(std::ceil(lengths.back() / chunk_video));
   Progress progress(title, total, "chunks");
   std::vector<StreamCost> rows;

@@ -31,11 +31,19 @@ std::vector<ClipValues> finite_only(std::vector<ClipValues> clips) {
 }
 
 void drop_unpaired(std::vector<ClipValues>& a, std::vector<ClipValues>& b) {
+  // A clip that only one side has a value of counts for neither.
+  const auto keep_common = [](std::vector<ClipValues>& list, const std::vector<ClipValues>& other) {
+    std::set<std::string> names;
+    for (const ClipValues& clip : other) names.insert(clip.clip);
+    std::erase_if(list, [&](const ClipValues& clip) { return !names.contains(clip.clip); });
+  };
+  keep_common(a, b);
+  keep_common(b, a);
   std::map<std::string, ClipValues*> other;
   for (ClipValues& clip : b) other[clip.clip] = &clip;
   for (ClipValues& clip : a) {
     const auto found = other.find(clip.clip);
-    if (found == other.end() || found->second->values.size() != clip.values.size()) continue;
+    if (found->second->values.size() != clip.values.size()) continue;
     std::vector<double> left, right;
     for (size_t i = 0; i < clip.values.size(); ++i) {
       const double x = clip.values[i], y = found->second->values[i];

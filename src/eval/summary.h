@@ -32,7 +32,7 @@ struct Summary {
   std::vector<PairSummary> pairs;
 };
 
-// Values that are not finite count as absent, in a pair for both sides.
+// Values that are not finite, and clips without a value, count as absent, in a pair for both sides.
 Summary summarise(const Suite& suite, const std::vector<PartResult>& parts,
                   const BootstrapOptions& options = {});
 

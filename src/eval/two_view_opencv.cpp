@@ -57,8 +57,10 @@ Matches match(const at::Tensor& first, const at::Tensor& second) {
   cv::BFMatcher(cv::NORM_L2).knnMatch(a.descriptors, b.descriptors, matches, 2);
   for (const std::vector<cv::DMatch>& match : matches) {
     if (match.size() < 2 || match[0].distance > kRatio * match[1].distance) continue;
-    result.from.emplace_back(a.points[static_cast<size_t>(match[0].queryIdx)].pt);
-    result.to.emplace_back(b.points[static_cast<size_t>(match[0].trainIdx)].pt);
+    // Key points count from the first pixel's centre, lenses from its corner.
+    const cv::Point2f centre(0.5f, 0.5f);
+    result.from.emplace_back(a.points[static_cast<size_t>(match[0].queryIdx)].pt + centre);
+    result.to.emplace_back(b.points[static_cast<size_t>(match[0].trainIdx)].pt + centre);
   }
   return result;
 }
@@ -113,16 +115,14 @@ std::optional<camera::Pose> metric_motion(const at::Tensor& first, const at::Ten
   std::vector<cv::Point3d> points;
   std::vector<cv::Point2d> seen;
   for (size_t i = 0; i < from.size(); ++i) {
-    const auto row = static_cast<int64_t>(from[i].y + 0.5);
-    const auto column = static_cast<int64_t>(from[i].x + 0.5);
+    const auto row = static_cast<int64_t>(from[i].y);
+    const auto column = static_cast<int64_t>(from[i].x);
     if (row < 0 || row >= far.size(0) || column < 0 || column >= far.size(1)) continue;
     const double metres = far[row][column].item<double>();
     if (!std::isfinite(metres) || metres <= 0) continue;
-    // Key points count from the first pixel's centre, the lens from its corner.
-    const cv::Point3d ray((from[i].x + 0.5 - lens[2]) / lens[0],
-                          (from[i].y + 0.5 - lens[3]) / lens[1], 1);
+    const cv::Point3d ray((from[i].x - lens[2]) / lens[0], (from[i].y - lens[3]) / lens[1], 1);
     points.push_back(ray * (metres / std::sqrt(ray.dot(ray))));
-    seen.emplace_back(to[i].x + 0.5, to[i].y + 0.5);
+    seen.emplace_back(to[i]);
   }
   if (std::ssize(points) < kLeastInliers) return std::nullopt;
   cv::Mat turn, shift, inliers;

@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "loci/base/error.h"
-#include "loci/base/text.h"
 #include "loci/io/mapped_file.h"
 #include "loci/io/pth.h"
 #include "loci/io/safetensors.h"
@@ -132,7 +131,8 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
   } else {
     const SharedBytes file = map_file(data->path);
     // A zip archive, or a pickle of the older format, is what torch.save makes. As the length of a
-    // safetensors header these bytes would be beyond its limit.
+    // safetensors header the former would mean 67 MB or, with the bytes that follow it, far more;
+    // the latter is beyond the limit.
     const bool is_pth = file.view.starts_with("PK\x03\x04") ||
                         file.view.starts_with("\x80\x02\x8a\x0a") || suffix == ".pth" ||
                         suffix == ".pt";

@@ -26,16 +26,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-bool is_image_name(const fs::path& name) {
-  const std::string suffix = lower(name.extension().string());
-  return suffix == ".png" || suffix == ".jpg" || suffix == ".jpeg";
-}
-
 // The number at the end of an image's name without its suffix.
 std::optional<int64_t> frame_number(const fs::path& name) {
   const std::string stem = name.stem().string();
@@ -55,7 +45,7 @@ std::vector<fs::path> list_frames(const fs::path& folder) {
     const std::optional<int64_t> number = frame_number(path);
     if (!number) {
       fail(
-          "{}: the name does not end in a number, so its place among the frames is unknown; "
+          "{}: the name does not end in a number of at most 18 digits, so its place among the frames is unknown; "
           "rename it like 00000.png or move it away",
           path.string());
     }
@@ -73,7 +63,7 @@ std::vector<fs::path> list_frames(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (auto& [number, path] : numbered) paths.push_back(std::move(path));
   if (!paths.empty() &&
-      numbered.back().first - numbered.front().first + 1 != static_cast<int64_t>(paths.size())) {
+      numbered.back().first - numbered.front().first != static_cast<int64_t>(paths.size()) - 1) {
     log_warning("{}: the numbers of the frames have gaps; the {} files are taken one after another",
                 folder.string(), paths.size());
   }
@@ -207,6 +197,17 @@ void check_frames(const at::Tensor& frames) {
 }
 
 }  // namespace
+
+bool is_image_name(const fs::path& name) {
+  const std::string suffix = lower(name.extension().string());
+  return suffix == ".png" || suffix == ".jpg" || suffix == ".jpeg";
+}
+
+bool is_video_name(const fs::path& name) {
+  const std::string suffix = lower(name.extension().string());
+  return suffix == ".mp4" || suffix == ".mov" || suffix == ".mkv" || suffix == ".webm" ||
+         suffix == ".avi" || suffix == ".m4v";
+}
 
 std::unique_ptr<FrameSource> FrameSource::open(const fs::path& path, double image_fps) {
   std::error_code ignored;

@@ -14,6 +14,10 @@
 
 namespace loci::io {
 
+// By the suffix, in any case of letters.
+bool is_image_name(const std::filesystem::path& name);
+bool is_video_name(const std::filesystem::path& name);
+
 // A sequence of frames of one size. Frames are images as in image.h.
 class FrameSource {
  public:

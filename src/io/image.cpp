@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/io/image.h"
 
-#include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/text.h"
 
 namespace loci::io {
 
@@ -88,9 +88,7 @@ void write_jpeg(const fs::path& path, const at::Tensor& image, int quality) {
 }
 
 void write_image(const fs::path& path, const at::Tensor& image) {
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string suffix = lower(path.extension().string());
   if (suffix == ".png") {
     write_png(path, image);
   } else if (suffix == ".jpg" || suffix == ".jpeg") {

@@ -187,11 +187,10 @@ NpyHeader parse_npy_header(std::string_view file, const std::string& source) {
   header.offset = 8 + count + length;
   const auto bytes = tensor_bytes(header.dtype, header.shape);
   if (!bytes) fail("{}: the array has an impossible shape", source);
-  header.bytes = *bytes;
-  if (file.size() - header.offset != header.bytes) {
+  if (file.size() - header.offset != *bytes) {
     fail("{}: the array takes {} bytes, but {} follow the header; the file is {}", source,
-         header.bytes, file.size() - header.offset,
-         file.size() - header.offset < header.bytes ? "cut off" : "damaged");
+         *bytes, file.size() - header.offset,
+         file.size() - header.offset < *bytes ? "cut off" : "damaged");
   }
   return header;
 }

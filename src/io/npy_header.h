@@ -16,8 +16,7 @@ struct NpyHeader {
   bool swapped = false;  // big-endian
   bool fortran_order = false;
   std::vector<int64_t> shape;
-  uint64_t bytes = 0;   // of the numbers
-  uint64_t offset = 0;  // where they begin
+  uint64_t offset = 0;  // where the numbers begin
 };
 
 // Reads the header at the start of `file`. Throws bad input, naming `source`, for anything numpy

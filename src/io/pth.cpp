@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "loci/base/error.h"
+#include "loci/base/text.h"
 #include "loci/io/mapped_file.h"
 #include "loci/io/torch_pickle.h"
 #include "loci/io/zip.h"
@@ -23,6 +24,7 @@ constexpr uint64_t kMaxPickleBytes = uint64_t{64} << 20;
 constexpr int kMaxDepth = 32;
 // Values may be shared, so a small pickle can describe a tree of any size.
 constexpr size_t kMaxVisits = 4'000'000;
+constexpr size_t kMaxNameBytes = size_t{1} << 28;  // of all values together
 
 constexpr std::array<std::string_view, 4> kWrappers = {"state_dict", "model_state_dict", "model",
                                                        "module"};
@@ -96,6 +98,11 @@ class TensorCollector {
 
   void visit(const PickleNode& node, const std::string& name, int depth) {
     count_visit();
+    name_bytes_ += name.size();
+    if (name_bytes_ > kMaxNameBytes) {
+      fail("{}: the names of its values take more than {}, too much for a checkpoint", source_,
+           format_bytes(kMaxNameBytes));
+    }
     if (depth > kMaxDepth) {
       fail("{}: the dictionaries are nested more than {} deep", source_, kMaxDepth);
     }
@@ -122,6 +129,7 @@ class TensorCollector {
   const TorchPickleHost& host_;
   std::unordered_set<std::string> names_;
   size_t visits_ = 0;
+  size_t name_bytes_ = 0;
 };
 
 void require_zip(const SharedBytes& file, const std::string& source) {

@@ -10,7 +10,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "loci/base/error.h"
 #include "loci/io/image.h"
 
 namespace loci::io {

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "loci/base/error.h"
-#include "loci/base/text.h"
 #include "loci/io/mapped_file.h"
 #include "loci/io/safetensors_header.h"
 

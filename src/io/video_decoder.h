@@ -50,7 +50,6 @@ class VideoDecoder {
   void jump(int64_t decoding_time);
 
   const VideoInput& input() const { return input_; }
-  const AVCodecContext& codec() const { return *codec_; }
 
  private:
   VideoInput input_;

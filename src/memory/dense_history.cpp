@@ -15,7 +15,7 @@ class DenseHistory : public HistoryPolicy {
   void commit(const FrameView& view) override { views_.push_back(view); }
   std::vector<int64_t> select(std::span<const FrameView>) const override { return retained(); }
   std::vector<int64_t> retained() const override {
-    std::vector<int64_t> all(views_.empty() ? 0 : views_.back().frame + 1);
+    std::vector<int64_t> all(views_.size());
     std::iota(all.begin(), all.end(), int64_t{0});
     return all;
   }
@@ -28,18 +28,12 @@ class DenseHistory : public HistoryPolicy {
     for (const FrameView& view : views_) held.push_back({view, view.frame == 0 ? kFirst : kKept});
     return held;
   }
-  // Files of earlier versions name the newest frame alone, which tells how many there are.
   void restore(std::vector<HeldFrame> frames) override {
-    constexpr int64_t kMostUntold = 1'000'000;
     check_held(frames, 0, name());
-    if (!frames.empty() && frames.front().view.frame > kMostUntold) {
-      fail("the saved history begins with frame {}; expected frame 0", frames.front().view.frame);
-    }
     views_.clear();
     for (HeldFrame& held : frames) {
-      if (!views_.empty() && held.view.frame != views_.back().frame + 1) {
-        fail("the saved history lacks the frames between {} and {}", views_.back().frame,
-             held.view.frame);
+      if (held.view.frame != std::ssize(views_)) {
+        fail("the saved history lacks frame {}; a dense one has all of them", views_.size());
       }
       views_.push_back(std::move(held.view));
     }

@@ -108,7 +108,8 @@ void KvSlots::restore(const Raw& raw) {
             (saved.scalar_type() == mine.scalar_type() && saved.dim() == mine.dim() &&
              saved.size(0) <= mine.size(0) && saved.sizes().slice(1) == mine.sizes().slice(1)));
   };
-  if (!fits(raw.data, data_) || !fits(raw.scale, scale_)) {
+  if (!fits(raw.data, data_) || !fits(raw.scale, scale_) ||
+      (raw.scale.defined() && raw.scale.size(0) != raw.data.size(0))) {
     fail("saved keys or values have another shape or type than this model's");
   }
   const int64_t count = raw.data.size(0);

@@ -34,7 +34,6 @@ class KvSlots {
                             KvFormat format);
 
   bool defined() const { return data_.defined(); }
-  int64_t count() const { return data_.defined() ? data_.size(0) : 0; }
   void grow(int64_t slots);
 
   void put(int64_t slot, const at::Tensor& frame);

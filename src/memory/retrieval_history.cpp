@@ -111,9 +111,12 @@ void RetrievalHistory::restore(std::vector<HeldFrame> frames) {
       fail("the saved history holds frame {} as {}, expected 0 to 2", held.view.frame, held.role);
     }
   }
-  if (first_.size() > 1 || static_cast<int64_t>(recent_.size()) > options_.recent_frames) {
-    fail("the saved history holds {} first and {} recent frames, more than 1 and {}", first_.size(),
-         recent_.size(), options_.recent_frames);
+  const bool over = options_.archive_frames > 0 && std::ssize(archive_) > options_.archive_frames;
+  if (first_.size() > 1 || over || std::ssize(recent_) > options_.recent_frames) {
+    fail("the saved history holds {} + {} + {} frames, more than 1 + {} + {}", first_.size(),
+         archive_.size(), recent_.size(),
+         options_.archive_frames > 0 ? std::to_string(options_.archive_frames) : "any",
+         options_.recent_frames);
   }
 }
 

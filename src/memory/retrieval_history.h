@@ -36,7 +36,7 @@ class RetrievalHistory : public HistoryPolicy {
   virtual bool joins(const FrameView&) const { return true; }
   // Which archived frame is forgotten when there are too many.
   virtual size_t least_wanted() const { return 0; }
-  // The archive changed: frame at `place` was added or (erased) removed.
+  // The archive changed: a frame was added at its end, or the one at this place was erased.
   virtual void added() {}
   virtual void erased(size_t) {}
 

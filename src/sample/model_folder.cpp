@@ -27,7 +27,8 @@ model::TransformerConfig read_config(const fs::path& folder) {
     fail("{} is no model folder: expected one with config.json, weights and vae/", folder.string());
   }
   const model::ModelFiles files = model::open_model(folder);
-  if (!files.weights) fail("{} holds no weights of a transformer", folder.string());
+  if (!files.weights) fail("{} holds no weights of a transformer: expected diffusion_pytorch_model*.safetensors beside its "
+         "config.json", folder.string());
   return files.config;
 }
 
@@ -98,10 +99,7 @@ model::VaeConfig ModelFolder::vae_config() const {
   return model::VaeConfig::from_json(load_json(file), file.string());
 }
 
-bool ModelFolder::has_text_encoder() const {
-  return fs::exists(path_ / "text_encoder") ||
-         fs::exists(path_ / "models_t5_umt5-xxl-enc-bf16.pth");
-}
+bool ModelFolder::has_text_encoder() const { return model::has_prompt_files(path_); }
 
 Prompt ModelFolder::prompt(const std::string& text, const std::string& negative) const {
   Prompt prompt{text, {}, negative, {}};

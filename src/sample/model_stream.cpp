@@ -74,7 +74,7 @@ void ModelStream::open_chunk(std::span<const camera::Pose> poses,
   const int64_t most = next_frame_ == 0 ? 1 : model_.config().chunk_size;
   LOCI_CHECK(frames >= 1 && frames <= most, "the chunk at frame {} has {} poses, expected {}",
              next_frame_, frames, most);
-  if (!world_to_first_) world_to_first_ = poses.front().inverse();
+  if (next_frame_ == 0) world_to_first_ = poses.front().inverse();
   OpenChunk chunk;
   std::vector<camera::Pose> relative;
   for (int64_t i = 0; i < frames; ++i) {

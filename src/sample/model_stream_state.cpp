@@ -119,7 +119,7 @@ void ModelStream::restore(const Tensors& tensors) {
     at::Tensor state = find(tensors, fmt::format("state.{}", layer));
     if (state.defined()) {
       const bool fits =
-          config.is_hybrid(layer) && state.is_floating_point() &&
+          config.is_hybrid(layer) && state.scalar_type() == model::wide(model_.compute_type()) &&
           state.sizes() == at::IntArrayRef(memory->state_shape(store_.layout().batch, config.heads,
                                                                model::kHeadChannels, grid_));
       if (!fits) fail("the saved state of layer {} is not this model's", layer);
@@ -133,9 +133,15 @@ void ModelStream::restore(const Tensors& tensors) {
   }
   store_.restore(stored);
   restore_policy(*policy_, tensors, config);
-  for (const int64_t frame : policy_->retained()) {
+  const std::vector<int64_t> retained = policy_->retained();
+  for (const int64_t frame : retained) {
+    if (frame >= next_frame_) {
+      fail("the saved stream keeps frame {} but has only {} frames", frame, next_frame_);
+    }
     if (!store_.has(frame)) fail("the saved stream lacks the keys of frame {}", frame);
   }
+  // Others would stand in the way of frames to come.
+  store_.retain(retained);
 }
 
 }  // namespace loci::sample

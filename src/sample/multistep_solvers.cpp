@@ -46,9 +46,8 @@ class DpmppSolver : public MultistepSolver {
     const double to = level(i + 1);
     // At level 1 lambda is minus infinity: the step is exact in the clean prediction alone.
     const double h = lambda_of(to) - now.lambda;
-    const double decay =
-        to / from * (1 - from) / (1 - to);  // exp(-h), finite everywhere but from = 1
-    const double gain = from < 1 && to > 0 ? (1 - to) * (1 - decay) : 1 - to / from;
+    const double decay = to / from * (1 - from) / (1 - to);  // exp(-h)
+    const double gain = (1 - to) * (1 - decay);
     at::Tensor out = x * (to / from) + now.clean * gain;
     const bool last = i + 1 == steps();
     if (!last && earlier_ && std::isfinite(earlier_->lambda)) {

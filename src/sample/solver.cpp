@@ -25,7 +25,7 @@ std::unique_ptr<Solver> make_solver(const SolverOptions& options) {
     fail("{} sampling steps; choose 1 to 1000", options.steps);
   }
   if (!(options.shift > 0 && options.shift <= 1000)) {
-    fail("a shift of {}; choose a number above 0, for example 5", options.shift);
+    fail("a shift of {}; choose a number above 0 and up to 1000, for example 5", options.shift);
   }
   if (options.kind == "euler") return make_euler(options.steps, options.shift);
   if (options.kind == "unipc") return make_unipc(options.steps, options.shift);

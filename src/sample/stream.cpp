@@ -39,7 +39,7 @@ model::TextKeys Stream::text_keys(const at::Tensor& embedding) const {
   const at::Tensor text =
       embedding.defined() ? embedding : at::zeros({1, model_->config().text_dim}, at::kFloat);
   if (text.dim() != 2 || text.size(1) != model_->config().text_dim) {
-    fail("the text encoder gives embeddings of {} numbers, the transformer takes {}", text.size(-1),
+    fail("the text encoder gives embeddings of {} numbers, the transformer takes {}", text.dim() == 2 ? text.size(1) : 0,
          model_->config().text_dim);
   }
   return model_->text_keys(text.unsqueeze(0));
@@ -245,7 +245,9 @@ void Stream::adopt(Stream other) {
   LOCI_CHECK(model_ == other.model_ && frames_ == other.frames_,
              "a stream of {} latents adopts one of {}, or of another model", frames_,
              other.frames_);
+  const model::VaeTiling tiling = options_.tiling;
   options_ = other.options_;
+  options_.tiling = tiling;  // the decoder's, which stays
   prompt_ = std::move(other.prompt_);
   readout_ = other.readout_;
   readout_seed_ = other.readout_seed_;

@@ -61,7 +61,8 @@ class Stream {
   void accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
                         std::span<const camera::Intrinsics> lenses);
   // Generates the next chunk along as many poses as the model's chunk size. An interrupt or error
-  // leaves the stream as it was before.
+  // leaves the stream as it was before, but for one of the autoencoder, whose state has then seen
+  // the chunk: load or replay the stream to go on.
   Chunk push(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses);
 
   // Writes the newest chunk to states and history. The next chunk does so itself, and so does

@@ -68,7 +68,7 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
   header.info.frames = reader.get<int64_t>("frames");
   constexpr int64_t kMostFrames = int64_t{1} << 40;  // 8,000 years; counting on never overflows
   if (header.info.frames < 1 || header.info.frames > kMostFrames) {
-    fail("{}: a world of {} frames", path.string(), header.info.frames);
+    fail("{}: a world of {} frames, expected 1 or more; the file is damaged", path.string(), header.info.frames);
   }
   header.config = reader.section("config").json();
   header.weights = reader.get<std::string>("weights");
@@ -145,23 +145,31 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   const Prompt prompt{header.info.prompt, copy_if_there(file, "prompt"), header.info.negative,
                       copy_if_there(file, "negative_prompt")};
   Stream stream(model, vae, header.info.options, prompt);
-  stream.main_->restore(take(file, "main."));
-  if (stream.negative_ != nullptr) stream.negative_->restore(take(file, "negative."));
+  std::optional<model::VaeCache> decoder;
+  try {
+    stream.main_->restore(take(file, "main."));
+    if (stream.negative_ != nullptr) stream.negative_->restore(take(file, "negative."));
+    if (vae != nullptr) {
+      Tensors cache = take(file, "decoder.");
+      for (auto& [name, tensor] : cache) tensor = tensor.clone();
+      decoder = model::VaeCache::restore(std::move(cache));
+    }
+  } catch (const Error& error) {
+    fail("{}: {}; the file is damaged", path.string(), error.what());
+  }
   for (const ModelStream* each : stream.streams()) {
     if (each->next_frame() != header.info.frames) {
       fail("{}: {} frames are announced and {} stored", path.string(), header.info.frames,
            each->next_frame());
     }
   }
-  if (vae != nullptr) {
-    Tensors cache = take(file, "decoder.");
-    for (auto& [name, tensor] : cache) tensor = tensor.clone();
-    stream.decoder_.emplace(*vae, model::VaeCache::restore(std::move(cache)),
-                            stream.options_.tiling);
-  }
+  if (decoder) stream.decoder_.emplace(*vae, std::move(*decoder), stream.options_.tiling);
   const auto poses = poses_from(file.tensor("last_pose"), path.string() + ": last_pose");
   const auto lenses = lenses_from(file.tensor("last_lens"), path.string() + ": last_lens");
-  if (poses.size() != 1 || lenses.size() != 1) fail("{}: no last pose", path.string());
+  if (poses.size() != 1 || lenses.size() != 1) {
+    fail("{}: {} last poses and {} last lenses, expected one each; the file is damaged",
+         path.string(), poses.size(), lenses.size());
+  }
   stream.frames_ = header.info.frames;
   stream.last_pose_ = poses.front();
   stream.last_lens_ = lenses.front();

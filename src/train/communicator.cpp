@@ -2,6 +2,7 @@
 #include "loci/train/communicator.h"
 
 #include <cstdlib>
+#include <future>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -15,6 +16,7 @@ namespace loci::train {
 namespace {
 
 constexpr std::chrono::seconds kPatience{55};
+constexpr std::chrono::seconds kSignOfLife{10};
 
 class SingleCommunicator : public Communicator {
  public:
@@ -112,6 +114,19 @@ int environment_number(const char* name, int64_t low, int64_t high) {
 }
 
 }  // namespace
+
+void Communicator::as_leader(const std::function<void()>& work) {
+  if (size() == 1) return work();
+  std::future<void> done;
+  if (leader()) done = std::async(std::launch::async, work);
+  for (bool busy = true; busy;) {
+    const bool more = leader() && done.wait_for(kSignOfLife) != std::future_status::ready;
+    at::Tensor shared = at::full({1}, more ? 1.0 : 0.0, at::kDouble);
+    all_reduce_mean(shared);
+    busy = shared.item<double>() > 0;
+  }
+  if (leader()) done.get();
+}
 
 std::unique_ptr<Communicator> make_single_communicator() {
   return std::make_unique<SingleCommunicator>();

@@ -1,16 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/export_model.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/log.h"
 #include "loci/model/vae.h"
 #include "loci/model/weights.h"
+#include "loci/train/latent_folder.h"
 #include "loci/train/run_folder.h"
 #include "loci/train/train_config.h"
 
 namespace loci::train {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Settings for generation: the size and the lens of the pictures it was trained on, which may be
+// gone by now.
+std::optional<Json> trained_for(const TrainConfig& config, const model::VaeConfig& vae) {
+  const fs::path& data = config.phases.front().data.front().folder;
+  if (!fs::is_directory(data)) return std::nullopt;
+  const LatentFolder clips(data, config.seed);
+  const std::vector<int64_t> shape = clips.latent_shape();
+  const double fov = clips.window(0, 1).lenses.front().fov_x * 180 / std::numbers::pi;
+  return Json{{"width", shape[2] * vae.spatial_factor()},
+              {"height", shape[1] * vae.spatial_factor()},
+              {"fov", std::round(10 * fov) / 10},
+              {"steps", config.validation.steps}};
+}
+
+}  // namespace
 
 void export_model(const fs::path& run, const fs::path& out, const ExportOptions& options) {
   if (!fs::is_directory(run)) fail("{} is not the folder of a training run", run.string());
@@ -42,6 +65,12 @@ void export_model(const fs::path& run, const fs::path& out, const ExportOptions&
     const model::Vae vae = model::Vae::load(options.vae);
     fs::create_directories(target.temporary() / "vae");
     vae.save(target.temporary() / "vae", options.dtype);
+    if (const std::optional<Json> settings = trained_for(config, vae.config())) {
+      write_file(target.temporary() / "generation.json", settings->dump(2) + "\n");
+    } else {
+      log_warning("{}: the training data are gone, so write the size of the pictures into {}",
+                  run.string(), (out / "generation.json").string());
+    }
   }
   target.commit();
 }

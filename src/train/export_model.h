@@ -15,8 +15,8 @@ struct ExportOptions {
   bool replace = false;  // an existing folder
 };
 
-// Writes <out>/transformer, and text_encoder and vae if there are any, from the run's newest
-// checkpoint.
+// Writes <out>/transformer, text_encoder if one was trained along, and with a vae that and
+// generation.json, from the run's newest checkpoint.
 void export_model(const std::filesystem::path& run, const std::filesystem::path& out,
                   const ExportOptions& options);
 

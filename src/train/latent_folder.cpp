@@ -69,7 +69,7 @@ LatentClip read_latent_clip(const fs::path& file) {
   return clip;
 }
 
-LatentFolder::LatentFolder(const fs::path& folder, uint64_t seed) : folder_(folder), seed_(seed) {
+LatentFolder::LatentFolder(const fs::path& folder, uint64_t seed) : seed_(seed) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     // Hidden ones are on their way to disk, or left by a run that was killed.

@@ -38,7 +38,6 @@ class LatentFolder : public WindowSource {
   std::vector<int64_t> latent_shape() const;
 
  private:
-  std::filesystem::path folder_;
   uint64_t seed_;
   std::vector<std::filesystem::path> files_;
   std::vector<LatentClip> clips_;

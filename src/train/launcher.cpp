@@ -104,7 +104,10 @@ int run_local_ranks(int ranks, const std::vector<std::string>& arguments) {
       tell_all(SIGTERM);
       told = true;
     }
-    if (result != 0 && std::chrono::steady_clock::now() > deadline) tell_all(SIGKILL);
+    // After an interrupt the leader may still be writing its checkpoint.
+    if (result != 0 && !interrupted() && std::chrono::steady_clock::now() > deadline) {
+      tell_all(SIGKILL);
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return result;

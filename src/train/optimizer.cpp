@@ -97,6 +97,10 @@ OptimizerConfig OptimizerConfig::from(const ConfigReader& reader) {
   for (const std::string& name : reader.get<std::vector<std::string>>("frozen", {})) {
     c.frozen.push_back(parse_group(name, reader.where()));
   }
+  if (c.kind == "muon" && c.rates.at(Group::kBackbone) == 0) {
+    fail("{}: rates.backbone is 0, but muon_rate is relative to it; name backbone in frozen instead",
+         reader.where());
+  }
   return c;
 }
 

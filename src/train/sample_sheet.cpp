@@ -21,8 +21,12 @@ constexpr int64_t kColumns = 5;
 at::Tensor last_chunk(const model::Vae& vae, const at::Tensor& latents, int64_t chunk) {
   const at::Tensor frames =
       model::frames_from_pixels(model::VaeDecoder(vae).decode(latents.unsqueeze(0)));
-  const int64_t tail = chunk * vae.config().temporal_factor(), step = tail / kColumns;
-  return frames.narrow(0, frames.size(0) - tail, tail).slice(0, step - 1, {}, step);
+  const int64_t tail = chunk * vae.config().temporal_factor(), first = frames.size(0) - tail;
+  std::vector<int64_t> shown;
+  for (int64_t k = 1; k <= kColumns; ++k) {
+    shown.push_back(first + std::max<int64_t>(0, k * tail / kColumns - 1));
+  }
+  return frames.index_select(0, at::tensor(shown, at::kLong));
 }
 
 }  // namespace

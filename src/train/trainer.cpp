@@ -43,6 +43,10 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
       folder_(folder),
       communicator_(communicator),
       events_(folder_.path()) {
+  if (config_.batch < communicator_.size()) {
+    fail("batch is {}, but there are {} ranks; give every rank a window at least, or start fewer",
+         config_.batch, communicator_.size());
+  }
   for (const Phase& phase : config_.phases) {
     for (const DataPart& part : phase.data) {
       auto& source = sources_[part.folder.string()];
@@ -100,6 +104,17 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     teacher_ = std::make_unique<model::Transformer>(
         model::load_model(config_.distill.teacher, {.dtype = at::kFloat}).transformer);
     teacher_->set_compute_type(compute_type(config_.compute));
+    // It runs on the student's chunks and camera maps.
+    const model::TransformerConfig& taught = teacher_->config();
+    const bool recurrent = taught.recurrent_memory != "none" && !taught.hybrid_layers.empty();
+    if (taught.chunk_size != config_.model.chunk_size ||
+        (recurrent && (taught.projective() != config_.model.projective() ||
+                       taught.kda_translation_scale != config_.model.kda_translation_scale))) {
+      fail(
+          "{}: the teacher's chunks or the cameras of its memory differ from the model's; give both "
+          "one chunk_size, kda_translation_scale and kind of recurrent_memory",
+          config_.distill.teacher.string());
+    }
     if (config_.distill.layers > 0 && (teacher_->config().layers != config_.model.layers ||
                                        teacher_->config().heads != config_.model.heads)) {
       fail("{}: the teacher has {} blocks of {} heads, the model {} of {}; set distill.layers to 0",
@@ -237,6 +252,7 @@ at::Tensor Trainer::distillation_loss(const WindowPass& pass, const at::Tensor& 
 }
 
 Trainer::UpdateResult Trainer::update(bool checkpoint_due) {
+  const DeferInterrupts to_the_end;  // heard after the update, with a checkpoint
   optimizer_->zero_gradients();
   // Samples of an update are dealt to the ranks in turn; gradients are averaged over ranks, so each
   // rank weighs its own by the share that makes the mean over the whole batch.
@@ -284,6 +300,7 @@ void Trainer::log(const Json& metrics) {
 }
 
 void Trainer::validate_averaged() {
+  const DeferInterrupts to_the_end;
   const at::NoGradGuard no_grad;
   const AveragedWeights::InPlace averaged(*averages_);
   const Phase& phase = config_.phase(done_);
@@ -296,13 +313,15 @@ void Trainer::validate_averaged() {
     log(metrics);
     log_info("update {}: validation loss {:.4f}, {:.4f} with the memory's readout off", done_,
              scores.at("loss"), scores.at("loss_read_off"));
-    if (!config_.validation.vae.empty()) {
-      const at::Tensor sheet = sample_sheet(*transformer_, *captions_, *held_out_,
-                                            config_.validation, phase.window, config_.seed);
-      io::write_png(folder_.path() / fmt::format("samples-{:08}.png", done_), sheet);
-      events_.image("samples", done_, sheet);
-    }
   }
+  if (config_.validation.vae.empty()) return;
+  communicator_.as_leader([&] {
+    const DeferInterrupts here_too;
+    const at::Tensor sheet = sample_sheet(*transformer_, *captions_, *held_out_, config_.validation,
+                                          phase.window, config_.seed);
+    io::write_png(folder_.path() / fmt::format("samples-{:08}.png", done_), sheet);
+    events_.image("samples", done_, sheet);
+  });
 }
 
 void Trainer::save() {
@@ -311,11 +330,12 @@ void Trainer::save() {
   state.config = config_.source;
   state.optimizer = optimizer_->state();  // every rank takes part
   state.ema = averages_->gathered();
-  if (!communicator_.leader()) return;
-  for (const auto& [name, tensor] : transformer_->parameters().all()) {
-    state.model.emplace_back(name, tensor.detach());
-  }
-  folder_.save(state, config_.keep_checkpoints);
+  communicator_.as_leader([&] {
+    for (const auto& [name, tensor] : transformer_->parameters().all()) {
+      state.model.emplace_back(name, tensor.detach());
+    }
+    folder_.save(state, config_.keep_checkpoints);
+  });
 }
 
 void Trainer::run() {

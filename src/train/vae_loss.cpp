@@ -78,7 +78,7 @@ VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
 
 double psnr(const at::Tensor& a, const at::Tensor& b) {
   const double error = (a.to(at::kDouble) - b.to(at::kDouble)).square().mean().item<double>();
-  return error == 0 ? 100.0 : 10 * std::log10(255.0 * 255.0 / error);
+  return error == 0 ? 120.0 : 10 * std::log10(255.0 * 255.0 / error);
 }
 
 }  // namespace loci::train

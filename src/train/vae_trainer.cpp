@@ -14,7 +14,6 @@
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
 #include "loci/model/pixels.h"
-#include "loci/model/vae_stream.h"
 
 namespace loci::train {
 
@@ -252,11 +251,7 @@ void VaeTrainer::run() {
              score.psnr, score.first_psnr);
   };
   Clock::time_point before = Clock::now();
-  while (done_ < config_.updates()) {
-    if (interrupted()) {
-      save();
-      check_interrupt();
-    }
+  const auto step = [&] {
     const VaeLoss loss = update();
     const auto total = loss.total.item<double>();
     if (!std::isfinite(total) || !std::isfinite(gradient_norm_)) {
@@ -279,6 +274,16 @@ void VaeTrainer::run() {
     progress.advance();
     if (done_ % config_.checkpoint_every == 0 || done_ == config_.updates()) save();
     if (done_ % config_.validate_every == 0 || done_ == config_.updates()) export_model();
+  };
+  try {
+    while (done_ < config_.updates()) {
+      check_interrupt();
+      step();
+    }
+  } catch (const Interrupted&) {
+    const DeferInterrupts while_saving;
+    save();  // nothing of an update was done when it is thrown
+    throw;
   }
 }
 

@@ -24,7 +24,7 @@ struct VaePhase {
   int64_t updates = 1000;
   int64_t frames = 9;
   int64_t batch = 2;              // clips an update
-  int64_t width = 0, height = 0;  // cut from a random place; 0: all of it
+  int64_t width = 0, height = 0;  // cut from a random place; all of it if the recipe does not say
 
   static VaePhase from(const ConfigReader& reader, const model::VaeConfig& model,
                        const VideoClipsConfig& data);
@@ -68,7 +68,7 @@ class VaeTrainer {
   VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folder, bool resume);
 
   // Runs to the configured number of updates, then leaves the averaged weights with the statistics
-  // of their latents in <folder>/vae, which Vae::load() reads; every checkpoint renews it. On an
+  // of their latents in <folder>/vae, which Vae::load() reads; every validation renews it. On an
   // interrupt, writes a checkpoint and throws Interrupted. A loss that is not finite ends the run
   // with the last checkpoint in place.
   void run();
@@ -76,7 +76,7 @@ class VaeTrainer {
   // One update. Public for tests.
   VaeLoss update();
 
-  // Streams validation clips through the averaged weights.
+  // Passes validation clips through the averaged weights.
   VaeScore validate();
 
   int64_t updates_done() const { return done_; }

@@ -41,7 +41,6 @@ class WorldClips : public VideoClips {
       world::LoaderOptions ahead;
       ahead.workers = workers_;
       ahead.start = position;
-      ahead.group = kClipsPerWorld;
       loader_ = std::make_unique<world::ClipLoader>(seed_, options_, ahead);
     }
     return loader_->next().frames;
@@ -53,14 +52,6 @@ class WorldClips : public VideoClips {
   uint64_t seed_;
   int workers_;
 };
-
-bool is_video(const fs::path& path) {
-  static const std::vector<std::string> kSuffixes = {".mp4", ".mkv", ".mov", ".webm", ".avi"};
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
-}
 
 // Video files at any depth, and folders that hold numbered images.
 std::vector<fs::path> find_videos(const fs::path& folder) {
@@ -74,7 +65,7 @@ std::vector<fs::path> find_videos(const fs::path& folder) {
       at.disable_recursion_pending();
       continue;
     }
-    if (entry.is_regular_file() && is_video(entry.path())) found.push_back(entry.path());
+    if (entry.is_regular_file() && io::is_video_name(entry.path())) found.push_back(entry.path());
     if (entry.is_directory() && fs::exists(entry.path() / "00000.png")) {
       found.push_back(entry.path());
     }
@@ -94,13 +85,13 @@ class FolderClips : public VideoClips {
         videos_.push_back(all[i]);
     }
     if (videos_.empty()) {
-      fail("{} holds no video (.mp4, .mkv, .mov, .webm, .avi) and no folder of numbered images",
+      fail("{} holds no video (.mp4, .mov, .mkv, .webm, .avi, .m4v) and no folder of numbered images",
            config.folder);
     }
   }
 
   at::Tensor clip(uint64_t number, int64_t frames) override {
-    Random random{seed_, number};
+    Random random{seed_, number, 0x766964656f};  // not the stream of the trainer's cuts
     // A video that is too short gives way to the next, all round once.
     size_t at = random.below(videos_.size());
     for (size_t tries = 0; tries < videos_.size(); ++tries, at = (at + 1) % videos_.size()) {

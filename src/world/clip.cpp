@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/world/clip.h"
 
-#include <array>
-
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/world/name_list.h"
 #include "loci/world/walkable.h"
 
 namespace loci::world {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kSplitNames = {"train", "test", "held-out"};
+constexpr std::string_view kSplitNames[] = {"train", "test", "held-out"};
 constexpr int kPathAttempts = 6;
-constexpr double kShortestReturn = 12;  // seconds; shorter clips cannot hold a revisit by the rule
+constexpr double kShortestReturn = 12;  // seconds; shorter clips are not planned again
 
 void check(const ClipOptions& o) {
   const auto range = [](std::string_view what, double value, double low, double high) {
@@ -40,10 +39,7 @@ bool is_test_world(uint64_t world_seed) { return hash_keys({world_seed, 0x73706c
 std::string_view name_of(Split split) { return kSplitNames[static_cast<size_t>(split)]; }
 
 Split parse_split(std::string_view name) {
-  for (size_t i = 0; i < kSplitNames.size(); ++i) {
-    if (kSplitNames[i] == name) return static_cast<Split>(i);
-  }
-  fail("the split is '{}'; it must be train, test or held-out", name);
+  return value_of<Split>("the split", name, kSplitNames);
 }
 
 ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The designed paths of path.h: exact, without a person's whims.
-#include <array>
-
 #include "loci/base/error.h"
+#include "loci/world/name_list.h"
 #include "loci/world/path.h"
 #include "loci/world/walker.h"
 
@@ -10,7 +9,7 @@ namespace loci::world {
 
 namespace {
 
-constexpr std::array<std::string_view, kDesignedPaths> kDesignedNames = {
+constexpr std::string_view kDesignedNames[kDesignedPaths] = {
     "static", "straight", "spin", "look-around", "look-around-pitch", "out-and-back", "square"};
 
 constexpr double kStartClearance = 0.9;  // metres
@@ -117,13 +116,7 @@ void follow(DesignedPath path, const Start& start, double longest, Walker& walke
 std::string_view name_of(DesignedPath path) { return kDesignedNames[static_cast<size_t>(path)]; }
 
 DesignedPath parse_designed_path(std::string_view name) {
-  for (size_t i = 0; i < kDesignedNames.size(); ++i) {
-    if (kDesignedNames[i] == name) return static_cast<DesignedPath>(i);
-  }
-  fail(
-      "the path is '{}'; it must be static, straight, spin, look-around, look-around-pitch, "
-      "out-and-back or square",
-      name);
+  return value_of<DesignedPath>("the path", name, kDesignedNames);
 }
 
 std::vector<camera::Pose> make_designed_path(const Walkable& walkable, const World& world,

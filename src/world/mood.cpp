@@ -154,8 +154,6 @@ class Painter {
       case Horizon::kHills:
         return 0.13f * (fractal_noise(ax * 2.3f + 9, az * 2.3f, 2, seed) - 0.2f) *
                (1 - 0.35f * closeness);
-      case Horizon::kNone:
-        break;
     }
     return -1;
   }
@@ -171,7 +169,7 @@ class Painter {
   }
 
   Float3 ridges(const Float3& d, Float3 sky) const {
-    if (horizon_ == Horizon::kNone || mood_.weather == Weather::kFog || d.y > 0.4f) return sky;
+    if (mood_.weather == Weather::kFog || d.y > 0.4f) return sky;
     const float flat = 1 / std::sqrt(d.x * d.x + d.z * d.z + 1e-6f);
     const float height = d.y * flat, position = around(d.x, d.z);
     const size_t cell = std::min(static_cast<size_t>(position), size_t{kAround - 1});

@@ -23,7 +23,7 @@ struct Mood {
 };
 
 // Silhouettes on the horizon.
-enum class Horizon { kHills, kMountains, kMesas, kNone };
+enum class Horizon { kHills, kMountains, kMesas };
 
 // 0xRRGGBB as displayed to linear light.
 Float3 colour(uint32_t rgb);

@@ -48,9 +48,6 @@ void add_house(Draft& d, const Place& at, float width, float depth, int storeys,
       d.build.pyramid(eaves, width + 0.7f, 0.36f * width + 0.6f, depth + 0.7f, 0.12f,
                       d.topped(roof));
       break;
-    case HouseLook::Roof::kFlat:
-      d.build.box(eaves, width + 0.3f, 0.5f, depth + 0.3f, d.faces(trim));
-      break;
     case HouseLook::Roof::kDome: {
       d.build.box(eaves, width + 0.2f, 0.35f, depth + 0.2f, d.faces(trim));
       const float radius = 0.38f * std::min(width, depth);
@@ -140,21 +137,6 @@ void add_lamp_post(Draft& d, const Place& at) {
   d.build.cylinder(Builder::inside(at, 0, 0.5f, 0), 0.07f, 2.5f, iron);
   add_lantern(d, Builder::inside(at, 0, 3.0f, 0), 1.0f, {1, 1, 1});
   d.build.cone(Builder::inside(at, 0, 3.4f, 0), 0.3f, 0.28f, d.topped(iron));
-}
-
-void add_fence(Draft& d, const Place& from, const Place& to, const Float3& wood) {
-  const float dx = to.x - from.x, dz = to.z - from.z, length = std::sqrt(dx * dx + dz * dz);
-  const float turn = static_cast<float>(exact_atan2(dx, dz) * (180 / kPi));
-  const int32_t slats = d.material(kLattice, 1.1f, wood, wood, wood * 0.25f);
-  const int32_t post = d.matte(kPlanks, 1, wood * 0.85f);
-  const Place middle{(from.x + to.x) * 0.5f, from.y, (from.z + to.z) * 0.5f, turn};
-  d.build.box(middle, 0.08f, 1.0f, length, d.faces(slats));
-  const int posts = std::max(1, static_cast<int>(length / 2.4f + 0.5f));
-  for (int i = 0; i <= posts; ++i) {
-    const float t = static_cast<float>(i) / static_cast<float>(posts);
-    d.build.box({mix(from.x, to.x, t), 0, mix(from.z, to.z, t), turn}, 0.17f, 1.2f, 0.17f,
-                d.faces(post));
-  }
 }
 
 void add_sign(Draft& d, const Place& at, const Float3& board, const Float3& glyph) {

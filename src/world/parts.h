@@ -9,7 +9,7 @@ namespace loci::world {
 
 struct HouseLook {
   Float3 wall, trim, roof;
-  enum class Roof { kGable, kPyramid, kFlat, kDome } shape = Roof::kGable;
+  enum class Roof { kGable, kPyramid, kDome } shape = Roof::kGable;
   bool brick = false;
   float storey = 2.9f;
 };
@@ -31,7 +31,6 @@ void add_mushroom(Draft& draft, const Place& at, float height, const Float3& cap
 
 void add_lamp_post(Draft& draft, const Place& at);
 void add_lantern(Draft& draft, const Place& at, float strength, const Float3& tint);
-void add_fence(Draft& draft, const Place& from, const Place& to, const Float3& wood);
 void add_sign(Draft& draft, const Place& at, const Float3& board, const Float3& glyph);
 void add_stall(Draft& draft, const Place& at, const Float3& cloth);
 void add_bench(Draft& draft, const Place& at, const Float3& wood);

@@ -15,14 +15,6 @@ struct Stop {
   double time;
 };
 
-double way_length(const std::vector<Point>& way) {
-  double sum = 0;
-  for (size_t i = 0; i + 1 < way.size(); ++i) sum += length(way[i + 1] - way[i]);
-  return sum;
-}
-
-double wrap(double degrees) { return degrees - 360 * std::floor(degrees / 360 + 0.5); }
-
 class Tour {
  public:
   Tour(const Walkable& walkable, const World& world, uint64_t seed, const PathOptions& options)

@@ -8,6 +8,7 @@
 #include "loci/base/error.h"
 #include "loci/base/jobs.h"
 #include "loci/base/progress.h"
+#include "loci/camera/resample.h"
 #include "loci/camera/revisit.h"
 #include "loci/world/walkable.h"
 
@@ -16,7 +17,6 @@ namespace loci::world {
 namespace {
 
 constexpr double kDegrees = 180 / kPi;
-constexpr int64_t kFramesPerLatent = 4;
 // Less than this a step stands still or does not turn.
 constexpr double kLeastSpeed = 0.05;    // metres a second
 constexpr double kLeastTurnRate = 0.5;  // degrees a second
@@ -47,9 +47,9 @@ Measured measure(const ClipMaker::Walk& walk, double fps) {
     m.metres += camera::norm(poses[i].position - poses[i - 1].position);
     m.degrees += camera::angle_between(poses[i].rotation, poses[i - 1].rotation) * kDegrees;
   }
-  const double rate = fps / static_cast<double>(kFramesPerLatent);
-  for (size_t i = kFramesPerLatent; i < poses.size(); i += kFramesPerLatent) {
-    const camera::Pose &a = poses[i - kFramesPerLatent], &b = poses[i];
+  const double rate = fps / static_cast<double>(camera::kFramesPerLatent);
+  for (size_t i = camera::kFramesPerLatent; i < poses.size(); i += camera::kFramesPerLatent) {
+    const camera::Pose &a = poses[i - camera::kFramesPerLatent], &b = poses[i];
     const double speed = camera::norm(b.position - a.position) * rate;
     const double turn = camera::angle_between(b.rotation, a.rotation) * kDegrees * rate;
     if (speed > kLeastSpeed) m.speeds.push_back(speed);

@@ -13,6 +13,7 @@
 #include "loci/io/npy.h"
 #include "loci/world/loader.h"
 #include "loci/world/manifest.h"
+#include "loci/world/name_list.h"
 #include "loci/world/tar.h"
 
 namespace loci::world {
@@ -118,7 +119,7 @@ class Scratch {
   fs::path path_;
 };
 
-// Calls `use` for the clips [first, last) in order, rendered by worker threads.
+// Calls `use` for the clips of `indices`, in order, rendered by worker threads.
 template <typename Use>
 void for_clips(const RecordOptions& options, const std::vector<int64_t>& indices, Use&& use) {
   if (indices.empty()) return;
@@ -179,21 +180,13 @@ void record_tars(const fs::path& folder, const RecordOptions& options) {
   }
 }
 
-template <typename Enum, size_t N>
-Enum parse(std::string_view what, std::string_view name, const std::string_view (&names)[N]) {
-  for (size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  fail("{} is '{}'; it must be one of {}", what, name, fmt::join(names, ", "));
-}
-
 }  // namespace
 
 RecordOptions::Video parse_video(std::string_view name) {
-  return parse<RecordOptions::Video>("the video format", name, kVideoNames);
+  return value_of<RecordOptions::Video>("the video format", name, kVideoNames);
 }
 RecordOptions::Depth parse_depth(std::string_view name) {
-  return parse<RecordOptions::Depth>("the depth", name, kDepthNames);
+  return value_of<RecordOptions::Depth>("the depth", name, kDepthNames);
 }
 
 Json describe(const Clip& clip) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 
 #include <ATen/ATen.h>
 
@@ -40,11 +39,7 @@ std::optional<camera::Intrinsics> own_lens(const fs::path& video) {
 }
 
 bool is_video(const fs::path& path) {
-  static const std::set<std::string> kSuffixes = {".mp4", ".mov", ".mkv", ".webm", ".avi", ".m4v"};
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return std::tolower(c); });
-  return fs::is_regular_file(path) && kSuffixes.contains(suffix);
+  return io::is_video_name(path) && fs::is_regular_file(path);
 }
 
 std::vector<fs::path> entries(const fs::path& folder) {
@@ -224,9 +219,9 @@ Clip Recording::read(int64_t first, int64_t frames) const {
   const auto source = io::FrameSource::open(files_.video, options_.fps);
   source->seek(source_frame_[static_cast<size_t>(first)]);
   int64_t at = source_frame_[static_cast<size_t>(first)];
+  std::optional<at::Tensor> picture;  // a video a little slower than ours shows some frames twice
   for (int64_t i = 0; i < frames; ++i) {
     check_interrupt();
-    std::optional<at::Tensor> picture;
     for (const int64_t wanted = source_frame_[static_cast<size_t>(first + i)]; at <= wanted; ++at) {
       picture = source->next();
       if (!picture) fail("{}: ends at frame {}, before its last pose", files_.video.string(), at);

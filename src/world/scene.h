@@ -50,7 +50,7 @@ struct Surface {
   float radius = 1;                // kAngular
   float offset = 0;                // kPlanar: dot(normal, p) of the plane
   float shift_u = 0, shift_v = 0;  // of the pattern, metres
-  // Light map: texel = (u - low_u) * scale_u, clamped to [0, columns - 1]; packed as in light.h.
+  // Light map: texel = (u - low_u) * scale_u, clamped to [0, columns - 1]; packed by pack_light().
   int32_t light_offset = 0, columns = 1, rows = 1;
   float low_u = 0, low_v = 0, scale_u = 0, scale_v = 0;
 };
@@ -116,7 +116,7 @@ struct Scene {
   Atmosphere atmosphere;
   GroundMap ground;
   SkyMap sky;
-  Material meadow, path;  // patterns of the ground; only pattern and tile are used
+  Material meadow, path;  // patterns of the ground; pattern, tile, and second.x and third.x as steps of brightness
   Float3 far_ground;      // lit colour beyond the map
 };
 

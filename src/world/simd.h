@@ -75,7 +75,6 @@ inline uint32_t bits(Ints mask) {
 constexpr uint32_t kAllBits = static_cast<uint32_t>((uint64_t{1} << kLanes) - 1);
 
 inline bool any(Ints mask) { return bits(mask) != 0; }
-inline bool none(Ints mask) { return bits(mask) == 0; }
 inline bool all(Ints mask) { return bits(mask) == kAllBits; }
 
 inline Floats to_float(Ints a) { return __builtin_convertvector(a, Floats); }
@@ -83,7 +82,8 @@ inline Floats to_float(Ints a) { return __builtin_convertvector(a, Floats); }
 inline Ints to_int(Floats a) { return __builtin_convertvector(a, Ints); }
 inline Ints floor_int(Floats a) {
   const Ints whole = to_int(a);
-  return whole + (to_float(whole) > a);
+  // Lanes without a hit hold anything; what does not fit became the least number, which stays.
+  return whole + ((to_float(whole) > a) & (whole > INT32_MIN));
 }
 inline Floats abs(Floats a) { return (Floats)((Ints)a & splat(int32_t{0x7fffffff})); }
 inline Floats clamp(Floats a, float low, float high) {

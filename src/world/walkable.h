@@ -18,6 +18,12 @@ struct Point {
   Point operator*(double s) const { return {x * s, z * s}; }
 };
 inline double length(const Point& p) { return std::sqrt(p.x * p.x + p.z * p.z); }
+// Of a way through these points.
+inline double way_length(const std::vector<Point>& way) {
+  double sum = 0;
+  for (size_t i = 0; i + 1 < way.size(); ++i) sum += length(way[i + 1] - way[i]);
+  return sum;
+}
 
 // The outline on the ground of what a solid occupies between ankle and head height.
 class Footprint {

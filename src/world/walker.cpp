@@ -7,15 +7,7 @@ namespace {
 
 constexpr int kSubsteps = 4;  // a frame
 
-double wrap(double degrees) { return degrees - 360 * std::floor(degrees / 360 + 0.5); }
-
 double heading(const Point& d) { return exact_atan2(d.x, d.z) * (180 / kPi); }
-
-double way_length(const std::vector<Point>& way) {
-  double sum = 0;
-  for (size_t i = 0; i + 1 < way.size(); ++i) sum += length(way[i + 1] - way[i]);
-  return sum;
-}
 
 Point point_along(const std::vector<Point>& way, double along) {
   for (size_t i = 0; i + 1 < way.size(); ++i) {

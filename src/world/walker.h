@@ -3,6 +3,7 @@
 // starts or stops abruptly.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "loci/base/random.h"
@@ -10,6 +11,9 @@
 #include "loci/world/path.h"
 
 namespace loci::world {
+
+// The same direction, from -180 to 180 degrees.
+inline double wrap(double degrees) { return degrees - 360 * std::floor(degrees / 360 + 0.5); }
 
 // Angles in degrees; yaw turns right from +z, pitch up.
 class Walker {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/world/world.h"
 
-#include "loci/base/error.h"
 #include "loci/world/bvh.h"
 #include "loci/world/caption.h"
 #include "loci/world/light.h"
+#include "loci/world/name_list.h"
 #include "loci/world/styles.h"
 
 namespace loci::world {
@@ -15,16 +15,6 @@ constexpr std::string_view kStyleNames[] = {"town",     "courtyard", "forest", "
                                             "interior", "ruins",     "garden"};
 constexpr std::string_view kTimeNames[] = {"day", "dusk", "night"};
 constexpr std::string_view kWeatherNames[] = {"clear", "fog", "snow"};
-
-template <typename Enum, size_t N>
-Enum parse(std::string_view what, std::string_view name, const std::string_view (&names)[N]) {
-  std::string known;
-  for (size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-    known += (i == 0 ? "" : i + 1 == N ? " or " : ", ") + std::string(names[i]);
-  }
-  fail("{} is '{}'; it must be {}", what, name, known);
-}
 
 Horizon horizon_of(Style style, Random& random) {
   switch (style) {
@@ -61,10 +51,10 @@ void build(Style style, Draft& draft) {
 std::string_view name_of(Style style) { return kStyleNames[static_cast<size_t>(style)]; }
 std::string_view name_of(Time time) { return kTimeNames[static_cast<size_t>(time)]; }
 std::string_view name_of(Weather weather) { return kWeatherNames[static_cast<size_t>(weather)]; }
-Style parse_style(std::string_view name) { return parse<Style>("the style", name, kStyleNames); }
-Time parse_time(std::string_view name) { return parse<Time>("the time", name, kTimeNames); }
+Style parse_style(std::string_view name) { return value_of<Style>("the style", name, kStyleNames); }
+Time parse_time(std::string_view name) { return value_of<Time>("the time", name, kTimeNames); }
 Weather parse_weather(std::string_view name) {
-  return parse<Weather>("the weather", name, kWeatherNames);
+  return value_of<Weather>("the weather", name, kWeatherNames);
 }
 
 World make_world(uint64_t seed, const WorldOptions& options) {

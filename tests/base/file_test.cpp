@@ -64,6 +64,8 @@ TEST_F(File, ReadsWholeFiles) {
   EXPECT_BAD_INPUT(read_file(folder_ / "none"), HasSubstr("No such file"));
   EXPECT_BAD_INPUT(read_file(folder_), HasSubstr("not a regular file"));
   EXPECT_BAD_INPUT(read_file("/dev/zero"), HasSubstr("not a regular file"));
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_BAD_INPUT(read_file(folder_ / "pipe"), HasSubstr("not a regular file"));
 }
 
 TEST_F(File, AppearsOnlyWhenCommitted) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -129,6 +130,15 @@ TEST_F(Runner, SummarisesAndPairs) {
   EXPECT_EQ(pair.metrics.at("psnr").losses, 5);
   EXPECT_EQ(pair.metrics.at("error").wins, 5) << "lower is better";
   EXPECT_EQ(pair.metrics.at("ratio").wins, 5) << "0.9 is nearer to one than 1.2";
+
+  // A clip that one side has no value of counts for neither.
+  std::vector<PartResult> parts = read_parts(suite, out("s"));
+  const auto lacking = std::find_if(parts.begin(), parts.end(), [&](const PartResult& part) {
+    return part.values.contains(pair.b);
+  });
+  ASSERT_NE(lacking, parts.end());
+  lacking->values.at(pair.b).erase("psnr");
+  EXPECT_EQ(summarise(suite, parts).pairs[1].metrics.at("psnr").difference.clips, 4);
 }
 
 TEST_F(Runner, WritesAPageThatNeedsNothingElse) {

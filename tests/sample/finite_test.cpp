@@ -178,6 +178,7 @@ TEST_F(Finite, NoWorldHoldsNone) {
     weight.view({-1})[0] = kNaN;
   }
   LOCI_EXPECT_ERROR(shown.push(still(), lenses()), kCheckFailed, HasSubstr("autoencoder"));
+  LOCI_EXPECT_ERROR(shown.save(file), kCheckFailed, HasSubstr("not finite"));
   EXPECT_EQ(read_file(file), good);
   std::filesystem::remove(file);
 }

@@ -125,14 +125,7 @@ class Noise : public WindowSource {
 };
 
 TEST(ChannelWeights, FollowWhatTheDecoderMakesOfAChannel) {
-  model::VaeConfig config;
-  config.base_dim = config.decoder_base_dim = 4;
-  config.z_dim = 3;
-  config.dim_mult = {1, 1, 1};
-  config.num_res_blocks = 1;
-  config.temporal_downsample = {true, true};
-  config.latents_mean = {0, 0, 0};
-  config.latents_std = {1, 1, 1};
+  const model::VaeConfig config = toy_vae(3);
   const model::Vae vae(config);
   // The decoder is deaf to channel 0 and hears channel 1 doubly.
   for (const auto& [name, tensor] : vae.parameters().all()) {

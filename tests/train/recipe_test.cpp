@@ -2,6 +2,7 @@
 // Parts of a recipe beyond the plain loop: captions, starting points, teachers, validation, export.
 #include <cmath>
 #include <fstream>
+#include <numbers>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "loci/base/error.h"
 #include "loci/model/text_prompts.h"
 #include "loci/model/weights.h"
+#include "loci/sample/model_folder.h"
 #include "loci/train/export_model.h"
 #include "loci/train/trainer.h"
 #include "loci/train/validation.h"
@@ -76,6 +78,22 @@ TEST_F(RecipeTest, TrainsATextEncoderAlongAndExportsAllOfIt) {
 
   EXPECT_THROW(export_model(folder_ / "run", folder_ / "model", {}), Error);  // exists
   EXPECT_THROW(export_model(folder_ / "none", folder_ / "other", {}), Error);
+}
+
+TEST_F(RecipeTest, ExportSaysWhatItWasTrainedFor) {
+  train("run", 1);
+  const model::Vae vae(toy_vae(4));
+  std::filesystem::create_directories(folder_ / "vae");
+  vae.save(folder_ / "vae", at::kFloat);
+  export_model(folder_ / "run", folder_ / "model", {.vae = folder_ / "vae"});
+  const auto settings = sample::GenerationDefaults::load(folder_ / "model");
+  EXPECT_EQ(settings.width, 4 * vae.config().spatial_factor());
+  EXPECT_EQ(settings.height, 4 * vae.config().spatial_factor());
+  EXPECT_NEAR(settings.fov, 1.2 * 180 / std::numbers::pi, 0.05);
+  // Without the data there is no telling.
+  std::filesystem::remove_all(folder_ / "clips");
+  export_model(folder_ / "run", folder_ / "bare", {.vae = folder_ / "vae"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "bare" / "generation.json"));
 }
 
 TEST_F(RecipeTest, StartsFromAModelFolder) {

@@ -77,4 +77,16 @@ std::filesystem::path fresh_folder(const std::string& name) {
   return folder;
 }
 
+model::VaeConfig toy_vae(int64_t channels) {
+  model::VaeConfig config;
+  config.base_dim = config.decoder_base_dim = 4;
+  config.z_dim = channels;
+  config.dim_mult = {1, 1, 1};
+  config.num_res_blocks = 1;
+  config.temporal_downsample = {true, true};
+  config.latents_mean.assign(static_cast<size_t>(channels), 0);
+  config.latents_std.assign(static_cast<size_t>(channels), 1);
+  return config;
+}
+
 }  // namespace loci::train

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "loci/base/config.h"
+#include "loci/model/vae_config.h"
 
 namespace loci::train {
 
@@ -19,5 +20,8 @@ Json toy_recipe(const std::filesystem::path& clips);
 
 // A folder of the running test, emptied.
 std::filesystem::path fresh_folder(const std::string& name);
+
+// A random autoencoder's sizes: 8 pixels a latent and side.
+model::VaeConfig toy_vae(int64_t channels);
 
 }  // namespace loci::train

@@ -17,6 +17,7 @@
 #include "loci/train/latent_folder.h"
 #include "loci/train/run_folder.h"
 
+#include "tests/base/expect_error.h"
 #include "toy_clips.h"
 
 namespace loci::train {
@@ -61,6 +62,28 @@ TEST_F(TrainerTest, LowersTheLoss) {
     last += losses[30 + i] / 10;
   }
   EXPECT_LT(last, 0.7 * first);
+}
+
+TEST_F(TrainerTest, RecomputedBlocksTrainTheSame) {
+  train("kept", 3, false);
+  recipe_["checkpoint_blocks"] = true;
+  train("again", 3, false);
+  const std::vector<double> kept = logged_losses(folder_ / "kept");
+  const std::vector<double> again = logged_losses(folder_ / "again");
+  ASSERT_EQ(kept.size(), again.size());
+  for (size_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(again[i], kept[i], 1e-5 * kept[i]);
+}
+
+TEST_F(TrainerTest, EveryRankNeedsAWindow) {
+  struct Three : Communicator {
+    int rank() const override { return 0; }
+    int size() const override { return 3; }
+    std::function<void()> start_all_reduce_mean(at::Tensor) override { return [] {}; }
+    void broadcast(at::Tensor, int) override {}
+  } three;
+  recipe_["batch"] = 2;
+  EXPECT_BAD_INPUT(Trainer(TrainConfig::from_json(recipe_, "toy"), folder_ / "run", false, three),
+                   ::testing::HasSubstr("3 ranks"));
 }
 
 TEST_F(TrainerTest, AResumedRunIsTheSameRun) {

@@ -75,7 +75,7 @@ TEST(Clip, SplitsNeverShareAWorld) {
   options.world.style = Style::kGarden;
   EXPECT_BAD_INPUT(plan_clip(3, 0, options), HasSubstr("held out from training"));
   EXPECT_EQ(parse_split("held-out"), Split::kHeldOut);
-  EXPECT_BAD_INPUT(parse_split("validation"), HasSubstr("train, test or held-out"));
+  EXPECT_BAD_INPUT(parse_split("validation"), HasSubstr("train, test, held-out"));
 }
 
 TEST(Clip, RevisitShareIsKept) {

@@ -164,7 +164,7 @@ TEST(Path, DesignedPathsDoWhatTheirNamesSay) {
       }
     }
   }
-  EXPECT_BAD_INPUT(parse_designed_path("zigzag"), HasSubstr("out-and-back or square"));
+  EXPECT_BAD_INPUT(parse_designed_path("zigzag"), HasSubstr("out-and-back, square"));
 }
 
 TEST(Walkable, RoutesKeepTheirDistance) {

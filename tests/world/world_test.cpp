@@ -70,9 +70,9 @@ TEST(World, NamesAreParsedBack) {
   EXPECT_EQ(parse_time("dusk"), Time::kDusk);
   EXPECT_EQ(parse_weather("snow"), Weather::kSnow);
   EXPECT_BAD_INPUT(parse_style("moon"),
-                   HasSubstr("town, courtyard, forest, desert, interior, ruins or garden"));
-  EXPECT_BAD_INPUT(parse_time("noon"), HasSubstr("day, dusk or night"));
-  EXPECT_BAD_INPUT(parse_weather("rain"), HasSubstr("clear, fog or snow"));
+                   HasSubstr("town, courtyard, forest, desert, interior, ruins, garden"));
+  EXPECT_BAD_INPUT(parse_time("noon"), HasSubstr("day, dusk, night"));
+  EXPECT_BAD_INPUT(parse_weather("rain"), HasSubstr("clear, fog, snow"));
 }
 
 // Every solid lies in the leaf that holds it and in all nodes above.

@@ -55,7 +55,8 @@ extern const Format kWorldPlay;
 extern const Format kMind;
 extern const Format kKeyString;
 
-// For readers: `count` poses a second apart as the options or the format say, no poses yet.
+// For readers: a path without poses yet, at the rate and of the size that the options or the
+// format give.
 Trajectory empty_path(const Format& format, const ReadOptions& options);
 
 // For readers of times: sets the rate. Uneven times (more than a tenth of a step off) are resampled

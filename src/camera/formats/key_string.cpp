@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Key strings such as "w-12,left-8,wd-5,none-4", in a file of one line or more.
-#include <algorithm>
-
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/base/text.h"
 #include "loci/camera/formats/format.h"
 #include "loci/camera/trajectory_io.h"
 

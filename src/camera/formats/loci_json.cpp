@@ -91,9 +91,11 @@ void write(const std::filesystem::path& file, const Trajectory& path, const Writ
   }
   std::string text =
       fmt::format("{{\"x_fov_deg\": {}, \"xi\": {}", compact(fov).dump(), compact(xi).dump());
-  if (path.intrinsics.front().normalised) {
-    text +=
-        fmt::format(", \"intrinsics_norm\": {}", Json(*path.intrinsics.front().normalised).dump());
+  // One matrix for the whole path is all the format has; of a path that zooms it would be wrong.
+  const std::optional<Pinhole>& matrix = path.intrinsics.front().normalised;
+  if (matrix && std::all_of(path.intrinsics.begin(), path.intrinsics.end(),
+                            [&](const Intrinsics& lens) { return lens.normalised == matrix; })) {
+    text += fmt::format(", \"intrinsics_norm\": {}", Json(*matrix).dump());
   }
   if (path.video_fps() != kVideoFps) {
     text += fmt::format(", \"fps\": {}", Json(path.video_fps()).dump());

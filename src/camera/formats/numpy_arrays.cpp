@@ -73,16 +73,21 @@ std::vector<Pinhole> pinholes_of(const at::Tensor& array, const std::string& nam
 }
 
 void set_lenses(Trajectory& path, const std::vector<Pinhole>& pixels, const std::string& name) {
+  // No lens in pixels has a focal length as short: such matrices are normalised already, whatever
+  // the size is, and say nothing about it.
+  constexpr double kShortest = 10;
   std::array<double, 2> extent{double(path.width), double(path.height)};
   for (size_t i = 0; i < pixels.size(); ++i) {
     const Where where{name, "lens", static_cast<int64_t>(i)};
+    if (pixels[i][0] < kShortest && pixels[i][1] < kShortest) {
+      path.intrinsics.push_back(lens_from_normalised(pixels[i], where));
+      continue;
+    }
     if (!(extent[0] > 0)) extent = implied_extent(pixels[i], where);
     path.intrinsics.push_back(lens_from_pixels(pixels[i], extent, where));
   }
-  // Matrices that are normalised already imply an image of 1 by 1, which is no size.
-  const bool real = extent[0] >= 2 && extent[1] >= 2;
-  path.width = real ? static_cast<int>(std::lround(extent[0])) : 0;
-  path.height = real ? static_cast<int>(std::lround(extent[1])) : 0;
+  path.width = static_cast<int>(std::lround(extent[0]));
+  path.height = static_cast<int>(std::lround(extent[1]));
 }
 
 // "poses.npy" → "intrinsics.npy", "a_pose.npy" → "a_intrinsics.npy".

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of an enumeration's values, in their order.
+#pragma once
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "loci/base/error.h"
+
+namespace loci::world {
+
+// The value called `name`; another name is bad input. `what` is what the user has to choose.
+template <typename Enum, size_t N>
+Enum value_of(std::string_view what, std::string_view name, const std::string_view (&names)[N]) {
+  for (size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  fail("{} is '{}'; it must be one of {}", what, name, fmt::join(names, ", "));
+}
+
+}  // namespace loci::world
