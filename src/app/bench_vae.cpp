@@ -48,8 +48,7 @@ struct Figure {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 model::Vae open_vae(const BenchVaeOptions& options) {
-  const model::VaeOptions settings{.dtype =
-                                       options.dtype == "bf16" ? at::kBFloat16 : at::kFloat};
+  const model::VaeOptions settings{.dtype = options.dtype == "bf16" ? at::kBFloat16 : at::kFloat};
   if (options.model.empty()) return model::Vae(model::VaeConfig::wan22(), settings);
   // A config on its own stands for random weights of that size.
   if (options.model.ends_with(".json")) {

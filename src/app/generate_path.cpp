@@ -60,8 +60,10 @@ LatentPath read_latent_path(const std::string& input, double fps, int64_t frames
     latents.lenses.push_back(path.intrinsics[i]);
   }
   if (latents.size() < 2) {
-    fail("the path '{}' has {} poses at {} frames a second; the shortest walk takes {}: give a longer one",
-         input, path.poses.size(), fps, frames_per_latent + 1);
+    fail(
+        "the path '{}' has {} poses at {} frames a second; the shortest walk takes {}: give a "
+        "longer one",
+        input, path.poses.size(), fps, frames_per_latent + 1);
   }
   return latents;
 }

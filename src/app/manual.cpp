@@ -86,7 +86,8 @@ std::string manual(const CLI::App& root) {
   out += section(
       "ENVIRONMENT",
       {{"LOCI_THREADS, LOCI_LOG_LEVEL", "like --threads and --log-level"},
-       {"LOCI_MODELS", "a folder of model folders, searched first by demo, doctor, generate and serve"},
+       {"LOCI_MODELS",
+        "a folder of model folders, searched first by demo, doctor, generate and serve"},
        {"LOCI_CACHE", "where encoded prompts are kept, instead of ~/.cache/loci"},
        {"LOCI_ISA", "the instruction set that kernels use at most: plain, avx2, avx512, …"},
        {"LOCI_TOKEN", "what clients of loci serve must know, like --token-file"},

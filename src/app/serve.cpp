@@ -65,9 +65,10 @@ void add_place(CLI::App& app, ServeOptions& o) {
                  "file with the secret that clients must know; "
                  "$LOCI_TOKEN is read, too")
       ->type_name("FILE");
-  app.add_option("--origin", o.server.access.origins,
-                 "another origin whose pages may walk here, or the server's own behind a proxy, such as "
-                 "https://a.org; repeatable")
+  app.add_option(
+         "--origin", o.server.access.origins,
+         "another origin whose pages may walk here, or the server's own behind a proxy, such as "
+         "https://a.org; repeatable")
       ->type_name("URL");
   app.add_option("--network-threads", o.server.threads, "beside the one that computes")
       ->check(CLI::Range(1, 64))

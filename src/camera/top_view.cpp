@@ -311,8 +311,8 @@ void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStati
          (static_cast<unsigned char>(title[end]) & 0xC0) == 0x80) {
     --end;
   }
-  canvas.text({kMargin, 36},
-              title.size() <= kLongestTitle ? title : title.substr(0, end) + "...", 21, kInk);
+  canvas.text({kMargin, 36}, title.size() <= kLongestTitle ? title : title.substr(0, end) + "...",
+              21, kInk);
   canvas.text({kMargin, 61}, subtitle(statistics, grid), 15, kGrey);
   draw_scale_bar(canvas, scale);
   draw_time_bar(canvas, statistics.seconds);

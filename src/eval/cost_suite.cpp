@@ -46,7 +46,8 @@ PartResult CostSuite::run(size_t) {
                                       setup_.sampling.width.value_or(defaults.width),
                                       setup_.sampling.height.value_or(defaults.height)),
                        setup_.seconds, name);
-    const double chunk = static_cast<double>(folder().config().chunk_size) * camera::kFramesPerLatent / 16;
+    const double chunk =
+        static_cast<double>(folder().config().chunk_size) * camera::kFramesPerLatent / 16;
     double spent = 0, before = 0;
     std::vector<Curve>& curves = part.curves[name];
     curves = {{"cpu", {}}, {"history", {}}, {"peak", {}}};

@@ -77,8 +77,8 @@ sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& 
 // megabyte of every weight file.
 std::string fingerprint(const std::filesystem::path& folder);
 
-// Names and sizes of the pictures and videos in a folder of recordings, wherever it lies; what is in
-// `out` is not part of it.
+// Names and sizes of the pictures and videos in a folder of recordings, wherever it lies; what is
+// in `out` is not part of it.
 std::string data_fingerprint(const std::filesystem::path& data, const std::filesystem::path& out);
 
 Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& arms,

@@ -151,7 +151,8 @@ std::vector<std::string> ProbeSuite::notes() const {
   return {
       fmt::format("States after chunk {} and later, each recording replayed as it is; ridge "
                   "regression of sin and cos of the yaw relative to the first frame, five folds of "
-                  "whole recordings. R² is the mean over the hybrid layers, the error that of their mean prediction; R² is taken state by "
+                  "whole recordings. R² is the mean over the hybrid layers, the error that of "
+                  "their mean prediction; R² is taken state by "
                   "state, so that its mean is that of all.",
                   setup_.first_chunk),
       "Beside the states: the mean of all tokens so far and that of the newest chunk, as they "

@@ -54,7 +54,8 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   const std::vector<camera::Pose> origin = {walk(0)};
   stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
                 origin, std::span(lenses).first(1));
-  const double chunk_video = static_cast<double>(config.chunk_size * camera::kFramesPerLatent) / kFps;
+  const double chunk_video =
+      static_cast<double>(config.chunk_size * camera::kFramesPerLatent) / kFps;
   const auto total = static_cast<uint64_t>(std::ceil(lengths.back() / chunk_video));
   Progress progress(title, total, "chunks");
   std::vector<StreamCost> rows;

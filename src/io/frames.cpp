@@ -45,7 +45,8 @@ std::vector<fs::path> list_frames(const fs::path& folder) {
     const std::optional<int64_t> number = frame_number(path);
     if (!number) {
       fail(
-          "{}: the name does not end in a number of at most 18 digits, so its place among the frames is unknown; "
+          "{}: the name does not end in a number of at most 18 digits, so its place among the "
+          "frames is unknown; "
           "rename it like 00000.png or move it away",
           path.string());
     }

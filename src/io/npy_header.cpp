@@ -188,9 +188,8 @@ NpyHeader parse_npy_header(std::string_view file, const std::string& source) {
   const auto bytes = tensor_bytes(header.dtype, header.shape);
   if (!bytes) fail("{}: the array has an impossible shape", source);
   if (file.size() - header.offset != *bytes) {
-    fail("{}: the array takes {} bytes, but {} follow the header; the file is {}", source,
-         *bytes, file.size() - header.offset,
-         file.size() - header.offset < *bytes ? "cut off" : "damaged");
+    fail("{}: the array takes {} bytes, but {} follow the header; the file is {}", source, *bytes,
+         file.size() - header.offset, file.size() - header.offset < *bytes ? "cut off" : "damaged");
   }
   return header;
 }

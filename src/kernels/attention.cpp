@@ -192,8 +192,8 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
 KeySet PastReader::key_set(const AttentionPast& past, const at::Tensor& query) {
   const at::IntArrayRef slots = past.key_.data.sizes();  // [slots, B, T, H, D]
   LOCI_CHECK(slots[1] == query.size(0) && slots[3] == query.size(2) && slots[4] == query.size(3),
-             "a past of {} samples, {} heads and {} channels for queries of {}, {} and {}", slots[1],
-             slots[3], slots[4], query.size(0), query.size(2), query.size(3));
+             "a past of {} samples, {} heads and {} channels for queries of {}, {} and {}",
+             slots[1], slots[3], slots[4], query.size(0), query.size(2), query.size(3));
   return {.key = slot_rows(past.key_),
           .value = slot_rows(past.value_),
           .index = past.index_.data(),

@@ -10,7 +10,6 @@ namespace loci::kernels::head_map_kernels {
 namespace {
 
 using Lanes = float __attribute__((vector_size(32)));
-using Order = int32_t __attribute__((vector_size(32)));
 
 inline Lanes load(const float* from) {
   Lanes lanes;
@@ -24,10 +23,10 @@ inline void map_tiles(const float* x, float* y, int64_t tiles, const Lanes (&col
   int64_t t = 0;
   for (; t + 2 <= tiles; t += 2) {
     const Lanes v = load(x + 4 * t);
-    Lanes sum = column[0] * __builtin_shuffle(v, Order{0, 0, 0, 0, 4, 4, 4, 4});
-    sum += column[1] * __builtin_shuffle(v, Order{1, 1, 1, 1, 5, 5, 5, 5});
-    sum += column[2] * __builtin_shuffle(v, Order{2, 2, 2, 2, 6, 6, 6, 6});
-    sum += column[3] * __builtin_shuffle(v, Order{3, 3, 3, 3, 7, 7, 7, 7});
+    Lanes sum = column[0] * __builtin_shufflevector(v, v, 0, 0, 0, 0, 4, 4, 4, 4);
+    sum += column[1] * __builtin_shufflevector(v, v, 1, 1, 1, 1, 5, 5, 5, 5);
+    sum += column[2] * __builtin_shufflevector(v, v, 2, 2, 2, 2, 6, 6, 6, 6);
+    sum += column[3] * __builtin_shufflevector(v, v, 3, 3, 3, 3, 7, 7, 7, 7);
     store(y + 4 * t, sum);
   }
   if (t == tiles) return;
@@ -43,7 +42,7 @@ inline void turn_adjacent(const float* x, float* y, int64_t pairs, const float* 
   int64_t i = 0;
   for (; i + 8 <= 2 * pairs; i += 8) {
     const Lanes v = load(x + i);
-    const Lanes swapped = __builtin_shuffle(v, Order{1, 0, 3, 2, 5, 4, 7, 6});
+    const Lanes swapped = __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6);
     store(y + i, v * load(c + i) + swapped * load(s + i));
   }
   for (; i < 2 * pairs; i += 2) {

@@ -42,8 +42,7 @@ void forward_into(const at::Tensor& x, const at::Tensor& gamma, at::Tensor& y) {
     const auto* from = reinterpret_cast<const uint16_t*>(x.const_data_ptr<at::BFloat16>());
     auto* to = reinterpret_cast<uint16_t*>(y.mutable_data_ptr<at::BFloat16>());
     for_rows(rows, [&](int64_t, int64_t begin, int64_t end) {
-      run.forward_bf16(from + begin * channels, g, to + begin * channels, end - begin,
-                             channels);
+      run.forward_bf16(from + begin * channels, g, to + begin * channels, end - begin, channels);
     });
     return;
   }
@@ -80,7 +79,7 @@ class NormSilu : public torch::autograd::Function<NormSilu> {
     const norm_silu_kernels::Kernels run = loops();
     for_rows(rows, [&](int64_t task, int64_t begin, int64_t end) {
       run.backward(from + begin * channels, g, dy + begin * channels, dx + begin * channels,
-                         dg + task * channels, end - begin, channels);
+                   dg + task * channels, end - begin, channels);
     });
     return {grad_x.to(saved[0].scalar_type()), parts.sum(0)};
   }

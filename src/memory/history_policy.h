@@ -21,8 +21,8 @@ struct FrameView {
   int64_t frame = 0;  // latent frame since the start of the stream
   camera::Pose pose;
   camera::Intrinsics lens;
-  // What the frame shows, for policies whose wants_content() asks for it: the mean of its tokens' keys and
-  // queries in one layer, before rotary encoding. [heads, channels] FP32, else undefined.
+  // What the frame shows, for policies whose wants_content() asks for it: the mean of its tokens'
+  // keys and queries in one layer, before rotary encoding. [heads, channels] FP32, else undefined.
   at::Tensor key, query;
 };
 
@@ -103,8 +103,8 @@ std::unique_ptr<HistoryPolicy> make_overlap_retrieval(const RetrievalOptions& op
 // By nearness of pose, from an archive of landmarks only. Over its limit, the landmark nearest to
 // another is forgotten.
 std::unique_ptr<HistoryPolicy> make_landmarks(const RetrievalOptions& options);
-// By the product of an archived frame's key with the queries of the recent frames, in turn for each. Over its limit,
-// the archive forgets the oldest.
+// By the product of an archived frame's key with the queries of the recent frames, in turn for
+// each. Over its limit, the archive forgets the oldest.
 std::unique_ptr<HistoryPolicy> make_content_retrieval(const RetrievalOptions& options);
 
 // Any of them by name, under one budget.

@@ -44,7 +44,6 @@ class Block {
   // Keys and values of the text, [B, L, width] → entry for this block.
   TextKeys::Entry text_keys(const at::Tensor& text) const;
 
-
  private:
   at::Tensor self_attention(const at::Tensor& h, const ForwardContext& context,
                             at::Tensor& state) const;

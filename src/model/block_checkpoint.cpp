@@ -32,8 +32,8 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
     graph->save_for_backward({x, modulation, text_key, text_value});
     graph->saved_data["recipe"] = at::IValue::make_capsule(recipe);
     const at::NoGradGuard no_grad;
-    return (*recipe->block)(x, modulation, recipe->compute, recipe->context,
-                            {text_key, text_value}, *state);
+    return (*recipe->block)(x, modulation, recipe->compute, recipe->context, {text_key, text_value},
+                            *state);
   }
 
   static variable_list backward(AutogradContext* graph, const variable_list& gradients) {

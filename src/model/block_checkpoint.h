@@ -7,8 +7,8 @@
 
 namespace loci::model {
 
-// Equals block(x, …) in value and gradient. The context's maps and the block must outlive the backward
-// pass; the state is advanced but carries no gradient (a window starts from zero).
+// Equals block(x, …) in value and gradient. The context's maps and the block must outlive the
+// backward pass; the state is advanced but carries no gradient (a window starts from zero).
 at::Tensor checkpointed_block(const Block& block, const at::Tensor& x, const at::Tensor& modulation,
                               at::ScalarType compute, const ForwardContext& context,
                               const TextKeys::Entry& text, at::Tensor& state);

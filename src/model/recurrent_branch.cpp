@@ -30,7 +30,8 @@ Linear without_bias(const Scope& scope, int64_t in, int64_t out, const Initialis
   return linear;
 }
 
-// x [B, N, H, 128] through one 128x128 matrix per head: multiplied in x's type, given in FP32 (FP64 for FP64).
+// x [B, N, H, 128] through one 128x128 matrix per head: multiplied in x's type, given in FP32 (FP64
+// for FP64).
 at::Tensor per_head(const at::Tensor& x, const at::Tensor& phi) {
   const int64_t heads = x.size(2);
   const at::ScalarType type = wide(x.scalar_type());

@@ -26,7 +26,6 @@ class RecurrentBranch {
                         const at::Tensor& value, int64_t layer, const ForwardContext& context,
                         at::Tensor& state) const;
 
-
   // Log retention of a chunk from its input, [B, n, H, 128] with n by the memory's grain.
   at::Tensor log_retention(const at::Tensor& h_chunk, int64_t tokens_per_frame) const;
 

@@ -40,7 +40,6 @@ class Transformer {
   // Keys and values per frame that a store for this model has to keep.
   memory::KvLayout kv_layout(int64_t batch, const camera::TokenGrid& grid) const;
 
-
  private:
   at::Tensor patchify(const at::Tensor& latents) const;
   at::Tensor unpatchify(const at::Tensor& tokens, int64_t frames,

@@ -38,7 +38,9 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
   }
   if (fs::exists(folder_ / kRun)) {
     const Json before = load_json(folder_ / kRun);
-    if (!before.is_object()) fail("{} is not the record of a run; move the folder or choose another output", (folder_ / kRun).string());
+    if (!before.is_object())
+      fail("{} is not the record of a run; move the folder or choose another output",
+           (folder_ / kRun).string());
     const bool finished = before.value("finished", Json()) == true;
     if (resume) {
       const std::string key = difference(before.value("run", Json::object()), run_);

@@ -27,8 +27,12 @@ model::TransformerConfig read_config(const fs::path& folder) {
     fail("{} is no model folder: expected one with config.json, weights and vae/", folder.string());
   }
   const model::ModelFiles files = model::open_model(folder);
-  if (!files.weights) fail("{} holds no weights of a transformer: expected diffusion_pytorch_model*.safetensors beside its "
-         "config.json", folder.string());
+  if (!files.weights)
+    fail(
+        "{} holds no weights of a transformer: expected diffusion_pytorch_model*.safetensors "
+        "beside its "
+        "config.json",
+        folder.string());
   return files.config;
 }
 

@@ -39,8 +39,8 @@ model::TextKeys Stream::text_keys(const at::Tensor& embedding) const {
   const at::Tensor text =
       embedding.defined() ? embedding : at::zeros({1, model_->config().text_dim}, at::kFloat);
   if (text.dim() != 2 || text.size(1) != model_->config().text_dim) {
-    fail("the text encoder gives embeddings of {} numbers, the transformer takes {}", text.dim() == 2 ? text.size(1) : 0,
-         model_->config().text_dim);
+    fail("the text encoder gives embeddings of {} numbers, the transformer takes {}",
+         text.dim() == 2 ? text.size(1) : 0, model_->config().text_dim);
   }
   return model_->text_keys(text.unsqueeze(0));
 }

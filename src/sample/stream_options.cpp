@@ -41,7 +41,8 @@ void StreamOptions::check() const {
   if (!(commit_level >= 0 && commit_level < 1)) {
     fail("a commit level of {}; choose 0 to below 1", commit_level);
   }
-  if (kv.staging_bytes < 0) fail("a staging limit of {} bytes; choose 0 (no limit) or more", kv.staging_bytes);
+  if (kv.staging_bytes < 0)
+    fail("a staging limit of {} bytes; choose 0 (no limit) or more", kv.staging_bytes);
   make_solver(solver);
   memory::make_history(history);
 }

@@ -68,7 +68,8 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
   header.info.frames = reader.get<int64_t>("frames");
   constexpr int64_t kMostFrames = int64_t{1} << 40;  // 8,000 years; counting on never overflows
   if (header.info.frames < 1 || header.info.frames > kMostFrames) {
-    fail("{}: a world of {} frames, expected 1 or more; the file is damaged", path.string(), header.info.frames);
+    fail("{}: a world of {} frames, expected 1 or more; the file is damaged", path.string(),
+         header.info.frames);
   }
   header.config = reader.section("config").json();
   header.weights = reader.get<std::string>("weights");

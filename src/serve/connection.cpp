@@ -18,8 +18,8 @@
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 
-#include "loci/serve/network.h"
 #include "loci/base/text.h"
+#include "loci/serve/network.h"
 #include "loci/serve/refusal.h"
 
 namespace loci::serve {

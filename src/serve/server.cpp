@@ -98,8 +98,8 @@ void Server::Impl::listen() {
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
-    fail("cannot listen at {} port {}: {}; give another --port or --host", options.address, options.port,
-         error.message());
+    fail("cannot listen at {} port {}: {}; give another --port or --host", options.address,
+         options.port, error.message());
   }
   asio::co_spawn(context, accept(), asio::detached);
   for (int i = 0; i < std::max(1, options.threads); ++i) {

@@ -25,9 +25,9 @@ class Communicator {
   virtual std::function<void()> start_all_reduce_mean(at::Tensor tensor) = 0;
   virtual void broadcast(at::Tensor tensor, int root) = 0;
 
-  // Work of the leader alone, such as writing a checkpoint, which may take longer than a silent rank
-  // is waited for: meanwhile it tells the others that it lives. It runs in a thread of its own when
-  // there are others. What it throws is thrown here, in the leader.
+  // Work of the leader alone, such as writing a checkpoint, which may take longer than a silent
+  // rank is waited for: meanwhile it tells the others that it lives. It runs in a thread of its own
+  // when there are others. What it throws is thrown here, in the leader.
   void as_leader(const std::function<void()>& work);
 };
 

@@ -98,8 +98,9 @@ OptimizerConfig OptimizerConfig::from(const ConfigReader& reader) {
     c.frozen.push_back(parse_group(name, reader.where()));
   }
   if (c.kind == "muon" && c.rates.at(Group::kBackbone) == 0) {
-    fail("{}: rates.backbone is 0, but muon_rate is relative to it; name backbone in frozen instead",
-         reader.where());
+    fail(
+        "{}: rates.backbone is 0, but muon_rate is relative to it; name backbone in frozen instead",
+        reader.where());
   }
   return c;
 }

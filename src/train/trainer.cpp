@@ -111,7 +111,8 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
         (recurrent && (taught.projective() != config_.model.projective() ||
                        taught.kda_translation_scale != config_.model.kda_translation_scale))) {
       fail(
-          "{}: the teacher's chunks or the cameras of its memory differ from the model's; give both "
+          "{}: the teacher's chunks or the cameras of its memory differ from the model's; give "
+          "both "
           "one chunk_size, kda_translation_scale and kind of recurrent_memory",
           config_.distill.teacher.string());
     }

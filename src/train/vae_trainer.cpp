@@ -256,7 +256,8 @@ void VaeTrainer::run() {
     const auto total = loss.total.item<double>();
     if (!std::isfinite(total) || !std::isfinite(gradient_norm_)) {
       fail_check(
-          "the loss of update {} is {}, its gradient {} (not finite: {}); the last checkpoint in {} "
+          "the loss of update {} is {}, its gradient {} (not finite: {}); the last checkpoint in "
+          "{} "
           "is good, lower optimizer.rate and resume",
           done_, total, gradient_norm_, optimizer_->not_finite_gradient(), folder_.path().string());
     }

@@ -85,8 +85,10 @@ class FolderClips : public VideoClips {
         videos_.push_back(all[i]);
     }
     if (videos_.empty()) {
-      fail("{} holds no video (.mp4, .mov, .mkv, .webm, .avi, .m4v) and no folder of numbered images",
-           config.folder);
+      fail(
+          "{} holds no video (.mp4, .mov, .mkv, .webm, .avi, .m4v) and no folder of numbered "
+          "images",
+          config.folder);
     }
   }
 

@@ -38,9 +38,7 @@ std::optional<camera::Intrinsics> own_lens(const fs::path& video) {
   return lens;
 }
 
-bool is_video(const fs::path& path) {
-  return io::is_video_name(path) && fs::is_regular_file(path);
-}
+bool is_video(const fs::path& path) { return io::is_video_name(path) && fs::is_regular_file(path); }
 
 std::vector<fs::path> entries(const fs::path& folder) {
   std::vector<fs::path> list;

@@ -116,7 +116,8 @@ struct Scene {
   Atmosphere atmosphere;
   GroundMap ground;
   SkyMap sky;
-  Material meadow, path;  // patterns of the ground; pattern, tile, and second.x and third.x as steps of brightness
+  Material meadow, path;  // patterns of the ground; pattern, tile, and second.x and third.x as
+                          // steps of brightness
   Float3 far_ground;      // lit colour beyond the map
 };
 

@@ -47,7 +47,7 @@ inline Ints sample_pattern(const SceneView& view, const Material& material, Floa
   const float inverse = 1 / material.tile;
   // The exponent of texels a pixel, rounded to the nearest power of two.
   const Floats texels = footprint * (inverse * kPatternSize * 1.41421356f);
-  const Ints level = clamp(((Ints)texels >> 23) - 127, 0, kPatternLevels - 1);
+  const Ints level = clamp_int(((Ints)texels >> 23) - 127, 0, kPatternLevels - 1);
   const Ints size = splat(int32_t{kPatternSize}) >> level;
   const Floats scale = to_float(size) * inverse;
   const Floats x = u * scale - 0.5f, y = v * scale - 0.5f;

@@ -89,7 +89,7 @@ inline Floats abs(Floats a) { return (Floats)((Ints)a & splat(int32_t{0x7fffffff
 inline Floats clamp(Floats a, float low, float high) {
   return min(max(a, splat(low)), splat(high));
 }
-inline Ints clamp(Ints a, int32_t low, int32_t high) {
+inline Ints clamp_int(Ints a, int32_t low, int32_t high) {
   a = a < low ? splat(low) : a;
   return a > high ? splat(high) : a;
 }

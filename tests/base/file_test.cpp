@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/remove_folder.h"
+
 #include "tests/base/expect_error.h"
 
 namespace loci {

@@ -214,8 +214,8 @@ TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
   EXPECT_DOUBLE_EQ((*normalised.intrinsics[0].normalised)[1], 1.2);
   options = {};
   options.size = {640, 360};
-  EXPECT_DOUBLE_EQ(
-      (*read_trajectory(scratch / "a_poses.npy", options).intrinsics[0].normalised)[0], 0.7);
+  EXPECT_DOUBLE_EQ((*read_trajectory(scratch / "a_poses.npy", options).intrinsics[0].normalised)[0],
+                   0.7);
 }
 
 TEST(Formats, MindTellsActorFromCamera) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/kernels/cpu_features.h"
+
 #include "tests/base/expect_error.h"
 #include "tests/kernels/gradient_check.h"
 

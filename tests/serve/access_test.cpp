@@ -42,8 +42,8 @@ TEST(Access, KnowsTokensOriginsAndNames) {
   for (const char* host : {"localhost", "localhost:8080", "127.0.0.1:1", "[::1]:80"}) {
     EXPECT_TRUE(open.host_allowed(with({{"host", host}}))) << host;
   }
-  for (const char* host : {"evil.org", "localhost.evil.org", "127.evil.org",
-                           "127.0.0.1.evil.org:8080", "", "[::2]"}) {
+  for (const char* host :
+       {"evil.org", "localhost.evil.org", "127.evil.org", "127.0.0.1.evil.org:8080", "", "[::2]"}) {
     EXPECT_FALSE(open.host_allowed(with({{"host", host}}))) << host;
   }
   EXPECT_TRUE(is_loopback("127.0.0.1"));

@@ -78,7 +78,9 @@ TEST_F(TrainerTest, EveryRankNeedsAWindow) {
   struct Three : Communicator {
     int rank() const override { return 0; }
     int size() const override { return 3; }
-    std::function<void()> start_all_reduce_mean(at::Tensor) override { return [] {}; }
+    std::function<void()> start_all_reduce_mean(at::Tensor) override {
+      return [] {};
+    }
     void broadcast(at::Tensor, int) override {}
   } three;
   recipe_["batch"] = 2;
