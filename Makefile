@@ -52,7 +52,9 @@ PREFIX ?= /usr/local
 install: build
 	@cmake --install $(BUILD) --prefix "$(PREFIX)" --strip
 
-package: build
+package:
+	@scripts/bootstrap --package
+	@$(MAKE) build
 	@cd $(BUILD) && cpack
 
 asan tsan:

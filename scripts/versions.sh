@@ -57,3 +57,9 @@ DEBIAN_FUZZ_PACKAGES=(
   clang-14                           # 14.0.6
   libclang-rt-14-dev                 # 14.0.6
 )
+
+# Needed by `make package` only.
+DEBIAN_PACKAGING_PACKAGES=(
+  dpkg-dev                           # 1.21.22
+  file                               # 5.44
+)
