@@ -68,7 +68,9 @@ MindPredictionSuite::MindPredictionSuite(MindPredictionSetup setup)
 
 Json MindPredictionSuite::settings() const {
   Json trees = Json::array();
-  for (const ModelChoice& tree : setup_.trees) trees.push_back(tree.name);
+  for (const ModelChoice& tree : setup_.trees) {
+    trees.push_back({{"name", tree.name}, {"videos", data_fingerprint(tree.path, {})}});
+  }
   return {{"suite", "mind"},
           {"predictions", trees},
           {"data", data_fingerprint(setup_.data, {})},

@@ -2,11 +2,11 @@
 #include "loci/train/export_model.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/log.h"
+#include "loci/camera/lens.h"
 #include "loci/model/vae.h"
 #include "loci/model/weights.h"
 #include "loci/train/latent_folder.h"
@@ -26,7 +26,7 @@ std::optional<Json> trained_for(const TrainConfig& config, const model::VaeConfi
   if (!fs::is_directory(data)) return std::nullopt;
   const LatentFolder clips(data, config.seed);
   const std::vector<int64_t> shape = clips.latent_shape();
-  const double fov = clips.window(0, 1).lenses.front().fov_x * 180 / std::numbers::pi;
+  const double fov = camera::degrees(clips.window(0, 1).lenses.front().fov_x);
   return Json{{"width", shape[2] * vae.spatial_factor()},
               {"height", shape[1] * vae.spatial_factor()},
               {"fov", std::round(10 * fov) / 10},

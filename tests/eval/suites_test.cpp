@@ -221,6 +221,22 @@ TEST_F(Suites, RefuseWhatCannotBeCompared) {
   EXPECT_THROW(ContinuationSuite{s}, Error) << "another size";
 }
 
+TEST_F(Suites, RecordingsAreKnownByTheirPicturesWhereverTheyLie) {
+  const auto write = [&](const char* name, const char* content) {
+    fs::create_directories(path(name).parent_path());
+    write_file(path(name), content);
+  };
+  write("walks/clips/a.mp4", "1234");
+  const std::string known = data_fingerprint(path("walks"), path("walks/out"));
+  write("walks/out/b.mp4", "12");  // a result
+  write("walks/latents.safetensors", "12");
+  EXPECT_EQ(data_fingerprint(path("walks"), path("walks/out")), known);
+  fs::rename(path("walks"), path("moved"));
+  EXPECT_EQ(data_fingerprint(path("moved"), path("moved/out")), known);
+  write("moved/clips/a.mp4", "12345");
+  EXPECT_NE(data_fingerprint(path("moved"), path("moved/out")), known);
+}
+
 TEST_F(Suites, ReturnsAreGated) {
   // Never changed: a perfect return that counts for nothing.
   EXPECT_EQ(return_score(90, [](int64_t) { return 0.0; }).score(), 0);

@@ -2,12 +2,12 @@
 // Parts of a recipe beyond the plain loop: captions, starting points, teachers, validation, export.
 #include <cmath>
 #include <fstream>
-#include <numbers>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
+#include "loci/camera/lens.h"
 #include "loci/model/text_prompts.h"
 #include "loci/model/weights.h"
 #include "loci/sample/model_folder.h"
@@ -89,7 +89,7 @@ TEST_F(RecipeTest, ExportSaysWhatItWasTrainedFor) {
   const auto settings = sample::GenerationDefaults::load(folder_ / "model");
   EXPECT_EQ(settings.width, 4 * vae.config().spatial_factor());
   EXPECT_EQ(settings.height, 4 * vae.config().spatial_factor());
-  EXPECT_NEAR(settings.fov, 1.2 * 180 / std::numbers::pi, 0.05);
+  EXPECT_NEAR(settings.fov, camera::degrees(1.2), 0.05);
   // Without the data there is no telling.
   std::filesystem::remove_all(folder_ / "clips");
   export_model(folder_ / "run", folder_ / "bare", {.vae = folder_ / "vae"});
