@@ -48,7 +48,7 @@ void run_train(const TrainOptions& options) {
     return;
   }
   const std::unique_ptr<train::Communicator> communicator =
-      train::make_communicator_from_environment();
+      train::make_communicator_from_environment(train::training_device(config.device));
   train::Trainer trainer(config, options.out, options.resume, *communicator);
   trainer.run();
 }

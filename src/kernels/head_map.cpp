@@ -142,6 +142,16 @@ HeadMap HeadMap::slice(int64_t begin, int64_t end) const {
   return map;
 }
 
+HeadMap HeadMap::to(at::Device device) const {
+  HeadMap map = *this;
+  if (tiles > 0) map.matrices = matrices.to(device);
+  if (!rotations.empty()) {
+    map.cosine = cosine.to(device);
+    map.sine = sine.to(device);
+  }
+  return map;
+}
+
 at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
   check_channels(map, x.size(-1));
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

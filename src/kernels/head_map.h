@@ -27,6 +27,8 @@ struct HeadMap {
   HeadMap transposed() const;
   // Tokens [begin, end).
   HeadMap slice(int64_t begin, int64_t end) const;
+  // Tables on that device.
+  HeadMap to(at::Device device) const;
 };
 
 // x [B, N, H, D] in any floating type; channels the map does not name pass unchanged. Computed in

@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kBlocks = 2;
 
 // For every block the tokens (of one frame) that belong to it: [blocks, T / blocks].
-at::Tensor block_tokens(const camera::TokenGrid& grid) {
+at::Tensor block_tokens(const camera::TokenGrid& grid, at::Device device) {
   const int64_t down = grid.rows % kBlocks == 0 ? kBlocks : 1;
   const int64_t across = grid.columns % kBlocks == 0 ? kBlocks : 1;
-  return at::arange(grid.tokens(), at::kLong)
+  return at::arange(grid.tokens(), at::TensorOptions(device).dtype(at::kLong))
       .view({down, grid.rows / down, across, grid.columns / across})
       .permute({0, 2, 1, 3})
       .reshape({down * across, -1});
@@ -42,12 +42,12 @@ class StateSpace : public RecurrentMemory {
 
   std::vector<int64_t> state_shape(int64_t batch, int64_t heads, int64_t channels,
                                    const camera::TokenGrid& grid) const override {
-    return {batch, block_tokens(grid).size(0), heads, channels, channels};
+    return {batch, block_tokens(grid, at::kCPU).size(0), heads, channels, channels};
   }
 
   at::Tensor read(const at::Tensor& state, const at::Tensor& query,
                   const camera::TokenGrid& grid) const override {
-    const at::Tensor tokens = block_tokens(grid);
+    const at::Tensor tokens = block_tokens(grid, state.device());
     const double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
     const at::Tensor out = at::matmul(to_blocks(query, tokens, grid.tokens()), state) * scale;
     const at::Tensor frames =
@@ -57,7 +57,7 @@ class StateSpace : public RecurrentMemory {
 
   at::Tensor write(const at::Tensor& state, const ChunkWrite& chunk,
                    const camera::TokenGrid& grid) const override {
-    const at::Tensor tokens = block_tokens(grid);
+    const at::Tensor tokens = block_tokens(grid, state.device());
     const auto blocks = [&](const at::Tensor& x) { return to_blocks(x, tokens, grid.tokens()); };
     const at::Tensor total = blocks(chunk.log_retention).cumsum(3);
     const at::Tensor last = total.slice(3, -1);

@@ -53,7 +53,7 @@ PastKeys::PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
     turned = turned || shifts.back() != 0;
   }
   const memory::KvLayout& layout = store.layout();
-  if (turned) turn_ = time_shift(shifts, layout.tokens);
+  if (turned) turn_ = time_shift(shifts, layout.tokens).to(layout.device);
   for (int64_t layer = 0; layer < layout.layers(); ++layer) {
     for (const memory::Branch branch : {memory::Branch::kMain, memory::Branch::kCamera}) {
       if (!layout.keeps(layer, branch)) continue;

@@ -11,7 +11,7 @@ namespace {
 
 // Tokens of the given frames, side by side: [B, N, H, D] → [B, frames*T, H, D].
 at::Tensor take_frames(const at::Tensor& x, const std::vector<int64_t>& frames, int64_t tokens) {
-  const at::Tensor index = at::tensor(frames, at::kLong);
+  const at::Tensor index = at::tensor(frames, x.options().dtype(at::kLong));
   return x.unflatten(1, {-1, tokens}).index_select(1, index).flatten(1, 2);
 }
 

@@ -49,7 +49,8 @@ at::Tensor unit(const at::Tensor& x) {
 // the same seed.
 at::Tensor random_like(const at::Tensor& read, uint64_t seed) {
   const at::Tensor noise =
-      at::randn(read.sizes(), at::make_generator<at::CPUGeneratorImpl>(seed), read.options());
+      at::randn(read.sizes(), at::make_generator<at::CPUGeneratorImpl>(seed), read.scalar_type())
+          .to(read.device());
   return noise * (read.norm(2, -1, true) / noise.norm(2, -1, true).clamp_min(1e-12));
 }
 

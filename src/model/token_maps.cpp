@@ -115,6 +115,18 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
   return maps;
 }
 
+TokenMaps TokenMaps::to(at::Device device) const {
+  TokenMaps maps = *this;
+  for (HeadMap TokenMaps::*map :
+       {&TokenMaps::rotary, &TokenMaps::recurrent_query, &TokenMaps::recurrent_key,
+        &TokenMaps::recurrent_value, &TokenMaps::recurrent_output, &TokenMaps::camera_query,
+        &TokenMaps::camera_key, &TokenMaps::camera_output}) {
+    maps.*map = (this->*map).to(device);
+  }
+  maps.absolute = absolute.to(device);
+  return maps;
+}
+
 HeadMap time_shift(std::span<const double> shifts, int64_t tokens_per_frame) {
   HeadMap map;
   const at::Tensor shift =

@@ -32,6 +32,7 @@ struct TokenMaps {
   at::Tensor absolute;                // [N, 3] or [B, N, 3]
 
   int64_t tokens() const { return frames * grid.tokens(); }
+  TokenMaps to(at::Device device) const;
 };
 
 // One geometry per sample of the batch; with one, it serves every sample. `times` are the temporal

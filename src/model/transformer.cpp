@@ -62,7 +62,8 @@ at::Tensor Transformer::unpatchify(const at::Tensor& tokens, int64_t frames,
 at::Tensor Transformer::time_embedding(const at::Tensor& timesteps) const {
   const int64_t half = config_.freq_dim / 2;
   const at::Tensor frequencies =
-      at::pow(10000.0, at::arange(half, at::kDouble) / static_cast<double>(-half));
+      at::pow(10000.0, at::arange(half, timesteps.options().dtype(at::kDouble)) /
+                           static_cast<double>(-half));
   const at::Tensor angles = timesteps.to(at::kDouble).unsqueeze(-1) * frequencies;
   const at::Tensor sinusoid = at::cat({angles.cos(), angles.sin()}, -1).to(wide(compute_));
   return time_out_(at::silu(time_in_(sinusoid)));
@@ -77,7 +78,7 @@ TextKeys Transformer::text_keys(const at::Tensor& embeddings) const {
   }
   const at::Tensor padded =
       at::constant_pad_nd(embeddings, {0, 0, 0, config_.text_len - embeddings.size(1)});
-  const at::Tensor text = text_out_(at::gelu(text_in_(padded.to(compute_)), "tanh"));
+  const at::Tensor text = text_out_(at::gelu(text_in_(padded.to(device(), compute_)), "tanh"));
   TextKeys keys;
   for (const Block& block : blocks_) keys.layers.push_back(block.text_keys(text));
   return keys;
@@ -117,7 +118,9 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
 }
 
 memory::KvLayout Transformer::kv_layout(int64_t batch, const camera::TokenGrid& grid) const {
-  return model::kv_layout(config_, batch, grid.tokens(), compute_);
+  memory::KvLayout layout = model::kv_layout(config_, batch, grid.tokens(), compute_);
+  layout.device = device();
+  return layout;
 }
 
 }  // namespace loci::model

@@ -36,6 +36,9 @@ class Transformer {
   // The type of products, norms and sums apart; the parameters' own by default.
   void set_compute_type(at::ScalarType type) { compute_ = type; }
   at::ScalarType compute_type() const { return compute_; }
+  // Where the parameters are. Latents, timesteps and the context's maps must be there too; texts
+  // are moved.
+  at::Device device() const { return patch_weight_.device(); }
 
   // Keys and values per frame that a store for this model has to keep.
   memory::KvLayout kv_layout(int64_t batch, const camera::TokenGrid& grid) const;

@@ -153,7 +153,8 @@ LoadedModel load_model(const TransformerConfig& config, const io::Checkpoint& we
   };
   const at::NoGradGuard no_grad;
   auto parameters = std::make_shared<Parameters>(
-      Parameters::Options{.dtype = options.dtype, .seed = options.seed}, source);
+      Parameters::Options{.dtype = options.dtype, .device = options.device, .seed = options.seed},
+      source);
   Transformer transformer(config, parameters);
   parameters->release_source();
   LoadReport report = parameters->report(renamed.available);

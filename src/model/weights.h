@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
 #include "loci/base/config.h"
@@ -38,6 +39,7 @@ ModelFiles open_model(const std::filesystem::path& path, const Json& overrides =
 
 struct LoadOptions {
   at::ScalarType dtype = at::kFloat;  // of the parameters, and of products
+  at::Device device = at::kCPU;
   uint64_t seed = 0;                  // of parameters that the checkpoint lacks
   Json overrides = Json::object();
   // Without these a checkpoint that does not fit is bad input; the message lists every tensor.

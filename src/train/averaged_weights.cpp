@@ -17,7 +17,8 @@ AveragedWeights::AveragedWeights(const std::vector<model::Parameter>& parameters
     Average average{.parameter = trained[i].tensor.detach(), .owner = optimizer.owner(i)};
     if (average.owner == communicator_.rank()) {
       const auto found = saved.find(trained[i].name);
-      average.value = (found == saved.end() ? average.parameter : found->second).clone();
+      average.value = (found == saved.end() ? average.parameter : found->second)
+                          .to(average.parameter.options(), false, /*copy=*/true);
     }
     averages_.emplace(trained[i].name, std::move(average));
   }
@@ -49,7 +50,7 @@ io::NamedTensors AveragedWeights::gathered() const {
   for (const auto& [name, tensor] : parameters_) {
     const auto found = averages_.find(name);
     const at::Tensor value = found == averages_.end() ? tensor.detach() : shared(found->second);
-    if (communicator_.leader()) all.emplace_back(name, value);
+    if (communicator_.leader()) all.emplace_back(name, value.cpu());
   }
   return all;
 }

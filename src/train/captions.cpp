@@ -26,17 +26,20 @@ class NoCaptions : public CaptionEncoder {
 class TrainedCaptions : public CaptionEncoder {
  public:
   TrainedCaptions(const model::TextConfig& config, model::Parameters& parameters, int64_t text_len)
-      : network_(model::Scope(parameters)["text_encoder"], config), text_len_(text_len) {}
+      : network_(model::Scope(parameters)["text_encoder"], config),
+        text_len_(text_len),
+        device_(parameters.options().device) {}
 
   at::Tensor encode(const std::string& caption) const override {
     const std::vector<int64_t> ids = tokenizer_.encode(model::clean_prompt(caption), text_len_);
-    return network_(at::tensor(ids, at::kLong).unsqueeze(0), {}, at::kFloat);
+    return network_(at::tensor(ids, at::kLong).unsqueeze(0).to(device_), {}, at::kFloat);
   }
 
  private:
   model::ByteTokenizer tokenizer_;
   model::TextNetwork network_;
   int64_t text_len_;
+  at::Device device_;
 };
 
 class PretrainedCaptions : public CaptionEncoder {

@@ -5,11 +5,14 @@
 #include <future>
 
 #include <ATen/ATen.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
+#include "loci/train/nccl_group.h"
 
 namespace loci::train {
 
@@ -28,9 +31,9 @@ class SingleCommunicator : public Communicator {
   void broadcast(at::Tensor, int) override {}
 };
 
-class GlooCommunicator : public Communicator {
+class GroupCommunicator : public Communicator {
  public:
-  GlooCommunicator(int rank, int size, const std::string& address, int port)
+  GroupCommunicator(int rank, int size, const std::string& address, int port, at::Device device)
       : rank_(rank), size_(size) {
     try {
       c10d::TCPStoreOptions options;
@@ -42,7 +45,13 @@ class GlooCommunicator : public Communicator {
       auto gloo = c10d::ProcessGroupGloo::Options::create();
       gloo->timeout = kPatience;
       gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, gloo);
+      host_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, gloo);
+      if (device.is_cuda()) {
+        device_ = make_nccl_group(c10::make_intrusive<c10d::PrefixStore>("device", store), rank,
+                                  size, kPatience);
+      }
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception& error) {
       fail_machine("rank {} of {} cannot reach the others at {}:{}: {}", rank, size, address, port,
                    first_line(error.what()));
@@ -54,7 +63,8 @@ class GlooCommunicator : public Communicator {
 
   std::function<void()> start_all_reduce_mean(at::Tensor tensor) override {
     std::vector<at::Tensor> tensors{tensor};
-    const c10::intrusive_ptr<c10d::Work> work = started([&] { return group_->allreduce(tensors); });
+    const c10::intrusive_ptr<c10d::Work> work =
+        started([&] { return group_of(tensor).allreduce(tensors); });
     return [this, work, tensor]() mutable {
       wait(*work);
       tensor.div_(size_);
@@ -62,13 +72,16 @@ class GlooCommunicator : public Communicator {
   }
 
   void broadcast(at::Tensor tensor, int root) override {
-    std::vector<at::Tensor> tensors{std::move(tensor)};
+    std::vector<at::Tensor> tensors{tensor};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    wait(*started([&] { return group_->broadcast(tensors, options); }));
+    wait(*started([&] { return group_of(tensor).broadcast(tensors, options); }));
   }
 
  private:
+  c10d::Backend& group_of(const at::Tensor& tensor) {
+    return tensor.is_cpu() ? static_cast<c10d::Backend&>(*host_) : *device_;
+  }
   template <typename Start>
   c10::intrusive_ptr<c10d::Work> started(Start start) {
     try {
@@ -93,7 +106,8 @@ class GlooCommunicator : public Communicator {
   }
 
   int rank_, size_;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> host_;
+  c10::intrusive_ptr<c10d::Backend> device_;  // null in a job on the CPU
 };
 
 std::optional<std::string> environment(const char* name) {
@@ -132,14 +146,25 @@ std::unique_ptr<Communicator> make_single_communicator() {
   return std::make_unique<SingleCommunicator>();
 }
 
-std::unique_ptr<Communicator> make_communicator_from_environment() {
+std::unique_ptr<Communicator> make_communicator_from_environment(at::Device device) {
   if (!environment("WORLD_SIZE")) return make_single_communicator();
   const int size = environment_number("WORLD_SIZE", 1, 100000);
   if (size == 1) return make_single_communicator();
   const int rank = environment_number("RANK", 0, size - 1);
   const int port = environment_number("MASTER_PORT", 1, 65535);
-  return std::make_unique<GlooCommunicator>(rank, size,
-                                            environment("MASTER_ADDR").value_or("127.0.0.1"), port);
+  return std::make_unique<GroupCommunicator>(
+      rank, size, environment("MASTER_ADDR").value_or("127.0.0.1"), port, device);
+}
+
+at::Device training_device(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  const int number = environment("LOCAL_RANK") ? environment_number("LOCAL_RANK", 0, 127) : 0;
+  const int there = at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
+  if (number >= there) {
+    fail("device \"cuda\" number {} is not there: this libtorch sees {}; set device to \"cpu\"",
+         number, there);
+  }
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(number));
 }
 
 }  // namespace loci::train

@@ -14,7 +14,8 @@ namespace loci::train {
 at::Tensor continue_window(const model::Transformer& transformer, const Window& window,
                            int64_t given, const at::Tensor& text, int64_t steps, uint64_t seed) {
   const at::NoGradGuard no_grad;
-  at::Tensor latents = window.latents.clone().unsqueeze(0);
+  const at::Device device = transformer.device();
+  at::Tensor latents = window.latents.to(device, at::kFloat, false, /*copy=*/true).unsqueeze(0);
   const auto frames = static_cast<int64_t>(window.poses.size());
   sample::ModelStream stream(transformer,
                              transformer.config().grid(latents.size(3), latents.size(4)),
@@ -31,17 +32,17 @@ at::Tensor continue_window(const model::Transformer& transformer, const Window& 
     if (chunk.begin >= given) {
       at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(
           hash_keys({seed, static_cast<uint64_t>(chunk.begin)}));
-      at::Tensor x = at::randn(here.sizes(), generator, at::kFloat);
+      at::Tensor x = at::randn(here.sizes(), generator, at::kFloat).to(device);
       const std::unique_ptr<sample::Solver> solver = sample::make_solver({.steps = steps});
       for (int64_t i = 0; i < solver->steps(); ++i) {
-        const at::Tensor time = at::full({1, size}, solver->timestep(i), at::kFloat);
+        const at::Tensor time = at::full({1, size}, solver->timestep(i), x.options());
         x = solver->step(i, x, stream.velocity(x, time));
       }
       here.copy_(x);
     }
-    if (chunk.end < frames) stream.commit(here, at::zeros({1, size}, at::kFloat));
+    if (chunk.end < frames) stream.commit(here, at::zeros({1, size}, here.options()));
   }
-  return latents.squeeze(0);
+  return latents.squeeze(0).to(window.latents.device());
 }
 
 }  // namespace loci::train

@@ -25,6 +25,7 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   c.updates = reader.get<int64_t>("updates", c.updates, 1, int64_t{1} << 40);
   c.batch = reader.get<int64_t>("batch", c.batch, 1, 1 << 20);
   c.seed = reader.get<uint64_t>("seed", c.seed);
+  c.device = reader.choose("device", c.device, {"cpu", "cuda"});
   c.compute = reader.choose("compute", c.compute, {"auto", "float32", "bfloat16"});
   c.checkpoint_blocks = reader.get<bool>("checkpoint_blocks", c.checkpoint_blocks);
   c.ema = reader.get<double>("ema", c.ema, 0.0, 1.0);

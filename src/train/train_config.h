@@ -53,6 +53,7 @@ struct TrainConfig {
   int64_t updates = 5000;
   int64_t batch = 64;  // windows an update, over all ranks
   uint64_t seed = 0;
+  std::string device = "cpu";    // or cuda: each rank takes one of its machine's
   std::string compute = "auto";  // float32, bfloat16, or by what the machine does fast
   bool checkpoint_blocks = false;
   double ema = 0.999;

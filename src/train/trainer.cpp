@@ -28,9 +28,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-at::ScalarType compute_type(const std::string& name) {
+at::ScalarType compute_type(const std::string& name, at::Device device) {
   if (name == "float32") return at::kFloat;
-  if (name == "bfloat16") return at::kBFloat16;
+  if (name == "bfloat16" || !device.is_cpu()) return at::kBFloat16;
   // Without BF16 instructions libtorch converts back and forth, which is slower than FP32.
   return kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16 ? at::kBFloat16 : at::kFloat;
 }
@@ -40,6 +40,7 @@ at::ScalarType compute_type(const std::string& name) {
 Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool resume,
                  Communicator& communicator)
     : config_(std::move(config)),
+      device_(training_device(config_.device)),
       folder_(folder),
       communicator_(communicator),
       events_(folder_.path()) {
@@ -77,7 +78,7 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     };
   }
   auto parameters = std::make_shared<model::Parameters>(
-      model::Parameters::Options{.dtype = at::kFloat, .device = at::kCPU, .seed = config_.seed},
+      model::Parameters::Options{.dtype = at::kFloat, .device = device_, .seed = config_.seed},
       from_checkpoint);
   transformer_ = std::make_unique<model::Transformer>(config_.model, parameters);
   captions_ = make_caption_encoder(config_.text, config_.model, *parameters, captions());
@@ -93,7 +94,7 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
   } else if (!config_.start.empty()) {
     start_from(config_.start);
   }
-  transformer_->set_compute_type(compute_type(config_.compute));
+  transformer_->set_compute_type(compute_type(config_.compute, device_));
   optimizer_ = std::make_unique<Optimizer>(config_.optimizer, parameters->all(), communicator_);
   if (saved) optimizer_->load_state(by_name(saved->optimizer));
   averages_ = std::make_unique<AveragedWeights>(
@@ -102,8 +103,9 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
   if (communicator_.leader()) folder_.truncate_log(done_);
   if (!config_.distill.teacher.empty()) {
     teacher_ = std::make_unique<model::Transformer>(
-        model::load_model(config_.distill.teacher, {.dtype = at::kFloat}).transformer);
-    teacher_->set_compute_type(compute_type(config_.compute));
+        model::load_model(config_.distill.teacher, {.dtype = at::kFloat, .device = device_})
+            .transformer);
+    teacher_->set_compute_type(compute_type(config_.compute, device_));
     // It runs on the student's chunks and camera maps.
     const model::TransformerConfig& taught = teacher_->config();
     const bool recurrent = taught.recurrent_memory != "none" && !taught.hybrid_layers.empty();
@@ -182,7 +184,7 @@ double Trainer::sample_loss(uint64_t index, double weight) {
                         config_.distill.rollout_steps, hash_keys({config_.seed, index}));
   }
   const WindowPass pass = prepare_window(window, config_.model, config_.noise, phase.history,
-                                         config_.text.dropout, hash_keys({config_.seed, index}));
+                                         config_.text.dropout, hash_keys({config_.seed, index}), device_);
   const at::Tensor text = captions_->encode(pass.drop_text ? std::string() : window.caption);
   at::Tensor loss;
   if (teacher_) {
@@ -333,7 +335,7 @@ void Trainer::save() {
   state.ema = averages_->gathered();
   communicator_.as_leader([&] {
     for (const auto& [name, tensor] : transformer_->parameters().all()) {
-      state.model.emplace_back(name, tensor.detach());
+      state.model.emplace_back(name, tensor.detach().cpu());
     }
     folder_.save(state, config_.keep_checkpoints);
   });

@@ -58,6 +58,7 @@ class Trainer {
   void save();
 
   TrainConfig config_;
+  at::Device device_;
   RunFolder folder_;
   Communicator& communicator_;
   EventLog events_;

@@ -19,7 +19,7 @@ enum : uint64_t { kStreamChoices = 1, kStreamNoise = 2, kStreamText = 3 };
 
 WindowPass prepare_window(const Window& window, const model::TransformerConfig& model,
                           const NoiseConfig& noise, const HistoryAccessConfig& history,
-                          double text_dropout, uint64_t key) {
+                          double text_dropout, uint64_t key, at::Device device) {
   const std::span<const Window> one(&window, 1);
   const int64_t chunk = model.chunk_size, chunks = (window.latents.size(1) - 1) / chunk;
   Random random{key, kStreamChoices};
@@ -29,12 +29,16 @@ WindowPass prepare_window(const Window& window, const model::TransformerConfig& 
   pass.batch =
       noise_windows(one, {draw_noise_levels(noise, chunks, random)},
                     at::randn(window.latents.unsqueeze(0).sizes(), generator, at::kFloat), chunk);
-  pass.maps = window_maps(one, model);
+  for (at::Tensor* tensor : {&pass.batch.latents, &pass.batch.timesteps, &pass.batch.target}) {
+    *tensor = tensor->to(device);
+  }
+  pass.maps = window_maps(one, model).to(device);
   const double aspect =
       static_cast<double>(window.latents.size(3)) / static_cast<double>(window.latents.size(2));
   pass.chunks =
       draw_history_access(history, chunk, pass.maps.grid.tokens(),
                           camera::relative_to_first(window.poses), window.lenses, aspect, random);
+  for (model::ChunkSpan& span : pass.chunks) span.turn = span.turn.to(device);
   pass.drop_text = Random{key, kStreamText}.chance(text_dropout);
   return pass;
 }

@@ -19,9 +19,10 @@ struct WindowPass {
   bool drop_text = false;  // the window is to be seen without its caption
 };
 
+// On `device`, the transformer's; what is drawn does not depend on it.
 WindowPass prepare_window(const Window& window, const model::TransformerConfig& model,
                           const NoiseConfig& noise, const HistoryAccessConfig& history,
-                          double text_dropout, uint64_t key);
+                          double text_dropout, uint64_t key, at::Device device = at::kCPU);
 
 struct PassOptions {
   bool checkpoint_blocks = false;
