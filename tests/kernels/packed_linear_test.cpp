@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/kernels/packed_linear.h"
+
+#include <limits>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/packed_linear_loops.h"
+
+#include "tests/base/expect_error.h"
+
+namespace loci::kernels {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr WeightFormat kFormats[] = {WeightFormat::kBfloat16, WeightFormat::kInt8,
+                                     WeightFormat::kInt4};
+
+// The largest difference, in units of the largest expected number.
+double largest_error(const at::Tensor& got, const at::Tensor& expected) {
+  const at::Tensor wanted = expected.to(at::kDouble);
+  return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
+}
+
+std::vector<IsaLevel> levels() {
+  std::vector<IsaLevel> here;
+  for (const IsaLevel level : kIsaLevels) {
+    if (level <= cpu_features().best_level()) here.push_back(level);
+  }
+  return here;
+}
+
+struct Case {
+  int64_t frames, tokens, in, out;
+};
+// Sizes that fill tiles, panels, blocks and groups, and sizes that leave remainders.
+constexpr Case kCases[] = {{1, 1, 1, 1},     {1, 1, 64, 32},    {3, 7, 65, 33},   {2, 77, 130, 70},
+                           {5, 30, 258, 48}, {5, 24, 256, 288}, {1, 145, 301, 31}};
+
+LinearEpilogue epilogue(const Case& c, int kind) {
+  LinearEpilogue e;
+  e.gelu = kind % 2 == 1;
+  if (kind >= 2) e.residual = at::randn({2, c.frames * c.tokens, c.out});
+  if (kind >= 4) {
+    e.gate = at::randn({2, c.frames, 1, c.out});
+    e.addend =
+        at::randn({2, c.frames * c.tokens, c.out}).to(kind == 4 ? at::kFloat : at::kBFloat16);
+  }
+  return e;
+}
+
+TEST(PackedLinear, EveryLevelEqualsPlainOperations) {
+  at::manual_seed(1);
+  for (const Case& c : kCases) {
+    const at::Tensor original = at::randn({c.out, c.in}) / std::sqrt(static_cast<double>(c.in));
+    const at::Tensor bias = at::randn({c.out});
+    const at::Tensor wide = at::randn({2, c.frames * c.tokens, c.in});
+    for (const WeightFormat format : kFormats) {
+      const QuantizedWeight weight = quantize_weight(original, format);
+      for (const IsaLevel level : levels()) {
+        const IsaOverride chosen(level);
+        for (int kind = 0; kind < 6; ++kind) {
+          const LinearEpilogue e = epilogue(c, kind);
+          const PackedLinear linear(weight, kind == 3 ? at::Tensor() : bias);
+          for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+            const at::Tensor x = wide.to(type);
+            const at::Tensor got = linear(x, e);
+            const at::Tensor expected =
+                packed_linear_by_libtorch(dequantize(weight), format, linear.bias(), x, e);
+            EXPECT_EQ(got.scalar_type(), e.residual.defined() ? at::kFloat : type);
+            ASSERT_EQ(got.sizes(), expected.sizes());
+            EXPECT_LT(largest_error(got, expected), got.scalar_type() == at::kFloat ? 3e-6 : 8e-3)
+                << name_of(level) << ", " << name_of(format) << ", " << c.in << " to " << c.out
+                << ", epilogue " << kind << ", " << c10::toString(type);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PackedLinear, KeepsTheNumbersOfItsWeight) {
+  at::manual_seed(2);
+  for (const Case& c : kCases) {
+    const at::Tensor original = at::randn({c.out, c.in});
+    for (const WeightFormat format : kFormats) {
+      const QuantizedWeight weight = quantize_weight(original, format);
+      const at::Tensor numbers = dequantize(weight);
+      EXPECT_TRUE(at::equal(PackedLinear(weight, {}).weight(), numbers)) << name_of(format);
+      EXPECT_EQ(weight.data.sizes(), at::IntArrayRef(data_shape(format, c.out, c.in)));
+      if (format == WeightFormat::kBfloat16) continue;
+      EXPECT_EQ(weight.scale.sizes(), at::IntArrayRef(scale_shape(format, c.out, c.in)));
+    }
+  }
+}
+
+// Half a step of a channel or group, at most; weights of zero stay zero.
+TEST(PackedLinear, RoundsToTheNearestWeight) {
+  at::manual_seed(3);
+  at::Tensor original = at::randn({40, 200});
+  original.select(0, 7).zero_();
+  const QuantizedWeight eight = quantize_weight(original, WeightFormat::kInt8);
+  const at::Tensor off = (dequantize(eight) - original).abs();
+  EXPECT_TRUE((off <= 0.501 * eight.scale.unsqueeze(1)).all().item<bool>());
+  EXPECT_EQ(dequantize(eight).select(0, 7).abs().max().item<float>(), 0);
+  const QuantizedWeight four = quantize_weight(original, WeightFormat::kInt4);
+  EXPECT_EQ(dequantize(four).select(0, 7).abs().max().item<float>(), 0);
+  const auto relative = [&](const QuantizedWeight& w) {
+    return ((dequantize(w) - original).norm() / original.norm()).item<double>();
+  };
+  EXPECT_LT(relative(eight), 0.01);
+  EXPECT_LT(relative(four), 0.1);
+  EXPECT_GT(relative(four), relative(eight));
+  EXPECT_LT(four.bytes() * 6, 200 * 40 * 4);  // half a byte and a scale for 64
+}
+
+TEST(PackedLinear, WhatIsNoNumberStaysVisible) {
+  at::manual_seed(4);
+  for (const IsaLevel level : levels()) {
+    const IsaOverride chosen(level);
+    for (const WeightFormat format : kFormats) {
+      const PackedLinear linear(quantize_weight(at::randn({40, 70}), format), at::randn({40}));
+      for (const float bad :
+           {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        at::Tensor x = at::randn({20, 70});
+        x[9][69] = bad;
+        for (const bool gelu : {false, true}) {
+          const at::Tensor y = linear(x, {.gelu = gelu});
+          EXPECT_FALSE(at::isfinite(y[9]).any().item<bool>()) << name_of(format);
+          EXPECT_TRUE(at::isfinite(y[8]).all().item<bool>());
+          EXPECT_TRUE(at::isfinite(y[10]).all().item<bool>());
+        }
+      }
+      const at::Tensor nothing = linear(at::zeros({3, 70}));
+      EXPECT_TRUE(at::equal(nothing, linear.bias().expand({3, 40})));
+    }
+  }
+}
+
+TEST(PackedLinear, ThreadsDoNotChangeABit) {
+  at::manual_seed(5);
+  const int before = at::get_num_threads();
+  for (const WeightFormat format : kFormats) {
+    const PackedLinear linear(quantize_weight(at::randn({300, 200}), format), at::randn({300}));
+    const at::Tensor x = at::randn({170, 200});
+    at::set_num_threads(1);
+    const at::Tensor one = linear(x);
+    at::set_num_threads(3);
+    EXPECT_TRUE(at::equal(linear(x), one)) << name_of(format);
+    at::set_num_threads(before);
+  }
+}
+
+TEST(PackedLinear, OtherTypesAndGradientsGoByLibtorch) {
+  at::manual_seed(6);
+  const QuantizedWeight weight = quantize_weight(at::randn({9, 70}), WeightFormat::kInt4);
+  const PackedLinear linear(weight, at::randn({9}));
+  const at::Tensor x = at::randn({4, 70}, at::kDouble);
+  EXPECT_EQ(linear(x).scalar_type(), at::kDouble);
+  EXPECT_LT(largest_error(linear(x.to(at::kFloat)), linear(x)), 1e-6);
+  const at::Tensor tracked = at::randn({4, 70}).requires_grad_(true);
+  linear(tracked).sum().backward();
+  EXPECT_LT(largest_error(tracked.grad(), dequantize(weight).sum(0).expand({4, 70})), 1e-5);
+}
+
+TEST(PackedLinear, SizesThatDisagreeAreRefused) {
+  const QuantizedWeight weight = quantize_weight(at::randn({9, 70}), WeightFormat::kInt8);
+  const PackedLinear linear(weight, {});
+  const at::Tensor x = at::randn({1, 6, 70});
+  EXPECT_INTERNAL_ERROR(linear(at::randn({4, 71})), HasSubstr("of 70 inputs got 71"));
+  EXPECT_INTERNAL_ERROR(linear(x, {.residual = at::randn({1, 6, 8})}), HasSubstr("residual"));
+  EXPECT_INTERNAL_ERROR(linear(x, {.gate = at::randn({1, 6, 1, 9})}), HasSubstr("gate"));
+  EXPECT_INTERNAL_ERROR(
+      linear(x, {.residual = at::randn({1, 6, 9}), .gate = at::randn({1, 4, 1, 9})}),
+      HasSubstr("gate"));
+  QuantizedWeight broken = weight;
+  broken.scale = broken.scale.narrow(0, 0, 8);
+  EXPECT_INTERNAL_ERROR(PackedLinear(broken, {}), HasSubstr("scales"));
+}
+
+}  // namespace
+
+// The loops of instruction sets that this machine may lack, on vectors that the compiler takes
+// apart and with the instruction written out.
+namespace packed_linear_kernels {
+namespace {
+
+struct EmulatedVnni {
+  static constexpr int kLanes = 16;
+  static constexpr bool kUnsigned = true;
+  using Ints = VectorOf<16>::Ints;
+  using Number = int8_t;
+
+  static Ints spread(const int8_t* four) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, four, sizeof bits);
+    return Ints{} + static_cast<int32_t>(bits ^ 0x80808080U);
+  }
+  // VPDPBUSD: bytes without a sign times bytes with one.
+  static Ints dot(Ints sum, Ints a, Ints w) {
+    uint8_t left[64];
+    int8_t right[64];
+    store(left, a);
+    store(right, w);
+    for (int i = 0; i < 64; ++i) sum[i / 4] += left[i] * right[i];
+    return sum;
+  }
+};
+
+struct EmulatedWords {
+  static constexpr int kLanes = 16;
+  static constexpr bool kUnsigned = false;
+  using Ints = VectorOf<16>::Ints;
+  using Number = int16_t;
+
+  static Ints spread(const int16_t* two) {
+    int32_t bits;
+    __builtin_memcpy(&bits, two, sizeof bits);
+    return Ints{} + bits;
+  }
+  // VPMADDWD.
+  static Ints dot(Ints sum, Ints a, Ints w) {
+    return sum + (a << 16 >> 16) * (w << 16 >> 16) + (a >> 16) * (w >> 16);
+  }
+};
+
+// One thread, all panels at once.
+at::Tensor run(const Kernels& kernels, const QuantizedWeight& weight, const at::Tensor& bias,
+               const at::Tensor& x, bool gelu) {
+  const LayoutTensors layout = lay_out(weight);
+  const int64_t rows = x.size(0), panels = layout.panels.size(0);
+  const at::Tensor y = at::empty({rows, weight.out()}, x.scalar_type());
+  const bool half = x.scalar_type() == at::kBFloat16;
+  at::Tensor prepared = x, scale = at::empty({rows});
+  RowWork row_work{.x = x.const_data_ptr(), .bfloat16 = half, .in = weight.in, .last = rows};
+  if (weight.format == WeightFormat::kInt8) {
+    prepared = at::empty({rows, (weight.in + 3) / 4 * 4 * kernels.number_bytes}, at::kByte);
+    row_work.numbers = prepared.mutable_data_ptr();
+    row_work.scale = scale.mutable_data_ptr<float>();
+    kernels.quantize_rows(row_work);
+  } else if (half) {
+    prepared = at::empty({rows, weight.in});
+    row_work.wide = prepared.mutable_data_ptr<float>();
+    kernels.widen_rows(row_work);
+  }
+  std::vector<float> scratch(static_cast<size_t>(scratch_size(panels)));
+  Work work{};
+  work.format = static_cast<Weights>(weight.format);
+  work.weights = layout.panels.const_data_ptr();
+  if (layout.scale.defined()) work.scale = layout.scale.const_data_ptr<float>();
+  if (layout.column_sum.defined()) work.column_sum = layout.column_sum.const_data_ptr<int32_t>();
+  work.in = weight.in;
+  work.out = weight.out();
+  work.x = prepared.const_data_ptr();
+  work.row_scale = scale.const_data_ptr<float>();
+  work.epilogue = {.bias = bias.const_data_ptr<float>(), .gate_rows = 1, .gelu = gelu};
+  work.y = y.mutable_data_ptr();
+  work.bfloat16 = half;
+  work.last_panel = panels;
+  work.scratch = scratch.data();
+  for (work.first_row = 0; work.first_row < rows; work.first_row += kRowBlock) {
+    work.last_row = std::min(work.first_row + kRowBlock, rows);
+    kernels.multiply(work);
+  }
+  return y;
+}
+
+TEST(PackedLinear, LoopsOfLargerMachinesEqualPlainOperations) {
+  at::manual_seed(7);
+  const Kernels all[] = {kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedWords, 2, 12>>(),
+                         kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedVnni, 2, 12>>()};
+  for (const auto& [rows, in, out] :
+       {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {13, 130, 33}, {150, 301, 64}}) {
+    for (const WeightFormat format :
+         {WeightFormat::kBfloat16, WeightFormat::kInt8, WeightFormat::kInt4}) {
+      const QuantizedWeight weight = quantize_weight(at::randn({out, in}), format);
+      const at::Tensor bias = at::randn({out});
+      for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+        const at::Tensor x = at::randn({rows, in}).to(type);
+        for (size_t i = 0; i < 2; ++i) {
+          const at::Tensor expected =
+              packed_linear_by_libtorch(dequantize(weight), format, bias, x, {.gelu = i == 1});
+          const at::Tensor got = run(all[i], weight, bias, x, i == 1);
+          EXPECT_LT(
+              ((got - expected).to(at::kFloat).abs().max() / expected.to(at::kFloat).abs().max())
+                  .item<double>(),
+              type == at::kFloat ? 3e-6 : 8e-3)
+              << name_of(format) << ", machine " << i << ", " << in << " to " << out;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace packed_linear_kernels
+}  // namespace loci::kernels
