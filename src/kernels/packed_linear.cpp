@@ -16,10 +16,12 @@ namespace loci::kernels {
 
 namespace {
 
+using packed_linear_kernels::byte_inputs;
 using packed_linear_kernels::Kernels;
 using packed_linear_kernels::kGroup;
 using packed_linear_kernels::kPanel;
 using packed_linear_kernels::kRowBlock;
+using packed_linear_kernels::kRowStep;
 using packed_linear_kernels::RowWork;
 using packed_linear_kernels::Weights;
 using packed_linear_kernels::Work;
@@ -29,6 +31,7 @@ constexpr int64_t kMostInputs = 65536;
 
 Kernels loops() {
 #if defined(__x86_64__)
+  if (isa_level() >= IsaLevel::kAmx && cpu_features().amx_int8) return packed_linear_kernels::amx();
   if (isa_level() >= IsaLevel::kAvx512) {
     return cpu_features().avx512_vnni ? packed_linear_kernels::avx512_vnni()
                                       : packed_linear_kernels::avx512();
@@ -52,8 +55,9 @@ at::Tensor pack(const QuantizedWeight& weight) {
     case WeightFormat::kBfloat16:
       break;
     case WeightFormat::kInt8: {
-      const at::Tensor fours = at::constant_pad_nd(weight.data, {0, (4 - weight.in % 4) % 4});
-      return in_panels(fours, 0).unflatten(2, {-1, 4}).transpose(1, 2).contiguous();
+      const at::Tensor whole =
+          at::constant_pad_nd(weight.data, {0, byte_inputs(weight.in) - weight.in});
+      return in_panels(whole, 0).unflatten(2, {-1, 4}).transpose(1, 2).contiguous();
     }
     case WeightFormat::kInt4: {
       const at::Tensor pairs =
@@ -172,8 +176,8 @@ at::Tensor PackedLinear::by_kernel(const at::Tensor& x, const LinearEpilogue& ep
   row_work.in = in_;
   at::Tensor prepared = input, row_scale;
   if (format_ == WeightFormat::kInt8) {
-    prepared =
-        at::empty({rows, (in_ + 3) / 4 * 4}, kernels.number_bytes == 1 ? at::kChar : at::kShort);
+    prepared = at::empty({(rows + kRowStep - 1) / kRowStep * kRowStep, byte_inputs(in_)},
+                         kernels.number_bytes == 1 ? at::kChar : at::kShort);
     row_scale = at::empty({rows}, at::kFloat);
     row_work.numbers = prepared.mutable_data_ptr();
     row_work.scale = row_scale.mutable_data_ptr<float>();

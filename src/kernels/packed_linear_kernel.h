@@ -10,14 +10,19 @@ namespace loci::kernels::packed_linear_kernels {
 
 // Output channels that stand together. One layout serves all instruction sets:
 //   BF16  [panels][in][kPanel]
-//   INT8  [panels][ceil(in / 4)][kPanel][4]
+//   INT8  [panels][byte_inputs(in) / 4][kPanel][4]
 //   INT4  [panels][in][kPanel / 2]: channel c below, channel c + kPanel / 2 above, both plus 8
-// What fills up the last panel and the last four inputs is zero.
+// What fills up the last panel and the last inputs is zero.
 inline constexpr int64_t kPanel = 32;
+// INT8 inputs come in steps of the widest tile.
+inline constexpr int64_t kByteStep = 64;
+constexpr int64_t byte_inputs(int64_t in) { return (in + kByteStep - 1) / kByteStep * kByteStep; }
 // Inputs of one scale of INT4 weights.
 inline constexpr int64_t kGroup = 64;
 // Rows that share one widening of weights; a multiple of every tile's height.
-inline constexpr int64_t kRowBlock = 144;
+inline constexpr int64_t kRowBlock = 192;
+// INT8 rows are allocated, not filled, up to the highest tile.
+inline constexpr int64_t kRowStep = 32;
 // Inputs whose weights, of one panel, are in use at a time: 16 KB, half of a first cache.
 inline constexpr int64_t kFloatDepth = 128, kByteDepth = 256;
 static_assert(kFloatDepth % kGroup == 0);
@@ -64,8 +69,8 @@ struct RowWork {
   bool bfloat16;
   int64_t in, first, last;
   float* wide;    // FP32 [rows, in], or
-  void* numbers;  // [rows, in filled up to fours] whole numbers within 127, in the kernel's own
-                  // order and type, and
+  void* numbers;  // [rows, byte_inputs(in)] whole numbers within 127, in the kernel's own order
+                  // and type, and
   float* scale;   // [rows]: x = scale * number; NaN for a row that is not finite
 };
 
@@ -79,7 +84,8 @@ struct Kernels {
 Kernels plain();
 Kernels avx2();
 Kernels avx512();
-// avx512() with dot products of bytes.
+// avx512() with dot products of bytes, and with tiles of them.
 Kernels avx512_vnni();
+Kernels amx();
 
 }  // namespace loci::kernels::packed_linear_kernels

@@ -8,200 +8,10 @@
 #include <cstdint>
 
 #include "loci/kernels/packed_linear_kernel.h"
+#include "loci/kernels/packed_linear_lanes.h"
 
 namespace loci::kernels::packed_linear_kernels {
 namespace {
-
-template <int kLanes>
-struct VectorOf {
-  typedef float Floats __attribute__((vector_size(4 * kLanes)));
-  typedef int32_t Ints __attribute__((vector_size(4 * kLanes)));
-  typedef uint32_t Words __attribute__((vector_size(4 * kLanes)));
-  typedef uint16_t Halves __attribute__((vector_size(2 * kLanes)));
-  typedef int16_t Shorts __attribute__((vector_size(2 * kLanes)));
-  typedef int8_t Bytes __attribute__((vector_size(kLanes)));
-  typedef uint8_t Nibbles __attribute__((vector_size(kLanes)));
-};
-
-template <typename Vector>
-inline Vector load(const void* from) {
-  Vector lanes;
-  __builtin_memcpy(&lanes, from, sizeof lanes);
-  return lanes;
-}
-template <typename Vector>
-inline void store(void* to, const Vector& lanes) {
-  __builtin_memcpy(to, &lanes, sizeof lanes);
-}
-
-// Numbers as vectors of kLanes, and what is done with whole rows of them.
-template <int kLanes>
-struct Lanes {
-  using Floats = typename VectorOf<kLanes>::Floats;
-  using Ints = typename VectorOf<kLanes>::Ints;
-  using Words = typename VectorOf<kLanes>::Words;
-  using Halves = typename VectorOf<kLanes>::Halves;
-  using Bytes = typename VectorOf<kLanes>::Bytes;
-  using Shorts = typename VectorOf<kLanes>::Shorts;
-
-  static Floats widen(const uint16_t* from) {
-    return (Floats)(__builtin_convertvector(load<Halves>(from), Words) << 16);
-  }
-  // To the nearest, ties to even; what is not a number stays so.
-  static Halves narrow(const Floats& value) {
-    const Words bits = (Words)value;
-    const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const Words kept = value == value ? rounded : Words{} + 0x7fc0;
-    return __builtin_convertvector(kept, Halves);
-  }
-
-  // e^x to about 2 units in the last place, for x within +-87.
-  static Floats exponential(Floats x) {
-    x = x < -87.0F ? Floats{} - 87.0F : x;
-    x = x > 87.0F ? Floats{} + 87.0F : x;
-    const Floats shifter = Floats{} + 12582912.0F;  // 1.5 * 2^23: rounds to whole numbers
-    const Floats shifted = x * 1.44269504F + shifter;
-    const Floats whole = shifted - shifter;
-    const Floats r = x - whole * 0.693359375F + whole * 2.12194440e-4F;  // ln 2 in two parts
-    Floats p = Floats{} + 1.9875691500e-4F;
-    p = p * r + 1.3981999507e-3F;
-    p = p * r + 8.3334519073e-3F;
-    p = p * r + 4.1665795894e-2F;
-    p = p * r + 1.6666665459e-1F;
-    p = p * r + 5.0000001201e-1F;
-    const Floats power = (Floats)(((Ints)shifted << 23) + (127 << 23));
-    return (p * r * r + r + 1.0F) * power;
-  }
-
-  // y / 2 * (1 + tanh(sqrt(2 / pi) * (y + 0.044715 y^3))), as y times a sigmoid.
-  static Floats gelu(const Floats& y) {
-    const Floats inner = y * (1.5957691216F + 0.0713548162726F * y * y);
-    return y / (1.0F + exponential(-inner));
-  }
-
-  static void widen_rows(const RowWork& work) {
-    const auto* x = static_cast<const uint16_t*>(work.x);
-    int64_t i = work.first * work.in;
-    const int64_t end = work.last * work.in;
-    for (; i + kLanes <= end; i += kLanes) store(work.wide + i, widen(x + i));
-    for (; i < end; ++i) {
-      const uint32_t bits = static_cast<uint32_t>(x[i]) << 16;
-      __builtin_memcpy(work.wide + i, &bits, sizeof bits);
-    }
-  }
-
-  // kLanes numbers of a row from position `i`; zeros behind its end.
-  static Floats row_part(const RowWork& work, int64_t row, int64_t i) {
-    const int64_t at = row * work.in + i;
-    const auto* wide = static_cast<const float*>(work.x) + at;
-    const auto* half = static_cast<const uint16_t*>(work.x) + at;
-    if (i + kLanes <= work.in) return work.bfloat16 ? widen(half) : load<Floats>(wide);
-    float some[kLanes] = {};
-    for (int64_t k = 0; k < work.in - i; ++k) {
-      const uint32_t bits = work.bfloat16 ? static_cast<uint32_t>(half[k]) << 16 : 0;
-      __builtin_memcpy(some + k, work.bfloat16 ? static_cast<const void*>(&bits) : wide + k,
-                       sizeof bits);
-    }
-    return load<Floats>(some);
-  }
-
-  // The second and the third of every four change places: see ByteLoops::widen_panel().
-  static Shorts swap_middle(const Shorts& four) {
-    Shorts order;
-    for (int i = 0; i < kLanes; ++i) {
-      order[i] = static_cast<int16_t>(i % 4 == 1 ? i + 1 : i % 4 == 2 ? i - 1 : i);
-    }
-    return __builtin_shuffle(four, order);
-  }
-
-  // Number: int8_t, or int16_t with its middle swapped.
-  template <typename Number>
-  static void quantize_rows(const RowWork& work) {
-    const int64_t padded = (work.in + 3) / 4 * 4;
-    for (int64_t row = work.first; row < work.last; ++row) {
-      Floats top = {}, poison = {};
-      for (int64_t i = 0; i < work.in; i += kLanes) {
-        const Floats v = row_part(work, row, i);
-        const Floats size = v < 0.0F ? -v : v;
-        top = size > top ? size : top;
-        poison += v - v;  // 0, or NaN of what is not finite
-      }
-      float largest = 0, broken = 0;
-      for (int i = 0; i < kLanes; ++i) {
-        largest = top[i] > largest ? top[i] : largest;
-        broken += poison[i];
-      }
-      const bool usable = broken == 0 && largest > 1e-30F;
-      const float inverse = usable ? 127.0F / largest : 0.0F;
-      work.scale[row] = usable ? largest / 127.0F : broken;
-      auto* to = static_cast<Number*>(work.numbers) + row * padded;
-      for (int64_t i = 0; i < padded; i += kLanes) {
-        const Floats scaled = usable ? row_part(work, row, i) * inverse : Floats{};
-        // Cut towards zero, then half away from it: a sum would be made of an FMA's unrounded
-        // product.
-        const Ints cut = __builtin_convertvector(scaled, Ints);
-        const Floats rest = scaled - __builtin_convertvector(cut, Floats);
-        const Ints whole = cut - (Ints)(rest >= 0.5F) + (Ints)(rest <= -0.5F);
-        const int64_t count = padded - i < kLanes ? padded - i : kLanes;
-        if constexpr (sizeof(Number) == 1) {
-          const Bytes bytes = __builtin_convertvector(whole, Bytes);
-          __builtin_memcpy(to + i, &bytes, static_cast<uint64_t>(count));
-        } else {
-          const Shorts words = swap_middle(__builtin_convertvector(whole, Shorts));
-          __builtin_memcpy(to + i, &words, static_cast<uint64_t>(count) * sizeof(Number));
-        }
-      }
-    }
-  }
-
-  // The numbers at `position` of the addend; zeros behind the first `count`.
-  static Floats addend(const Work& work, int64_t position, int64_t count) {
-    const auto* wide = static_cast<const float*>(work.epilogue.addend) + position;
-    const auto* half = static_cast<const uint16_t*>(work.epilogue.addend) + position;
-    if (work.epilogue.addend_bfloat16) {
-      uint16_t some[kLanes] = {};
-      for (int i = 0; i < kLanes && i < count; ++i) some[i] = half[i];
-      return widen(some);
-    }
-    if (count >= kLanes) return load<Floats>(wide);
-    float some[kLanes] = {};
-    for (int64_t i = 0; i < count; ++i) some[i] = wide[i];
-    return load<Floats>(some);
-  }
-
-  // One row of one panel: kPanel sums, already scaled.
-  static void finish(const Work& work, int64_t row, int64_t panel, float* sums) {
-    const Epilogue& e = work.epilogue;
-    const int64_t column = panel * kPanel;
-    const int64_t count = work.out - column < kPanel ? work.out - column : kPanel;
-    const float* gate = e.gate == nullptr ? nullptr : e.gate + row / e.gate_rows * work.out;
-    const float* residual = e.residual == nullptr ? nullptr : e.residual + row * work.out;
-    const auto at = [&](const float* from, int64_t c) {  // zeros behind the last channel
-      if (c + kLanes <= count) return load<Floats>(from + column + c);
-      float some[kLanes] = {};
-      for (int64_t i = c; i < count; ++i) some[i - c] = from[column + i];
-      return load<Floats>(some);
-    };
-    for (int64_t c = 0; c < count; c += kLanes) {
-      Floats y = load<Floats>(sums + c);
-      if (e.bias != nullptr) y += at(e.bias, c);
-      if (e.gelu) y = gelu(y);
-      if (e.addend != nullptr) y += addend(work, row * work.out + column + c, count - c);
-      if (gate != nullptr) y *= at(gate, c);
-      if (residual != nullptr) y += at(residual, c);
-      const int64_t width = count - c < kLanes ? count - c : kLanes;
-      const int64_t to = row * work.out + column + c;
-      if (work.bfloat16) {
-        const Halves half = narrow(y);
-        __builtin_memcpy(static_cast<uint16_t*>(work.y) + to, &half,
-                         static_cast<uint64_t>(width) * sizeof(uint16_t));
-      } else {
-        __builtin_memcpy(static_cast<float*>(work.y) + to, &y,
-                         static_cast<uint64_t>(width) * sizeof(float));
-      }
-    }
-  }
-};
 
 // FP32 rows times weights that are widened to FP32 a block at a time. A tile is kRows rows high and
 // kVectors vectors of kLanes wide.
@@ -362,7 +172,7 @@ struct ByteLoops : Lanes<Machine::kLanes> {
 
   static void multiply(const Work& work) {
     const int64_t panels = work.last_panel - work.first_panel, step = panels * kPanel;
-    const int64_t in = (work.in + 3) / 4 * 4;
+    const int64_t in = byte_inputs(work.in);
     auto* sums = reinterpret_cast<int32_t*>(work.scratch);  // [kRowBlock][panels * kPanel]
     auto* wide = reinterpret_cast<int16_t*>(sums + kRowBlock * step);
     const auto* x = static_cast<const Number*>(work.x);
@@ -388,15 +198,9 @@ struct ByteLoops : Lanes<Machine::kLanes> {
     }
     for (int64_t row = work.first_row; row < work.last_row; ++row) {
       for (int64_t p = 0; p < panels; ++p) {
-        const int64_t column = (work.first_panel + p) * kPanel;
-        const int32_t* whole = sums + (row - work.first_row) * step + p * kPanel;
-        float scaled[kPanel];
-        for (int64_t c = 0; c < kPanel; ++c) {
-          const int32_t offset = Machine::kUnsigned ? 128 * work.column_sum[column + c] : 0;
-          scaled[c] = static_cast<float>(whole[c] - offset) *
-                      (work.row_scale[row] * work.scale[column + c]);
-        }
-        Base::finish(work, row, work.first_panel + p, scaled);
+        Base::finish_whole(work, row, work.first_panel + p,
+                           sums + (row - work.first_row) * step + p * kPanel,
+                           Machine::kUnsigned ? 128 : 0);
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/kernels/packed_linear.h"
 
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 #include "loci/kernels/cpu_features.h"
 #include "loci/kernels/packed_linear_loops.h"
+#include "loci/kernels/packed_linear_tiles.h"
 
 #include "tests/base/expect_error.h"
 
@@ -229,6 +231,42 @@ struct EmulatedWords {
   }
 };
 
+// Eight tiles of 16 rows of 64 bytes.
+struct EmulatedTiles {
+  static inline int8_t tiles[8][16][64];
+  static void begin() {}
+  static void end() {}
+
+  template <int kTile>
+  static void zero() {
+    std::memset(tiles[kTile], 0, sizeof tiles[kTile]);
+  }
+  template <int kTile>
+  static void load(const int8_t* from, int64_t step) {
+    for (int r = 0; r < 16; ++r) std::memcpy(tiles[kTile][r], from + r * step, 64);
+  }
+  template <int kTile>
+  static void store(int32_t* to, int64_t step) {
+    for (int r = 0; r < 16; ++r) {
+      std::memcpy(reinterpret_cast<std::byte*>(to) + r * step, tiles[kTile][r], 64);
+    }
+  }
+  // TDPBSSD.
+  template <int kSum, int kLeft, int kRight>
+  static void dot() {
+    for (int m = 0; m < 16; ++m) {
+      int32_t sums[16];
+      std::memcpy(sums, tiles[kSum][m], sizeof sums);
+      for (int k = 0; k < 16; ++k) {
+        for (int n = 0; n < 64; ++n) {
+          sums[n / 4] += tiles[kLeft][m][4 * k + n % 4] * tiles[kRight][k][n];
+        }
+      }
+      std::memcpy(tiles[kSum][m], sums, sizeof sums);
+    }
+  }
+};
+
 // One thread, all panels at once.
 at::Tensor run(const Kernels& kernels, const QuantizedWeight& weight, const at::Tensor& bias,
                const at::Tensor& x, bool gelu) {
@@ -239,7 +277,8 @@ at::Tensor run(const Kernels& kernels, const QuantizedWeight& weight, const at::
   at::Tensor prepared = x, scale = at::empty({rows});
   RowWork row_work{.x = x.const_data_ptr(), .bfloat16 = half, .in = weight.in, .last = rows};
   if (weight.format == WeightFormat::kInt8) {
-    prepared = at::empty({rows, (weight.in + 3) / 4 * 4 * kernels.number_bytes}, at::kByte);
+    prepared =
+        at::empty({rows + kRowStep, byte_inputs(weight.in) * kernels.number_bytes}, at::kByte);
     row_work.numbers = prepared.mutable_data_ptr();
     row_work.scale = scale.mutable_data_ptr<float>();
     kernels.quantize_rows(row_work);
@@ -273,7 +312,8 @@ at::Tensor run(const Kernels& kernels, const QuantizedWeight& weight, const at::
 TEST(PackedLinear, LoopsOfLargerMachinesEqualPlainOperations) {
   at::manual_seed(7);
   const Kernels all[] = {kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedWords, 2, 12>>(),
-                         kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedVnni, 2, 12>>()};
+                         kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedVnni, 2, 12>>(),
+                         kernels_of<FloatLoops<16, 2, 12>, TileLoops<EmulatedTiles>>()};
   for (const auto& [rows, in, out] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {13, 130, 33}, {150, 301, 64}}) {
     for (const WeightFormat format :
@@ -282,7 +322,7 @@ TEST(PackedLinear, LoopsOfLargerMachinesEqualPlainOperations) {
       const at::Tensor bias = at::randn({out});
       for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
         const at::Tensor x = at::randn({rows, in}).to(type);
-        for (size_t i = 0; i < 2; ++i) {
+        for (size_t i = 0; i < std::size(all); ++i) {
           const at::Tensor expected =
               packed_linear_by_libtorch(dequantize(weight), format, bias, x, {.gelu = i == 1});
           const at::Tensor got = run(all[i], weight, bias, x, i == 1);
