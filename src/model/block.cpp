@@ -9,16 +9,6 @@
 
 namespace loci::model {
 
-namespace {
-
-// x + gate * y with one gate per frame: gate [B, F, 1, width].
-at::Tensor gated_add(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
-  const at::Tensor frames = y.to(x.scalar_type()).unflatten(1, {gate.size(1), -1});
-  return at::addcmul(x.unflatten(1, {gate.size(1), -1}), gate, frames).flatten(1, 2);
-}
-
-}  // namespace
-
 at::Tensor modulated_norm(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
                           double eps) {
   const at::Tensor norm = at::layer_norm(x, {x.size(-1)}, {}, {}, eps);
@@ -26,13 +16,17 @@ at::Tensor modulated_norm(const at::Tensor& x, const at::Tensor& shift, const at
 }
 
 AttentionProjections::AttentionProjections(const Scope& scope, const TransformerConfig& config)
-    : query(scope["to_q"], config.width(), config.width()),
-      key(scope["to_k"], config.width(), config.width()),
-      value(scope["to_v"], config.width(), config.width()),
-      out(scope["to_out"][0], config.width(), config.width()),
+    : query(Linear::large(scope["to_q"], config.width(), config.width(), config.quantization)),
+      key(Linear::large(scope["to_k"], config.width(), config.width(), config.quantization)),
+      value(Linear::large(scope["to_v"], config.width(), config.width(), config.quantization)),
+      out(Linear::large(scope["to_out"][0], config.width(), config.width(), config.quantization)),
       query_norm(scope["norm_q"], config.width(), config.eps),
       key_norm(scope["norm_k"], config.width(), config.eps),
       heads(config.heads) {}
+
+void AttentionProjections::visit_large(const std::function<void(Linear&)>& visit) {
+  for (Linear* linear : {&query, &key, &value, &out}) visit(*linear);
+}
 
 at::Tensor AttentionProjections::queries(const at::Tensor& x) const {
   return query_norm(query(x)).unflatten(-1, {heads, kHeadChannels});
@@ -52,11 +46,21 @@ Block::Block(const Scope& scope, const TransformerConfig& config, int64_t layer,
       cross_(scope["attn2"], config),
       camera_(scope["camera_attn"], config),
       cross_norm_(scope["norm2"], config.width(), config.eps),
-      ffn_in_(scope["ffn"]["net"][0]["proj"], config.width(), config.ffn_dim),
-      ffn_out_(scope["ffn"]["net"][2], config.ffn_dim, config.width()),
+      ffn_in_(Linear::large(scope["ffn"]["net"][0]["proj"], config.width(), config.ffn_dim,
+                            config.quantization)),
+      ffn_out_(Linear::large(scope["ffn"]["net"][2], config.ffn_dim, config.width(),
+                             config.quantization)),
       table_(scope.parameter("scale_shift_table", {1, 6, config.width()},
                              init::normal(1 / std::sqrt(static_cast<double>(config.width()))))) {
   if (memory != nullptr) recurrent_.emplace(scope["kda"], config, std::move(memory));
+}
+
+void Block::visit_large(const std::function<void(Linear&)>& visit) {
+  self_.visit_large(visit);
+  cross_.visit_large(visit);
+  camera_.visit_large(visit);
+  visit(ffn_in_);
+  visit(ffn_out_);
 }
 
 at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& context,
@@ -91,8 +95,10 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
   return self_.out(seen.flatten(-2));
 }
 
-at::Tensor Block::cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const {
-  return cross_.out(kernels::attention(cross_.queries(x), text.key, text.value).flatten(-2));
+at::Tensor Block::cross_attention(const at::Tensor& x, at::ScalarType compute,
+                                  const TextKeys::Entry& text) const {
+  const at::Tensor query = cross_.queries(cross_norm_(x).to(compute));
+  return cross_.out(kernels::attention(query, text.key, text.value).flatten(-2), {.residual = x});
 }
 
 TextKeys::Entry Block::text_keys(const at::Tensor& text) const {
@@ -106,10 +112,11 @@ at::Tensor Block::operator()(const at::Tensor& x, const at::Tensor& modulation,
   const std::vector<at::Tensor> m = (table_.to(x.scalar_type()) + modulation).split(1, 2);
   const at::Tensor h = modulated_norm(x, m[0], m[1], eps_).to(compute);
   at::Tensor out =
-      gated_add(x, m[2], self_attention(h, context, state) + camera_(h, layer_, context));
-  out = out + cross_attention(cross_norm_(out).to(compute), text);
+      camera_(h, layer_, context,
+              {.addend = self_attention(h, context, state), .residual = x, .gate = m[2]});
+  out = cross_attention(out, compute, text);
   const at::Tensor g = modulated_norm(out, m[3], m[4], eps_).to(compute);
-  return gated_add(out, m[5], ffn_out_(at::gelu(ffn_in_(g), "tanh")));
+  return ffn_out_(ffn_in_(g, {.gelu = true}), {.residual = out, .gate = m[5]});
 }
 
 }  // namespace loci::model

@@ -27,6 +27,8 @@ struct AttentionProjections {
   at::Tensor queries(const at::Tensor& x) const;
   at::Tensor keys(const at::Tensor& x) const;
   at::Tensor values(const at::Tensor& x) const;
+
+  void visit_large(const std::function<void(Linear&)>& visit);
 };
 
 class Block {
@@ -44,10 +46,15 @@ class Block {
   // Keys and values of the text, [B, L, width] → entry for this block.
   TextKeys::Entry text_keys(const at::Tensor& text) const;
 
+  // The linear layers that may be kept in fewer bits.
+  void visit_large(const std::function<void(Linear&)>& visit);
+
  private:
   at::Tensor self_attention(const at::Tensor& h, const ForwardContext& context,
                             at::Tensor& state) const;
-  at::Tensor cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const;
+  // x + what the text says to its norm.
+  at::Tensor cross_attention(const at::Tensor& x, at::ScalarType compute,
+                             const TextKeys::Entry& text) const;
 
   int64_t layer_;
   double eps_;

@@ -10,13 +10,22 @@ namespace loci::model {
 CameraBranch::CameraBranch(const Scope& scope, const TransformerConfig& config)
     : heads_(config.camera_heads()),
       encoder_(scope["cam_encoder"], 3, config.width()),
-      query_(scope["q_proj"], config.width(), heads_ * kHeadChannels),
-      key_(scope["k_proj"], config.width(), heads_ * kHeadChannels),
-      value_(scope["v_proj"], config.width(), heads_ * kHeadChannels),
-      out_(Linear::zero(scope["out_proj"], heads_ * kHeadChannels, config.width())) {}
+      query_(Linear::large(scope["q_proj"], config.width(), heads_ * kHeadChannels,
+                           config.quantization)),
+      key_(Linear::large(scope["k_proj"], config.width(), heads_ * kHeadChannels,
+                         config.quantization)),
+      value_(Linear::large(scope["v_proj"], config.width(), heads_ * kHeadChannels,
+                           config.quantization)),
+      out_(Linear::large(scope["out_proj"], heads_ * kHeadChannels, config.width(),
+                         config.quantization, init::zeros)) {}
+
+void CameraBranch::visit_large(const std::function<void(Linear&)>& visit) {
+  for (Linear* linear : {&query_, &key_, &value_, &out_}) visit(*linear);
+}
 
 at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer,
-                                    const ForwardContext& context) const {
+                                    const ForwardContext& context,
+                                    const kernels::LinearEpilogue& epilogue) const {
   const TokenMaps& maps = *context.maps;
   const at::Tensor input = h + encoder_(maps.absolute.to(h.scalar_type()));
   const auto heads = [&](const at::Tensor& x) { return x.unflatten(-1, {heads_, kHeadChannels}); };
@@ -29,7 +38,7 @@ at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer,
   const auto past = context.past_entry(layer, memory::Branch::kCamera);
   const at::Tensor seen = history_attention(query, key, value, context, past.get(),
                                             /*turn_keys=*/false, /*local=*/false);
-  return out_(kernels::head_map(seen, maps.camera_output).flatten(-2));
+  return out_(kernels::head_map(seen, maps.camera_output).flatten(-2), epilogue);
 }
 
 }  // namespace loci::model

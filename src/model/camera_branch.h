@@ -14,8 +14,12 @@ class CameraBranch {
  public:
   CameraBranch(const Scope& scope, const TransformerConfig& config);
 
-  // h [B, N, width], the block's modulated input → [B, N, width]. Starts at zero when untrained.
-  at::Tensor operator()(const at::Tensor& h, int64_t layer, const ForwardContext& context) const;
+  // h [B, N, width], the block's modulated input → [B, N, width], then what the epilogue makes of
+  // it. Starts at zero when untrained.
+  at::Tensor operator()(const at::Tensor& h, int64_t layer, const ForwardContext& context,
+                        const kernels::LinearEpilogue& epilogue = {}) const;
+
+  void visit_large(const std::function<void(Linear&)>& visit);
 
  private:
   int64_t heads_;

@@ -106,6 +106,7 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   c.kda_phi_v_start = reader.get<double>("kda_phi_v_start", c.kda_phi_v_start, -1e3, 1e3);
   c.recurrent_memory =
       reader.choose("recurrent_memory", c.recurrent_memory, memory::recurrent_memory_names());
+  c.quantization = reader.choose("quantization", c.quantization, {"none", "int8", "int4"});
   c.hybrid_layers = read_hybrid_layers(reader, c);
   if (c.hybrid_layers.empty()) c.recurrent_memory = "none";
   // Written by the releases; they hold no choice here.
@@ -129,28 +130,30 @@ TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
 }
 
 Json TransformerConfig::to_json() const {
-  return {{"_class_name", "LociTransformer3DModel"},
-          {"num_attention_heads", heads},
-          {"attention_head_dim", kHeadChannels},
-          {"num_layers", layers},
-          {"in_channels", channels},
-          {"out_channels", channels},
-          {"patch_size", {1, patch, patch}},
-          {"ffn_dim", ffn_dim},
-          {"text_dim", text_dim},
-          {"text_len", text_len},
-          {"freq_dim", freq_dim},
-          {"eps", eps},
-          {"cross_attn_norm", true},
-          {"qk_norm", "rms_norm_across_heads"},
-          {"chunk_size", chunk_size},
-          {"hybrid_layers", hybrid_layers},
-          {"camera_attn_compress", camera_attn_compress},
-          {"kda_translation_scale", kda_translation_scale},
-          {"kda_min_retention", kda_min_retention},
-          {"kda_start_retention", kda_start_retention},
-          {"kda_phi_v_start", kda_phi_v_start},
-          {"recurrent_memory", recurrent_memory}};
+  Json json = {{"_class_name", "LociTransformer3DModel"},
+               {"num_attention_heads", heads},
+               {"attention_head_dim", kHeadChannels},
+               {"num_layers", layers},
+               {"in_channels", channels},
+               {"out_channels", channels},
+               {"patch_size", {1, patch, patch}},
+               {"ffn_dim", ffn_dim},
+               {"text_dim", text_dim},
+               {"text_len", text_len},
+               {"freq_dim", freq_dim},
+               {"eps", eps},
+               {"cross_attn_norm", true},
+               {"qk_norm", "rms_norm_across_heads"},
+               {"chunk_size", chunk_size},
+               {"hybrid_layers", hybrid_layers},
+               {"camera_attn_compress", camera_attn_compress},
+               {"kda_translation_scale", kda_translation_scale},
+               {"kda_min_retention", kda_min_retention},
+               {"kda_start_retention", kda_start_retention},
+               {"kda_phi_v_start", kda_phi_v_start},
+               {"recurrent_memory", recurrent_memory}};
+  if (is_quantized()) json["quantization"] = quantization;
+  return json;
 }
 
 }  // namespace loci::model

@@ -33,11 +33,14 @@ struct TransformerConfig {
   double kda_start_retention = 0.7;
   double kda_phi_v_start = 1;  // phi_v starts at this times the identity
   std::string recurrent_memory = "chunk_kda";
+  // How the weights of the large linear layers are kept: "none", "int8" or "int4".
+  std::string quantization = "none";
 
   int64_t width() const { return heads * kHeadChannels; }
   int64_t camera_heads() const { return heads / camera_attn_compress; }
   // Whether a block has a recurrent memory; with recurrent_memory "none" no block has.
   bool is_hybrid(int64_t layer) const;
+  bool is_quantized() const { return quantization != "none"; }
   // Whether the memory's keys and values are conditioned on the camera (for make_token_maps).
   bool projective() const;
   camera::TokenGrid grid(int64_t latent_height, int64_t latent_width) const;

@@ -17,9 +17,35 @@ Linear Linear::zero(const Scope& scope, int64_t in, int64_t out) {
   return linear;
 }
 
-at::Tensor Linear::operator()(const at::Tensor& x) const {
-  return at::linear(x, weight.to(x.scalar_type()),
-                    bias.defined() ? bias.to(x.scalar_type()) : at::Tensor());
+Linear Linear::large(const Scope& scope, int64_t in, int64_t out, const std::string& quantization,
+                     const Initialiser& start) {
+  Linear linear;
+  linear.name = scope.name();
+  const auto format = kernels::weight_format(quantization);
+  if (!format) {
+    linear.weight = scope.parameter("weight", {out, in}, start);
+    linear.bias = scope.parameter("bias", {out}, init::zeros);
+    return linear;
+  }
+  kernels::QuantizedWeight numbers{.format = *format, .in = in};
+  numbers.data = scope.exact("weight", kernels::data_shape(*format, out, in),
+                             *format == kernels::WeightFormat::kInt8 ? at::kChar : at::kByte);
+  numbers.scale = scope.exact("weight_scale", kernels::scale_shape(*format, out, in), at::kFloat);
+  linear.bias = scope.parameter("bias", {out}, init::zeros);
+  if (!numbers.data.is_meta()) linear.product = kernels::PackedLinear(numbers, linear.bias);
+  return linear;
+}
+
+void Linear::pack(kernels::WeightFormat format) {
+  product = kernels::PackedLinear(kernels::quantize_weight(weight, format), bias);
+}
+
+at::Tensor Linear::operator()(const at::Tensor& x, const kernels::LinearEpilogue& epilogue) const {
+  if (product) return product(x, epilogue);
+  return kernels::apply_epilogue(
+      at::linear(x, weight.to(x.scalar_type()),
+                 bias.defined() ? bias.to(x.scalar_type()) : at::Tensor()),
+      epilogue);
 }
 
 RmsNorm::RmsNorm(const Scope& scope, int64_t size, double eps)

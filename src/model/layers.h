@@ -3,8 +3,12 @@
 // used: FP32 master weights serve BF16 compute.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include <ATen/core/Tensor.h>
 
+#include "loci/kernels/packed_linear.h"
 #include "loci/model/parameters.h"
 
 namespace loci::model {
@@ -15,15 +19,28 @@ inline at::ScalarType wide(at::ScalarType type) {
 }
 
 struct Linear {
-  at::Tensor weight;  // [out, in]
+  at::Tensor weight;  // [out, in]; undefined where numbers of few bits are kept instead
   at::Tensor bias;    // [out], or undefined
+  // How the layer computes, if not by libtorch on the weight; for inference.
+  std::function<at::Tensor(const at::Tensor& x, const kernels::LinearEpilogue& epilogue)> product;
+  std::string name;  // of a large layer: what its parameters' names begin with
 
   Linear() = default;
   Linear(const Scope& scope, int64_t in, int64_t out, bool with_bias = true);
   // Starts at zero: a new branch that changes nothing at first.
   static Linear zero(const Scope& scope, int64_t in, int64_t out);
 
-  at::Tensor operator()(const at::Tensor& x) const;
+  // One of the large layers of a model: "none", "int8" or "int4" is how its weight is kept.
+  static Linear large(const Scope& scope, int64_t in, int64_t out, const std::string& quantization,
+                      const Initialiser& start);
+  static Linear large(const Scope& scope, int64_t in, int64_t out,
+                      const std::string& quantization) {
+    return large(scope, in, out, quantization, init::fan_in(in));
+  }
+  // Computes from now on with the weight laid out once.
+  void pack(kernels::WeightFormat format);
+
+  at::Tensor operator()(const at::Tensor& x, const kernels::LinearEpilogue& epilogue = {}) const;
 };
 
 // x / rms(x) * weight over the last dimension, computed in FP32, returned in x's type.

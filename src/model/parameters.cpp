@@ -100,6 +100,24 @@ at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape,
   return tensor;
 }
 
+at::Tensor Parameters::add_exact(const std::string& name, at::IntArrayRef shape,
+                                 at::ScalarType type) {
+  LOCI_CHECK(!index_.contains(name), "parameter {} was added twice", name);
+  at::Tensor tensor = source_ ? source_(name) : at::Tensor();
+  if (source_ && !tensor.defined()) report_.missing.push_back(name);
+  if (tensor.defined() && (tensor.sizes() != shape || tensor.scalar_type() != type)) {
+    report_.misshapen.push_back(fmt::format(
+        "{}: {} [{}] in the file, {} [{}] expected", name, at::toString(tensor.scalar_type()),
+        fmt::join(tensor.sizes(), ", "), at::toString(type), fmt::join(shape, ", ")));
+    tensor = at::Tensor();
+  }
+  tensor = tensor.defined() ? tensor.to(options_.device).contiguous()
+                            : at::zeros(shape, at::TensorOptions(type).device(options_.device));
+  index_.emplace(name, all_.size());
+  all_.push_back({name, tensor});
+  return tensor;
+}
+
 LoadReport Parameters::report(const std::vector<std::string>& available) const {
   LoadReport report = report_;
   for (const std::string& name : available) {

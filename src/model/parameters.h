@@ -62,6 +62,10 @@ class Parameters {
   // when both already fit), or a new one from `initialise` when the source lacks it.
   at::Tensor add(const std::string& name, at::IntArrayRef shape, const Initialiser& initialise);
 
+  // One whose type is not the options': numbers of few bits, their scales. Zeros when the source
+  // lacks it.
+  at::Tensor add_exact(const std::string& name, at::IntArrayRef shape, at::ScalarType type);
+
   const std::vector<Parameter>& all() const { return all_; }
   // Forgets the source, once everything was asked for: a file need not stay open for a copy of it.
   void release_source() { source_ = {}; }
@@ -96,6 +100,9 @@ class Scope {
   at::Tensor parameter(std::string_view name, at::IntArrayRef shape,
                        const Initialiser& initialise) const {
     return parameters_->add((*this)[name].prefix_, shape, initialise);
+  }
+  at::Tensor exact(std::string_view name, at::IntArrayRef shape, at::ScalarType type) const {
+    return parameters_->add_exact((*this)[name].prefix_, shape, type);
   }
 
  private:

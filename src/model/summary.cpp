@@ -13,8 +13,10 @@
 namespace loci::model {
 
 ParameterCounts count_parameters(const TransformerConfig& config) {
-  const Transformer transformer(config, std::make_shared<Parameters>(Parameters::Options{
-                                            .dtype = at::kFloat, .device = at::kMeta}));
+  TransformerConfig plain = config;
+  plain.quantization = "none";  // numbers in a byte, and scales, are no parameters
+  const Transformer transformer(plain, std::make_shared<Parameters>(Parameters::Options{
+                                           .dtype = at::kFloat, .device = at::kMeta}));
   ParameterCounts counts;
   for (const Parameter& parameter : transformer.parameters().all()) {
     const auto elements = static_cast<uint64_t>(parameter.tensor.numel());

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/kernels/cpu_features.h"
 #include "loci/model/block_checkpoint.h"
 
 namespace loci::model {
@@ -115,6 +116,17 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
       (head_table_.to(type).unsqueeze(0) + time.unsqueeze(2)).split(1, 2);
   const at::Tensor h = modulated_norm(x, m[0], m[1], config_.eps).to(compute_);
   return unpatchify(head_(h), frames, grid).to(type);
+}
+
+void Transformer::visit_large(const std::function<void(Linear&)>& visit) {
+  for (Block& block : blocks_) block.visit_large(visit);
+}
+
+void Transformer::pack() {
+  if (compute_ != at::kBFloat16 || kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16) return;
+  visit_large([](Linear& linear) {
+    if (!linear.product) linear.pack(kernels::WeightFormat::kBfloat16);
+  });
 }
 
 memory::KvLayout Transformer::kv_layout(int64_t batch, const camera::TokenGrid& grid) const {

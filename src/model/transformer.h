@@ -40,6 +40,12 @@ class Transformer {
   // are moved.
   at::Device device() const { return patch_weight_.device(); }
 
+  // The linear layers that may be kept in fewer bits, block by block.
+  void visit_large(const std::function<void(Linear&)>& visit);
+  // For inference: where libtorch multiplies BF16 slowly, large layers of that type compute by own
+  // loops from now on. Where it has instructions for BF16 nothing changes.
+  void pack();
+
   // Keys and values per frame that a store for this model has to keep.
   memory::KvLayout kv_layout(int64_t batch, const camera::TokenGrid& grid) const;
 

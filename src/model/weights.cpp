@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/io/safetensors.h"
 #include "loci/model/foreign_config.h"
@@ -183,20 +185,49 @@ FitReport check_fit(const TransformerConfig& config, const io::Checkpoint& weigh
   return fit;
 }
 
+namespace {
+
+// Names of the weights that may be kept in fewer bits.
+std::set<std::string> large_weights(const TransformerConfig& config) {
+  Transformer transformer(config, std::make_shared<Parameters>(Parameters::Options{
+                                      .dtype = at::kFloat, .device = at::kMeta}));
+  std::set<std::string> names;
+  transformer.visit_large([&](const Linear& linear) { names.insert(linear.name + ".weight"); });
+  return names;
+}
+
+}  // namespace
+
 void save_model(const TransformerConfig& config, const std::vector<Parameter>& parameters,
                 const fs::path& folder, const SaveOptions& options) {
   LOCI_CHECK(options.dtype == at::kFloat || options.dtype == at::kBFloat16,
              "weights are written in FP32 or BF16, not {}", at::toString(options.dtype));
+  const bool quantize = options.quantize != kernels::WeightFormat::kBfloat16;
+  LOCI_CHECK(!config.is_quantized(), "weights are quantized already");
+  LOCI_CHECK(!quantize || !is_plain(options.layout), "a plain layout has no quantized weights");
   AtomicDirectory output(folder, options.existing);
+  const std::set<std::string> large = quantize ? large_weights(config) : std::set<std::string>();
   io::NamedTensors tensors;
   for (const Parameter& parameter : parameters) {
+    check_interrupt();
     const std::string name = from_release_name(parameter.name, options.layout);
-    if (!name.empty()) tensors.emplace_back(name, parameter.tensor.detach().to(options.dtype));
+    if (name.empty()) continue;
+    if (!large.contains(parameter.name)) {
+      tensors.emplace_back(name, parameter.tensor.detach().to(options.dtype));
+      continue;
+    }
+    const kernels::QuantizedWeight numbers =
+        kernels::quantize_weight(parameter.tensor, options.quantize);
+    tensors.emplace_back(name, numbers.data);
+    tensors.emplace_back(name + "_scale", numbers.scale);
   }
   const bool training = options.layout == WeightLayout::kTraining;
+  io::Metadata metadata = {{"format", "pt"}};
+  if (quantize) metadata["loci.quantization"] = kernels::name_of(options.quantize);
   io::write_sharded_safetensors(output.temporary(), training ? "model" : "diffusion_pytorch_model",
-                                tensors, {{"format", "pt"}}, options.shard_bytes);
+                                tensors, metadata, options.shard_bytes);
   Json json = config.to_json();
+  if (quantize) json["quantization"] = kernels::name_of(options.quantize);
   if (options.layout == WeightLayout::kWan) json = to_wan_config(config);
   if (options.layout == WeightLayout::kDiffusers) json = to_diffusers_config(config);
   write_file(output.temporary() / "config.json", json.dump(2) + "\n");

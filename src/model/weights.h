@@ -14,6 +14,7 @@
 #include "loci/base/config.h"
 #include "loci/base/file.h"
 #include "loci/io/checkpoint.h"
+#include "loci/kernels/quantized_weight.h"
 #include "loci/model/config.h"
 #include "loci/model/parameters.h"
 #include "loci/model/transformer.h"
@@ -73,6 +74,8 @@ FitReport check_fit(const TransformerConfig& config, const io::Checkpoint& weigh
 struct SaveOptions {
   WeightLayout layout = WeightLayout::kRelease;
   at::ScalarType dtype = at::kBFloat16;  // or kFloat
+  // Large linear layers in fewer bits; kBfloat16 leaves them to `dtype`. Not for plain layouts.
+  kernels::WeightFormat quantize = kernels::WeightFormat::kBfloat16;
   uint64_t shard_bytes = uint64_t{5} << 30;
   AtomicDirectory::Existing existing = AtomicDirectory::Existing::kRefuse;
 };

@@ -83,6 +83,7 @@ const model::Transformer& ModelFolder::transformer() const {
     model::LoadOptions options;
     options.dtype = dtype_;
     transformer_ = model::load_model(path_, options).transformer;
+    transformer_->pack();
   }
   return *transformer_;
 }

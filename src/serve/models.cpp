@@ -6,6 +6,7 @@
 #include "loci/base/error.h"
 #include "loci/base/log.h"
 #include "loci/base/text.h"
+#include "loci/model/summary.h"
 #include "loci/serve/ids.h"
 #include "loci/serve/refusal.h"
 
@@ -22,10 +23,7 @@ ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType 
   side_ = vae.config().spatial_factor() * transformer.config().patch;
   has_text_ = folder_.has_text_encoder();
   weights_ = folder_.hashes().transformer + folder_.hashes().autoencoder;
-  int64_t parameters = 0;
-  for (const model::Parameter& parameter : transformer.parameters().all()) {
-    parameters += parameter.tensor.numel();
-  }
+  const uint64_t parameters = model::count_parameters(transformer.config()).total();
   for (int64_t layer = 0; layer < transformer.config().layers; ++layer) {
     recurrent_ = recurrent_ || transformer.config().is_hybrid(layer);
   }
@@ -50,8 +48,8 @@ ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType 
                     {"parameters", parameters},
                     {"recurrent", recurrent_},
                     {"text", has_text_}}}};
-  log_info("model {}: {} parameters, {}x{} at {} frames a second", id_,
-           format_count(static_cast<uint64_t>(parameters)), d.width, d.height, d.fps);
+  log_info("model {}: {} parameters, {}x{} at {} frames a second", id_, format_count(parameters),
+           d.width, d.height, d.fps);
 }
 
 Models::Models(const std::vector<fs::path>& folders, at::ScalarType dtype) {

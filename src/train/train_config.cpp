@@ -20,6 +20,10 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   TrainConfig c;
   c.source = json;
   c.model = model::TransformerConfig::from(reader.section("model"));
+  if (c.model.is_quantized()) {
+    fail("{}: model.quantization is {}; weights are trained before they are quantized",
+         reader.where(), c.model.quantization);
+  }
   c.text = CaptionConfig::from(reader.section("text"));
   c.start = reader.get<std::string>("start", "");
   c.updates = reader.get<int64_t>("updates", c.updates, 1, int64_t{1} << 40);

@@ -105,6 +105,10 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     teacher_ = std::make_unique<model::Transformer>(
         model::load_model(config_.distill.teacher, {.dtype = at::kFloat, .device = device_})
             .transformer);
+    if (teacher_->config().is_quantized()) {
+      fail("{} is quantized to {}; let the model that it was made of be the teacher",
+           config_.distill.teacher.string(), teacher_->config().quantization);
+    }
     teacher_->set_compute_type(compute_type(config_.compute, device_));
     // It runs on the student's chunks and camera maps.
     const model::TransformerConfig& taught = teacher_->config();
@@ -131,6 +135,10 @@ void Trainer::start_from(const std::filesystem::path& folder) {
   const at::NoGradGuard no_grad;
   const model::ModelFiles files = model::open_model(folder);
   if (!files.weights) fail("{} holds no weights to start from", folder.string());
+  if (files.config.is_quantized()) {
+    fail("{} is quantized to {}; start from the model that it was made of", folder.string(),
+         files.config.quantization);
+  }
   const model::LoadedModel loaded = model::load_model(
       config_.model, *files.weights,
       {.dtype = at::kFloat, .seed = config_.seed, .allow_missing = true, .allow_unexpected = true});

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/quantization_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/progress.h"
+
+namespace loci::sample {
+
+namespace {
+
+// Squares of differences and of what should be.
+struct Squares {
+  double off = 0, all = 0;
+
+  void add(const at::Tensor& got, const at::Tensor& wanted) {
+    const at::Tensor right = wanted.to(at::kDouble);
+    off += (got.to(at::kDouble) - right).square().sum().item<double>();
+    all += right.square().sum().item<double>();
+  }
+  // A layer that gives zeros, as an untrained branch does, has no error if it gives them still.
+  double relative() const { return off == 0 ? 0 : std::sqrt(off / all); }
+};
+
+// As long as this lives the large layers of `original` compute as before, and hand every input to
+// the same layer of `quantized` too.
+class Comparison {
+ public:
+  Comparison(model::Transformer& original, model::Transformer& quantized) : original_(original) {
+    std::map<std::string, model::Linear> others;
+    quantized.visit_large([&](const model::Linear& linear) { others[linear.name] = linear; });
+    original_.visit_large([&](model::Linear& linear) {
+      const auto other = others.find(linear.name);
+      LOCI_CHECK(other != others.end(), "{} is in one of two models only", linear.name);
+      before_.push_back(linear);
+      names_.push_back(linear.name);
+      Squares& squares = squares_[linear.name];
+      linear.product = [plain = linear, other = other->second, &squares](
+                           const at::Tensor& x, const kernels::LinearEpilogue& epilogue) {
+        const at::Tensor y = plain(x);
+        squares.add(other(x), y);
+        return kernels::apply_epilogue(y, epilogue);
+      };
+    });
+  }
+  ~Comparison() {
+    size_t next = 0;
+    original_.visit_large([&](model::Linear& linear) { linear = before_[next++]; });
+  }
+  Comparison(const Comparison&) = delete;
+  Comparison& operator=(const Comparison&) = delete;
+
+  std::vector<QuantizationError::Layer> layers() const {
+    std::vector<QuantizationError::Layer> layers;
+    for (const std::string& name : names_) layers.push_back({name, squares_.at(name).relative()});
+    return layers;
+  }
+
+ private:
+  model::Transformer& original_;
+  std::vector<model::Linear> before_;
+  std::vector<std::string> names_;
+  std::map<std::string, Squares> squares_;
+};
+
+// "blocks.12.attn1.to_q" → "attn1.to_q".
+std::string kind_of(const std::string& name) {
+  const size_t index = name.find('.'), rest = name.find('.', index + 1);
+  return rest == std::string::npos ? name : name.substr(rest + 1);
+}
+
+// The clean latents with noise at each of the solver's levels.
+double velocity_error(const Stream& original, const Stream& quantized, const at::Tensor& latents) {
+  const std::unique_ptr<Solver> solver = make_solver(original.options().solver);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(original.options().seed);
+  const at::Tensor noise = at::randn(latents.sizes(), generator, latents.options());
+  Squares squares;
+  for (int64_t i = 0; i < solver->steps(); ++i) {
+    check_interrupt();
+    const double level = solver->level(i);
+    const at::Tensor x = latents * (1 - level) + noise * level;
+    const at::Tensor times = at::full({1, x.size(2)}, solver->timestep(i), at::kFloat);
+    squares.add(quantized.main().velocity(x, times), original.main().velocity(x, times));
+  }
+  return squares.relative();
+}
+
+}  // namespace
+
+std::vector<QuantizationError::Kind> QuantizationError::kinds() const {
+  std::vector<Kind> kinds;
+  for (const Layer& layer : layers) {
+    const std::string name = kind_of(layer.name);
+    auto kind = std::find_if(kinds.begin(), kinds.end(),
+                             [&](const Kind& known) { return known.name == name; });
+    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), Kind{.name = name});
+    ++kind->layers;
+    kind->mean += layer.error;
+    kind->worst = std::max(kind->worst, layer.error);
+  }
+  for (Kind& kind : kinds) kind.mean /= static_cast<double>(kind.layers);
+  return kinds;
+}
+
+std::vector<QuantizationError::Layer> QuantizationError::worst(size_t count) const {
+  std::vector<Layer> sorted = layers;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Layer& a, const Layer& b) { return a.error > b.error; });
+  sorted.resize(std::min(count, sorted.size()));
+  return sorted;
+}
+
+Json QuantizationError::to_json() const {
+  Json by_kind = Json::object(), by_layer = Json::object();
+  for (const Kind& kind : kinds()) {
+    by_kind[kind.name] = {{"layers", kind.layers}, {"mean", kind.mean}, {"worst", kind.worst}};
+  }
+  for (const Layer& layer : layers) by_layer[layer.name] = layer.error;
+  return {{"velocity_by_chunk", velocity}, {"kinds", by_kind}, {"layers", by_layer}};
+}
+
+QuantizationError measure_quantization(model::Transformer& original, model::Transformer& quantized,
+                                       const QuantizationRun& run) {
+  const at::NoGradGuard no_grad;
+  const auto chunk = static_cast<size_t>(original.config().chunk_size);
+  LOCI_CHECK(run.poses.size() == run.lenses.size() && !run.poses.empty() &&
+                 (run.poses.size() - 1) % chunk == 0,
+             "a first pose and whole chunks of {} are needed", chunk);
+  QuantizationError error;
+  const Comparison comparison(original, quantized);
+  Stream a(original, nullptr, run.options, run.prompt);
+  Stream b(quantized, nullptr, run.options, run.prompt);
+  const std::span poses(run.poses);
+  const std::span lenses(run.lenses);
+  for (Stream* stream : {&a, &b}) stream->accept(run.first, poses.first(1), lenses.first(1));
+  Progress progress("error report", (run.poses.size() - 1) / chunk, "chunks");
+  for (size_t begin = 1; begin < run.poses.size(); begin += chunk) {
+    const auto part = [&](const auto& all) { return all.subspan(begin, chunk); };
+    const Chunk made = a.push(part(poses), part(lenses));
+    b.accept(made.latents, part(poses), part(lenses));
+    error.velocity.push_back(velocity_error(a, b, made.latents));
+    progress.advance(1);
+  }
+  error.layers = comparison.layers();
+  return error;
+}
+
+}  // namespace loci::sample
