@@ -19,6 +19,7 @@
 #include "loci/kernels/cpu_features.h"
 #include "loci/kernels/delta_rule.h"
 #include "loci/kernels/head_map.h"
+#include "loci/kernels/packed_linear.h"
 #include "loci/kernels/peak.h"
 
 namespace loci::app {
@@ -152,15 +153,42 @@ Row linear_row(const Sizes& s, double seconds) {
   return row;
 }
 
+// A layer's weight in fewer bits, and libtorch's own BF16, all by libtorch's FP32.
+std::vector<Row> packed_rows(const Sizes& s, double seconds) {
+  const int64_t in = s.heads * kChannels;
+  const at::Tensor x = at::randn({s.tokens, in}), weight = at::randn({s.ffn, in});
+  const at::Tensor half_x = x.to(at::kBFloat16), half_weight = weight.to(at::kBFloat16);
+  const auto fp32 = [&] { return at::linear(x, weight); };
+  Row row{.size = fmt::format("{} x {} -> {}", s.tokens, in, s.ffn)};
+  row.operations = 2.0 * static_cast<double>(s.tokens * in * s.ffn);
+  std::vector<Row> rows;
+  for (const auto& [format, name] :
+       {std::pair{kernels::WeightFormat::kBfloat16, "linear, BF16 weights"},
+        std::pair{kernels::WeightFormat::kInt8, "linear, INT8"},
+        std::pair{kernels::WeightFormat::kInt4, "linear, INT4 weights"}}) {
+    const kernels::PackedLinear linear(kernels::quantize_weight(weight, format), {});
+    row.name = name;
+    compare(
+        row, seconds, [&] { return linear(x); }, fp32);
+    rows.push_back(row);
+  }
+  row.name = "linear, BF16 (libtorch's)";
+  compare(
+      row, seconds, [&] { return at::linear(half_x, half_weight); }, fp32);
+  rows.push_back(row);
+  return rows;
+}
+
 void run_bench_ops(const Options& o) {
   const at::NoGradGuard no_grad;
   at::manual_seed(1);
   const Sizes sizes = o.preset == "mini" ? Sizes{120, 2, 1024} : Sizes{1920, 24, 14336};
   const int threads = at::get_num_threads();
   const double peak = kernels::measure_peak(std::min(o.seconds, 1.0)) * threads;
-  const std::vector<Row> rows = {
-      attention_row(sizes, o.seconds, true), attention_row(sizes, o.seconds, false),
-      delta_row(sizes, o.seconds), map_row(sizes, o.seconds), linear_row(sizes, o.seconds)};
+  std::vector<Row> rows = {attention_row(sizes, o.seconds, true),
+                           attention_row(sizes, o.seconds, false), delta_row(sizes, o.seconds),
+                           map_row(sizes, o.seconds), linear_row(sizes, o.seconds)};
+  for (const Row& row : packed_rows(sizes, o.seconds)) rows.push_back(row);
   if (o.json) {
     Json list = Json::array();
     for (const Row& row : rows) {
@@ -191,7 +219,7 @@ void run_bench_ops(const Options& o) {
                moves ? fmt::format("{:.1f} GB/s", rate) : fmt::format("{:.1f}", rate),
                moves ? "-" : fmt::format("{:.0f} %", 1e11 * rate / peak), row.libtorch / row.ours);
   }
-  fmt::print("ratio: time of libtorch's operators for the same, by ours\n");
+  fmt::print("ratio: time of libtorch's operators for the same in FP32, by ours\n");
 }
 
 }  // namespace

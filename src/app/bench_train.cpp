@@ -93,6 +93,9 @@ void run_bench_train(BenchTrainOptions options) {
     Json model = json.value("model", json);
     if (softmax) model["recurrent_memory"] = "none";
     const auto config = model::TransformerConfig::from_json(model, options.config + ": model");
+    if (config.is_quantized()) {
+      fail("{}: quantized weights are not trained; give the original's config", options.config);
+    }
     const std::string suffix = softmax ? ", full softmax" : "";
     const train::TrainBenchResult result = train::measure_training(config, options.bench);
     if (!softmax) parameters = result.parameters;

@@ -32,6 +32,7 @@ constexpr std::array kCommands = {
     Command{"Models", "train", add_train},
     Command{"Models", "serve", add_serve},
     Command{"Models", "eval", add_eval},
+    Command{"Models", "convert", add_convert},
     Command{"Models", "inspect", add_inspect},
     Command{"Models", "verify", add_verify},
     Command{"Data", "trajectory", add_trajectory},

@@ -24,6 +24,7 @@ struct Command {
 // One per file of this folder, listed in command.cpp in the order of `loci --help`.
 void add_bench(CLI::App& app);
 void add_completion(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_demo(CLI::App& app);

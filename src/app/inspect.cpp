@@ -179,6 +179,9 @@ void print_model(const InspectOptions& options, const model::ModelFiles& files) 
   fmt::print("  chunks of {} latents, camera branches of {} heads, memory {} in {} blocks\n",
              config.chunk_size, config.camera_heads(), config.recurrent_memory,
              recurrent_blocks(config));
+  if (config.is_quantized()) {
+    fmt::print("  large linear layers in {}, with scales in FP32\n", config.quantization);
+  }
   fmt::print("  blocks {}   (S: attends to its history, R: recurrent memory)\n",
              model::layer_letters(config));
   fmt::print("\nParameters\n");
