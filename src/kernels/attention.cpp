@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -11,6 +12,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "loci/base/error.h"
+#include "loci/kernels/attention_backward.h"
 #include "loci/kernels/attention_dispatch.h"
 #include "loci/kernels/cpu_features.h"
 
@@ -27,14 +29,6 @@ namespace {
 
 // Channels of a head come in whole tiles of the widest kernel.
 constexpr int64_t kChannelStep = 32;
-
-void attend(const Work& work) {
-#if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return attention_kernels::attend_avx512(work);
-  if (isa_level() >= IsaLevel::kAvx2) return attention_kernels::attend_avx2(work);
-#endif
-  attention_kernels::attend_plain(work);
-}
 
 void pack(const PackWork& work) {
 #if defined(__x86_64__)
@@ -114,15 +108,24 @@ class Attend : public torch::autograd::Function<Attend> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const auto [query, key, value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        heads_first(gradients[0]), heads_first(saved[0]), heads_first(saved[1]),
-        heads_first(saved[2]), heads_first(saved[3]), saved[4], /*dropout_p=*/0,
-        /*is_causal=*/false);
-    return {heads_first(query), heads_first(key), heads_first(value)};
+    AttentionSpan all{.begin = 0, .end = saved[0].size(1)};
+    all.keys.resize(static_cast<size_t>(saved[1].size(1)));
+    std::iota(all.keys.begin(), all.keys.end(), int64_t{0});
+    AttentionGradients found = attention_backward(gradients[0], saved[0], saved[1], saved[2],
+                                                  saved[3], saved[4], {std::move(all)});
+    return {found.query, found.key, found.value};
   }
 };
 
 }  // namespace
+
+void attend(const Work& work) {
+#if defined(__x86_64__)
+  if (isa_level() >= IsaLevel::kAvx512) return attention_kernels::attend_avx512(work);
+  if (isa_level() >= IsaLevel::kAvx2) return attention_kernels::attend_avx2(work);
+#endif
+  attention_kernels::attend_plain(work);
+}
 
 bool kernel_applies(at::Device stored, at::Device device, at::ScalarType dtype, int64_t channels) {
   return stored.is_cpu() && device.is_cpu() && (dtype == at::kFloat || dtype == at::kBFloat16) &&

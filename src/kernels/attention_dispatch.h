@@ -11,6 +11,9 @@ namespace loci::kernels {
 // Whether numbers kept on `stored` and used on `device` in `dtype` are the kernel's.
 bool kernel_applies(at::Device stored, at::Device device, at::ScalarType dtype, int64_t channels);
 
+// The loops of the level in use.
+void attend(const attention_kernels::Work& work);
+
 attention_kernels::Number number_type(at::ScalarType dtype);
 attention_kernels::SlotRows slot_rows(const SlotTensor& slots);
 

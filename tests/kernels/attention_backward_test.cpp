@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of attention, and attention over spans, against FP64 by libtorch's autograd.
+#include <numeric>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "loci/kernels/attention.h"
+#include "loci/kernels/attention_spans.h"
+#include "loci/kernels/cpu_features.h"
+
+#include "tests/base/expect_error.h"
+
+namespace loci::kernels {
+namespace {
+
+using ::testing::HasSubstr;
+using Tensors = std::vector<at::Tensor>;
+
+std::vector<IsaLevel> levels_of_this_machine() {
+  std::vector<IsaLevel> levels;
+  for (const IsaLevel level : kIsaLevels) {
+    if (level <= cpu_features().best_level()) levels.push_back(level);
+  }
+  return levels;
+}
+
+// The largest difference, in units of the largest expected number.
+double difference(const at::Tensor& got, const at::Tensor& expected) {
+  const at::Tensor wanted = expected.to(at::kDouble);
+  return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
+}
+
+Tensors leaves(const Tensors& inputs, at::ScalarType dtype) {
+  Tensors copies;
+  for (const at::Tensor& x : inputs) {
+    copies.push_back(x.detach().to(dtype, /*non_blocking=*/false, /*copy=*/true));
+    copies.back().set_requires_grad(true);
+  }
+  return copies;
+}
+
+// Queries of other sizes than keys: tails of blocks and tiles, more than one block of both.
+TEST(AttentionBackward, EveryLevelEqualsTheDefinitions) {
+  const struct {
+    int64_t batch, heads, channels, queries, keys;
+  } cases[] = {{1, 1, 32, 1, 3},      {2, 3, 64, 7, 5},     {1, 2, 128, 120, 120},
+               {1, 1, 128, 129, 300}, {1, 2, 128, 300, 64}, {1, 1, 160, 13, 97}};
+  for (const IsaLevel level : levels_of_this_machine()) {
+    const IsaOverride chosen(level);
+    for (const auto& c : cases) {
+      for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+        at::manual_seed(c.queries);
+        const auto random = [&](int64_t tokens) {
+          return at::randn({c.batch, tokens, c.heads, c.channels}).to(dtype);
+        };
+        const Tensors inputs = {2 * random(c.queries), random(c.keys), random(c.keys)};
+        const at::Tensor weights = random(c.queries);
+        const Tensors ours = leaves(inputs, dtype), exact = leaves(inputs, at::kDouble);
+        const Tensors got =
+            torch::autograd::grad({attention(ours[0], ours[1], ours[2])}, ours, {weights});
+        const Tensors expected =
+            torch::autograd::grad({attention_by_libtorch(exact[0], exact[1], exact[2])}, exact,
+                                  {weights.to(at::kDouble)});
+        for (size_t i = 0; i < got.size(); ++i) {
+          EXPECT_EQ(got[i].scalar_type(), dtype);
+          // BF16: the output that the gradient starts from is rounded.
+          EXPECT_LT(difference(got[i], expected[i]), dtype == at::kFloat ? 1e-5 : 2e-2)
+              << name_of(level) << ", input " << i << ", " << c.queries << " x " << c.keys;
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionBackward, LargeScoresGiveFiniteGradients) {
+  for (const IsaLevel level : levels_of_this_machine()) {
+    const IsaOverride chosen(level);
+    at::manual_seed(1);
+    // Scores far below zero: what fills up a block must not count as a key of score zero.
+    const at::Tensor ones = at::ones({1, 3, 1, 32}), value = at::randn({1, 3, 1, 32});
+    const Tensors inputs = leaves({100 * ones, -100 * ones, value}, at::kFloat);
+    const Tensors got = torch::autograd::grad({attention(inputs[0], inputs[1], inputs[2])}, inputs,
+                                              {at::randn({1, 3, 1, 32})});
+    for (const at::Tensor& gradient : got) EXPECT_TRUE(at::isfinite(gradient).all().item<bool>());
+    EXPECT_GT(got[2].abs().max().item<double>(), 0);
+  }
+}
+
+HeadMap random_rotation(int64_t tokens) {
+  HeadMap turn;
+  turn.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
+                    {.begin = 16, .pairs = 4, .adjacent = false}};
+  const at::Tensor angle = at::randn({tokens, 9});
+  turn.cosine = angle.cos();
+  turn.sine = angle.sin();
+  return turn;
+}
+
+std::vector<int64_t> range(int64_t begin, int64_t end) {
+  std::vector<int64_t> numbers(static_cast<size_t>(end - begin));
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
+}
+
+// A window: a frame alone, a chunk that sees it, one that sees some of the past turned and out of
+// order, one that is alone.
+std::vector<AttentionSpan> window() {
+  std::vector<AttentionSpan> spans = {
+      {.begin = 0, .end = 7, .keys = range(0, 7), .turn = {}},
+      {.begin = 7, .end = 140, .keys = range(0, 140), .turn = {}},
+      {.begin = 140, .end = 150, .keys = range(100, 121), .turn = random_rotation(21)},
+      {.begin = 150, .end = 151, .keys = {150}, .turn = {}}};
+  for (const int64_t token : range(3, 6)) spans[2].keys.push_back(token);
+  for (const int64_t token : range(140, 150)) spans[2].keys.push_back(token);
+  return spans;
+}
+
+TEST(AttentionSpans, OutputsAndGradientsEqualTheDefinitions) {
+  for (const IsaLevel level : levels_of_this_machine()) {
+    const IsaOverride chosen(level);
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      at::manual_seed(2);
+      const std::vector<AttentionSpan> spans = window();
+      const auto random = [&] { return at::randn({2, 151, 2, 32}).to(dtype); };
+      const Tensors inputs = {random(), random(), random()};
+      const at::Tensor weights = random();
+      const Tensors ours = leaves(inputs, dtype), exact = leaves(inputs, at::kDouble);
+      const at::Tensor out = attention_over_spans(ours[0], ours[1], ours[2], spans);
+      const at::Tensor wanted =
+          attention_over_spans_by_libtorch(exact[0], exact[1], exact[2], spans);
+      const double tolerance = dtype == at::kFloat ? 1e-5 : 2e-2;
+      EXPECT_LT(difference(out, wanted), tolerance) << name_of(level);
+      const Tensors got = torch::autograd::grad({out}, ours, {weights});
+      const Tensors expected = torch::autograd::grad({wanted}, exact, {weights.to(at::kDouble)});
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_LT(difference(got[i], expected[i]), tolerance) << name_of(level) << ", input " << i;
+      }
+      const at::NoGradGuard no_grad;
+      EXPECT_TRUE(at::equal(attention_over_spans(ours[0], ours[1], ours[2], spans), out));
+    }
+  }
+}
+
+TEST(AttentionSpans, OtherTypesGoByLibtorch) {
+  at::manual_seed(3);
+  const std::vector<AttentionSpan> spans = window();
+  const at::Tensor x = at::randn({1, 151, 1, 32}, at::kDouble);
+  EXPECT_TRUE(at::equal(attention_over_spans(x, x, x, spans),
+                        attention_over_spans_by_libtorch(x, x, x, spans)));
+}
+
+TEST(AttentionSpans, SpansThatDoNotFitAreRefused) {
+  const at::Tensor x = at::zeros({1, 6, 1, 32});
+  const auto run = [&](std::vector<AttentionSpan> spans) {
+    return attention_over_spans(x, x, x, std::move(spans));
+  };
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 5, .keys = {0}, .turn = {}}}),
+                        HasSubstr("spans of 5 queries for 6"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 1, .end = 6, .keys = {0}, .turn = {}}}),
+                        HasSubstr("where 0 comes next"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {6}, .turn = {}}}),
+                        HasSubstr("key 6 of 6"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {}, .turn = {}}}),
+                        HasSubstr("see no key"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {0}, .turn = random_rotation(2)}}),
+                        HasSubstr("of the first n of them"));
+}
+
+}  // namespace
+}  // namespace loci::kernels
