@@ -2,8 +2,10 @@
 // `loci convert`: a model's weights in another type, layout or number of bits.
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <ATen/ATen.h>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <span>
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/kernels/packed_linear.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include <ATen/ATen.h>
