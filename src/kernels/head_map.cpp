@@ -8,11 +8,10 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/custom_class.h>
 
 #include "loci/base/error.h"
 #include "loci/kernels/cpu_features.h"
-#include "loci/kernels/head_map_kernel.h"
+#include "loci/kernels/head_map_input.h"
 
 namespace loci::kernels {
 
@@ -24,104 +23,92 @@ at::Tensor over_heads(const at::Tensor& table, int64_t shared_dims, at::ScalarTy
   return batched.unsqueeze(2).to(dtype);
 }
 
-// Parts in order of their channels must neither overlap nor reach beyond the head.
-void check_channels(const HeadMap& map, int64_t channels) {
-  std::map<int64_t, int64_t> parts;  // begin, size
-  if (map.tiles > 0) parts[map.tiles_begin] = 4 * map.tiles;
-  for (const HeadMap::Rotation& rotation : map.rotations) {
-    LOCI_CHECK(parts.emplace(rotation.begin, 2 * rotation.pairs).second,
-               "parts of the map overlap at channel {}", rotation.begin);
-  }
-  int64_t free = 0;
-  for (const auto& [begin, size] : parts) {
-    LOCI_CHECK(begin >= free, "parts of the map overlap at channel {}", begin);
-    free = begin + size;
-  }
-  LOCI_CHECK(free <= channels, "the map reaches channel {} of {}", free, channels);
-}
+constexpr double kUnitEps = 1e-6;
 
-// The map with tables as the loops want them: FP32, contiguous.
-HeadMap prepared(HeadMap map) {
-  if (map.tiles > 0) map.matrices = map.matrices.to(at::kFloat).contiguous();
-  if (!map.rotations.empty()) {
-    map.cosine = map.cosine.to(at::kFloat).contiguous();
-    map.sine = map.sine.to(at::kFloat).contiguous();
-  }
-  return map;
-}
+// x [B, N, H, D] FP32 whose channels stand side by side.
+struct MapInput {
+  at::Tensor x;
+  at::Tensor units, inverse_lengths;  // of a unit's gradient
+};
 
-// x contiguous FP32, the map prepared.
-at::Tensor run(const at::Tensor& x, const HeadMap& map, bool transposed) {
-  at::Tensor y = at::empty_like(x);
-  const int64_t tokens = x.size(0) * x.size(1);
+struct MapOutput {
+  at::Tensor y, inverse_lengths;
+};
+
+MapOutput run_map(const MapInput& input, const HeadMap& map, bool transposed, bool unit) {
+  const at::Tensor& x = input.x;
+  MapOutput output{at::empty(x.sizes(), x.options()), {}};
   head_map_kernels::Work work{};
+  work.map = token_map(map, x.size(0), x.size(1), x.size(2), x.size(3), transposed);
   work.x = x.const_data_ptr<float>();
-  work.y = y.mutable_data_ptr<float>();
-  work.heads = x.size(2);
-  work.channels = x.size(3);
-  work.tiles_begin = map.tiles_begin;
-  work.tiles = map.tiles;
-  work.rotations = map.rotations.data();
-  work.rotation_count = std::ssize(map.rotations);
-  work.transposed = transposed;
-  work.period = tokens;
-  if (map.tiles > 0) {
-    work.matrices = map.matrices.const_data_ptr<float>();
-    work.period = map.matrices.numel() / 16;
+  work.sample_tokens = x.size(1);
+  work.sample_step = x.stride(0);
+  work.token_step = x.stride(1);
+  work.head_step = x.stride(2);
+  work.y = output.y.mutable_data_ptr<float>();
+  work.eps = static_cast<float>(kUnitEps);
+  if (unit) {
+    output.inverse_lengths = at::empty({x.size(0), x.size(1), x.size(2)}, x.options());
+    work.inverse_lengths = output.inverse_lengths.mutable_data_ptr<float>();
   }
-  if (!map.rotations.empty()) {
-    work.cosine = map.cosine.const_data_ptr<float>();
-    work.sine = map.sine.const_data_ptr<float>();
-    work.pairs = map.cosine.size(-1);
-    int64_t pairs = 0;
-    for (const HeadMap::Rotation& rotation : map.rotations) pairs += rotation.pairs;
-    LOCI_CHECK(pairs > 0 && pairs == work.pairs && map.sine.sizes() == map.cosine.sizes(),
-               "tables of {} columns for {} pairs, or a sine of another shape than the cosine",
-               work.pairs, pairs);
-    const int64_t rows = map.cosine.numel() / work.pairs;
-    LOCI_CHECK(map.tiles == 0 || rows == work.period, "{} rotations for {} matrices", rows,
-               work.period);
-    work.period = rows;
+  if (input.units.defined()) {
+    work.units = input.units.const_data_ptr<float>();
+    work.unit_inverse_lengths = input.inverse_lengths.const_data_ptr<float>();
   }
-  LOCI_CHECK(work.period == x.size(1) || work.period == tokens, "a map of {} tokens for {}",
-             work.period, x.size(1));
   constexpr int64_t kTokens = 64;  // a task
-  at::parallel_for(0, tokens, kTokens, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, x.size(0) * x.size(1), kTokens, [&](int64_t begin, int64_t end) {
     head_map_kernels::Work part = work;
     part.begin = begin;
     part.end = end;
-    std::vector<float> scratch(static_cast<size_t>(4 * work.pairs));
+    std::vector<float> scratch(static_cast<size_t>(4 * work.map.pairs + work.map.channels));
     part.scratch = scratch.data();
 #if defined(__x86_64__)
     if (isa_level() >= IsaLevel::kAvx2) return head_map_kernels::avx2(part);
 #endif
     head_map_kernels::plain(part);
   });
-  return y;
+  return output;
+}
+
+at::Tensor channels_together(const at::Tensor& x) {
+  return x.stride(3) == 1 || x.size(3) == 1 ? x : x.contiguous();
 }
 
 // The gradient of a linear map is its transpose.
 class MapHeads : public torch::autograd::Function<MapHeads> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
-                            const HeadMap& map) {
-    auto held = c10::make_intrusive<Held>();
-    held->map = map;
-    context->saved_data["map"] = c10::IValue::make_capsule(held);
-    return run(x, map, false);
+                            const HeadMap& map, bool unit) {
+    hold_map(*context, map);
+    const MapOutput output = run_map({x}, map, false, unit);
+    if (unit) context->save_for_backward({output.y, output.inverse_lengths});
+    return output.y;
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
-    const auto held = context->saved_data["map"].toCapsule();
-    const HeadMap& map = static_cast<const Held&>(*held).map;
-    return {run(gradients[0].contiguous(), map, true), at::Tensor()};
+    MapInput input{channels_together(gradients[0])};
+    const auto saved = context->get_saved_variables();
+    if (!saved.empty()) {
+      input.units = saved[0];
+      input.inverse_lengths = saved[1];
+    }
+    return {run_map(input, held_map(*context), true, false).y, at::Tensor(), at::Tensor()};
   }
-
- private:
-  struct Held : torch::CustomClassHolder {
-    HeadMap map;
-  };
 };
+
+at::Tensor map_heads(const at::Tensor& x, const HeadMap& map, bool unit) {
+  LOCI_CHECK(x.dim() == 4, "x has {} dimensions, expected [B, N, H, D]", x.dim());
+  if (!x.is_cpu() || x.scalar_type() == at::kDouble) {
+    const at::Tensor y = head_map_by_libtorch(x, map);
+    return unit ? unit_by_libtorch(y) : y;
+  }
+  check_map(map, x.size(3));
+  const at::Tensor wide = channels_together(x.to(at::kFloat));
+  const bool differentiate = at::GradMode::is_enabled() && wide.requires_grad();
+  const at::Tensor y = differentiate ? MapHeads::apply(wide, prepared_map(map), unit)
+                                     : run_map({wide}, prepared_map(map), false, unit).y;
+  return y.to(x.scalar_type());
+}
 
 }  // namespace
 
@@ -153,7 +140,7 @@ HeadMap HeadMap::to(at::Device device) const {
 }
 
 at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
-  check_channels(map, x.size(-1));
+  check_map(map, x.size(-1));
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor input = x.to(wide);
 
@@ -196,15 +183,14 @@ at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
   return at::cat(whole, -1).to(x.scalar_type());
 }
 
-at::Tensor head_map(const at::Tensor& x, const HeadMap& map) {
-  LOCI_CHECK(x.dim() == 4, "x has {} dimensions, expected [B, N, H, D]", x.dim());
-  if (!x.is_cpu() || x.scalar_type() == at::kDouble) return head_map_by_libtorch(x, map);
-  check_channels(map, x.size(3));
-  const at::Tensor wide = x.to(at::kFloat).contiguous();
-  const bool differentiate = at::GradMode::is_enabled() && wide.requires_grad();
-  const at::Tensor y =
-      differentiate ? MapHeads::apply(wide, prepared(map)) : run(wide, prepared(map), false);
-  return y.to(x.scalar_type());
+at::Tensor unit_by_libtorch(const at::Tensor& x) {
+  return x * at::rsqrt(x.square().sum(-1, /*keepdim=*/true) + kUnitEps);
+}
+
+at::Tensor head_map(const at::Tensor& x, const HeadMap& map) { return map_heads(x, map, false); }
+
+at::Tensor unit_head_map(const at::Tensor& x, const HeadMap& map) {
+  return map_heads(x, map, true);
 }
 
 }  // namespace loci::kernels

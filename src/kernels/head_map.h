@@ -39,4 +39,8 @@ at::Tensor head_map(const at::Tensor& x, const HeadMap& map);
 // what tests hold it to.
 at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map);
 
+// head_map() with every head scaled to x / sqrt(|x|² + 1e-6), in the same pass.
+at::Tensor unit_head_map(const at::Tensor& x, const HeadMap& map);
+at::Tensor unit_by_libtorch(const at::Tensor& x);
+
 }  // namespace loci::kernels

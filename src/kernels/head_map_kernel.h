@@ -18,11 +18,8 @@ struct PlaneRotations {
 
 namespace head_map_kernels {
 
-// Tokens [begin, end) of contiguous FP32 arrays.
-struct Work {
-  const float* x;  // [tokens, heads, channels]
-  float* y;
-  int64_t begin, end;
+// A HeadMap for loops, which map the heads of one token at a time.
+struct TokenMap {
   int64_t heads, channels;
   int64_t tiles_begin, tiles;
   const PlaneRotations* rotations;
@@ -33,7 +30,23 @@ struct Work {
   const float* sine;
   int64_t period, pairs;
   bool transposed;
-  float* scratch;  // 4 * pairs
+};
+
+// Tokens [begin, end) of all samples.
+struct Work {
+  TokenMap map;
+  const float* x;  // [samples, sample_tokens, heads, channels]
+  int64_t sample_tokens;
+  int64_t sample_step, token_step, head_step;  // of x; channels stand side by side
+  float* y;                                    // contiguous
+  int64_t begin, end;
+  // y becomes y / sqrt(|y|² + eps) head by head, and these [tokens, heads] 1 / sqrt(|y|² + eps).
+  float* inverse_lengths;
+  float eps;
+  // x is the gradient of these units, contiguous like y: what is mapped is the gradient of the
+  // vectors they were made from.
+  const float *units, *unit_inverse_lengths;
+  float* scratch;  // 4 * pairs + channels
 };
 
 void plain(const Work& work);

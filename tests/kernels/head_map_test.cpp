@@ -8,6 +8,7 @@
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/gradient_check.h"
+#include "tests/kernels/matrix.h"
 
 namespace loci::kernels {
 namespace {
@@ -142,6 +143,22 @@ TEST(HeadMap, GradientEqualsCentralDifferences) {
   EXPECT_LT(
       testing::gradient_error([&] { return testing::weighted_sum(head_map(x, map)); }, {x}, 4),
       1e-7);
+}
+
+// Units of every head, and input whose heads stand before its tokens, as a product per head gives
+// it.
+TEST(HeadMap, UnitsEqualFp64AtEveryLevel) {
+  at::manual_seed(6);
+  const HeadMap map = example(0);
+  const auto run = [&](const testing::TensorList& t) -> testing::TensorList {
+    return {unit_head_map(t[0].transpose(1, 2), map)};
+  };
+  const auto reference = [&](const testing::TensorList& t) -> testing::TensorList {
+    return {unit_by_libtorch(head_map_by_libtorch(t[0].transpose(1, 2), map))};
+  };
+  const at::Tensor x = at::randn({2, 3, kTokens, kChannels});  // [B, H, N, D]
+  testing::expect_equal(run, reference, {x}, {at::kFloat}, 1e-5, "FP32");
+  testing::expect_equal(run, reference, {x}, {at::kBFloat16}, 1e-2, "BF16");
 }
 
 TEST(HeadMap, PartsThatDoNotFitAreRefused) {
