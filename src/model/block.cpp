@@ -5,15 +5,10 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/kernels/residual_norm.h"
 #include "loci/model/history_attention.h"
 
 namespace loci::model {
-
-at::Tensor modulated_norm(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
-                          double eps) {
-  const at::Tensor norm = at::layer_norm(x, {x.size(-1)}, {}, {}, eps);
-  return at::addcmul(shift, norm.unflatten(1, {shift.size(1), -1}), 1 + scale).flatten(1, 2);
-}
 
 AttentionProjections::AttentionProjections(const Scope& scope, const TransformerConfig& config)
     : query(Linear::large(scope["to_q"], config.width(), config.width(), config.quantization)),
@@ -36,6 +31,14 @@ at::Tensor AttentionProjections::keys(const at::Tensor& x) const {
 }
 at::Tensor AttentionProjections::values(const at::Tensor& x) const {
   return value(x).unflatten(-1, {heads, kHeadChannels});
+}
+kernels::NormedHeads AttentionProjections::queries(const at::Tensor& x, const kernels::HeadMap& map,
+                                                   bool both) const {
+  return query_norm(query(x), heads, map, both);
+}
+kernels::NormedHeads AttentionProjections::keys(const at::Tensor& x, const kernels::HeadMap& map,
+                                                bool both) const {
+  return key_norm(key(x), heads, map, both);
 }
 
 Block::Block(const Scope& scope, const TransformerConfig& config, int64_t layer,
@@ -65,12 +68,12 @@ void Block::visit_large(const std::function<void(Linear&)>& visit) {
 
 at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& context,
                                  at::Tensor& state) const {
-  const at::Tensor query = self_.queries(h);
-  const at::Tensor key = self_.keys(h);
+  const bool probed = context.probe != nullptr && context.probe->layer == layer_;
+  const bool both = recurrent_.has_value() || probed;
+  const auto [query, turned_query] = self_.queries(h, context.maps->rotary, both);
+  const auto [key, turned_key] = self_.keys(h, context.maps->rotary, both);
   const at::Tensor value = self_.values(h);
-  const at::Tensor turned_query = kernels::head_map(query, context.maps->rotary);
-  const at::Tensor turned_key = kernels::head_map(key, context.maps->rotary);
-  if (context.probe != nullptr && context.probe->layer == layer_) {
+  if (probed) {
     const auto summary = [&](const at::Tensor& x) {
       return x.to(at::kFloat).unflatten(1, {context.maps->frames, -1}).mean(2);
     };
@@ -95,10 +98,8 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
   return self_.out(seen.flatten(-2));
 }
 
-at::Tensor Block::cross_attention(const at::Tensor& x, at::ScalarType compute,
-                                  const TextKeys::Entry& text) const {
-  const at::Tensor query = cross_.queries(cross_norm_(x).to(compute));
-  return cross_.out(kernels::attention(query, text.key, text.value).flatten(-2), {.residual = x});
+at::Tensor Block::cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const {
+  return cross_.out(kernels::attention(cross_.queries(x), text.key, text.value).flatten(-2));
 }
 
 TextKeys::Entry Block::text_keys(const at::Tensor& text) const {
@@ -110,13 +111,21 @@ at::Tensor Block::operator()(const at::Tensor& x, const at::Tensor& modulation,
                              const TextKeys::Entry& text, at::Tensor& state) const {
   // Six tensors [B, F, 1, width].
   const std::vector<at::Tensor> m = (table_.to(x.scalar_type()) + modulation).split(1, 2);
-  const at::Tensor h = modulated_norm(x, m[0], m[1], eps_).to(compute);
-  at::Tensor out =
-      camera_(h, layer_, context,
-              {.addend = self_attention(h, context, state), .residual = x, .gate = m[2]});
-  out = cross_attention(out, compute, text);
-  const at::Tensor g = modulated_norm(out, m[3], m[4], eps_).to(compute);
-  return ffn_out_(ffn_in_(g, {.gelu = true}), {.residual = out, .gate = m[5]});
+  const kernels::NormAffine before_self{
+      .scale = m[1], .shift = m[0], .eps = eps_, .dtype = compute};
+  const kernels::NormAffine before_cross{.scale = cross_norm_.weight,
+                                         .shift = cross_norm_.bias,
+                                         .base = 0,
+                                         .eps = cross_norm_.eps,
+                                         .dtype = compute};
+  const kernels::NormAffine before_ffn{.scale = m[4], .shift = m[3], .eps = eps_, .dtype = compute};
+  const at::Tensor h = kernels::affine_norm(x, before_self);
+  const at::Tensor seen =
+      camera_(h, layer_, context, {.addend = self_attention(h, context, state)});
+  const auto [with_self, c] = kernels::gated_add_norm(x, m[2], seen, before_cross);
+  const auto [with_cross, g] =
+      kernels::gated_add_norm(with_self, {}, cross_attention(c, text), before_ffn);
+  return ffn_out_(ffn_in_(g, {.gelu = true}), {.residual = with_cross, .gate = m[5]});
 }
 
 }  // namespace loci::model

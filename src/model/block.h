@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/kernels/rms_norm.h"
 #include "loci/model/camera_branch.h"
 #include "loci/model/config.h"
 #include "loci/model/forward_context.h"
@@ -27,6 +28,9 @@ struct AttentionProjections {
   at::Tensor queries(const at::Tensor& x) const;
   at::Tensor keys(const at::Tensor& x) const;
   at::Tensor values(const at::Tensor& x) const;
+  // Turned by the map, and where wanted as they were before.
+  kernels::NormedHeads queries(const at::Tensor& x, const kernels::HeadMap& map, bool both) const;
+  kernels::NormedHeads keys(const at::Tensor& x, const kernels::HeadMap& map, bool both) const;
 
   void visit_large(const std::function<void(Linear&)>& visit);
 };
@@ -52,9 +56,7 @@ class Block {
  private:
   at::Tensor self_attention(const at::Tensor& h, const ForwardContext& context,
                             at::Tensor& state) const;
-  // x + what the text says to its norm.
-  at::Tensor cross_attention(const at::Tensor& x, at::ScalarType compute,
-                             const TextKeys::Entry& text) const;
+  at::Tensor cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const;
 
   int64_t layer_;
   double eps_;
@@ -65,10 +67,5 @@ class Block {
   Linear ffn_in_, ffn_out_;
   at::Tensor table_;  // [1, 6, width]: shift, scale, gate of attention, then of the feed-forward
 };
-
-// (1 + scale) * LN(x) + shift without learnt affine, per frame: x [B, F*T, width], shift and scale
-// [B, F, 1, width].
-at::Tensor modulated_norm(const at::Tensor& x, const at::Tensor& shift, const at::Tensor& scale,
-                          double eps);
 
 }  // namespace loci::model

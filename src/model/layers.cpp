@@ -3,6 +3,9 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/kernels/gelu.h"
+#include "loci/kernels/residual_norm.h"
+
 namespace loci::model {
 
 Linear::Linear(const Scope& scope, int64_t in, int64_t out, bool with_bias)
@@ -42,32 +45,29 @@ void Linear::pack(kernels::WeightFormat format) {
 
 at::Tensor Linear::operator()(const at::Tensor& x, const kernels::LinearEpilogue& epilogue) const {
   if (product) return product(x, epilogue);
-  return kernels::apply_epilogue(
-      at::linear(x, weight.to(x.scalar_type()),
-                 bias.defined() ? bias.to(x.scalar_type()) : at::Tensor()),
-      epilogue);
+  at::Tensor y = at::linear(x, weight.to(x.scalar_type()),
+                            bias.defined() ? bias.to(x.scalar_type()) : at::Tensor());
+  if (epilogue.gelu) y = kernels::gelu(std::move(y));
+  if (epilogue.addend.defined()) y = epilogue.addend + y;
+  if (!epilogue.residual.defined()) return y;
+  return kernels::gated_add(epilogue.residual, epilogue.gate, y);
 }
 
 RmsNorm::RmsNorm(const Scope& scope, int64_t size, double eps)
     : weight(scope.parameter("weight", {size}, init::ones)), eps(eps) {}
 
 at::Tensor RmsNorm::operator()(const at::Tensor& x) const {
-  const at::ScalarType type = wide(x.scalar_type());
-  const at::Tensor input = x.to(type);
-  const at::Tensor scale = at::rsqrt(input.square().mean(-1, /*keepdim=*/true) + eps);
-  return (input * scale * weight.to(type)).to(x.scalar_type());
+  return kernels::rms_norm(x, weight, eps);
+}
+
+kernels::NormedHeads RmsNorm::operator()(const at::Tensor& x, int64_t heads,
+                                         const kernels::HeadMap& map, bool want_norm) const {
+  return kernels::rms_norm_heads(x, weight, eps, heads, map, want_norm);
 }
 
 LayerNorm::LayerNorm(const Scope& scope, int64_t size, double eps)
     : weight(scope.parameter("weight", {size}, init::ones)),
       bias(scope.parameter("bias", {size}, init::zeros)),
       eps(eps) {}
-
-at::Tensor LayerNorm::operator()(const at::Tensor& x) const {
-  // Weight and bias apart: layer_norm's own gradient of them depends on the number of threads.
-  const at::ScalarType type = wide(x.scalar_type());
-  const at::Tensor norm = at::layer_norm(x.to(type), {x.size(-1)}, {}, {}, eps);
-  return at::addcmul(bias.to(type), norm, weight.to(type)).to(x.scalar_type());
-}
 
 }  // namespace loci::model

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/kernels/packed_linear.h"
+#include "loci/kernels/rms_norm.h"
 #include "loci/model/parameters.h"
 
 namespace loci::model {
@@ -52,17 +53,18 @@ struct RmsNorm {
   RmsNorm(const Scope& scope, int64_t size, double eps);
 
   at::Tensor operator()(const at::Tensor& x) const;
+  // Of all heads together, then each mapped: x [B, N, size].
+  kernels::NormedHeads operator()(const at::Tensor& x, int64_t heads, const kernels::HeadMap& map,
+                                  bool want_norm) const;
 };
 
-// Layer norm with weight and bias over the last dimension, computed in FP32, in x's type.
+// Weight and bias of a layer norm; kernels::affine_norm() applies them.
 struct LayerNorm {
   at::Tensor weight, bias;  // [size]
   double eps = 1e-6;
 
   LayerNorm() = default;
   LayerNorm(const Scope& scope, int64_t size, double eps);
-
-  at::Tensor operator()(const at::Tensor& x) const;
 };
 
 }  // namespace loci::model

@@ -40,11 +40,6 @@ at::Tensor per_head(const at::Tensor& x, const at::Tensor& phi) {
   return at::matmul(x.transpose(1, 2), matrices).transpose(1, 2).to(type);
 }
 
-// x / sqrt(|x|² + 1e-6) over the head.
-at::Tensor unit(const at::Tensor& x) {
-  return x * at::rsqrt(x.square().sum(-1, /*keepdim=*/true) + 1e-6);
-}
-
 // Random directions, as long as the reads: drawn anew for every token and head, the same again for
 // the same seed.
 at::Tensor random_like(const at::Tensor& read, uint64_t seed) {
@@ -107,9 +102,9 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
   const bool reads = context.readout != Readout::kOff;
   const bool writes = context.chunks.size() > 1 || context.write_states;
   at::Tensor q, k, v, beta;
-  if (reads) q = unit(kernels::head_map(per_head(query, phi_query_), maps.recurrent_query));
+  if (reads) q = kernels::unit_head_map(per_head(query, phi_query_), maps.recurrent_query);
   if (writes) {
-    k = unit(kernels::head_map(per_head(key, phi_key_), maps.recurrent_key));
+    k = kernels::unit_head_map(per_head(key, phi_key_), maps.recurrent_key);
     v = kernels::head_map(per_head(value, phi_value_), maps.recurrent_value);
     beta = 2 * at::sigmoid(beta_(h).to(type));
   }
@@ -117,18 +112,20 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
     state = at::zeros(memory_->state_shape(h.size(0), heads_, kHeadChannels, maps.grid),
                       h.options().dtype(type));
   }
+  std::vector<int64_t> sizes;
+  for (const ChunkSpan& chunk : context.chunks) sizes.push_back((chunk.end - chunk.begin) * tokens);
+  const auto by_chunk = [&](const at::Tensor& x) {
+    return x.defined() ? x.split_with_sizes(sizes, 1) : std::vector<at::Tensor>();
+  };
+  const std::vector<at::Tensor> queries = by_chunk(q), keys = by_chunk(k), values = by_chunk(v),
+                                betas = by_chunk(beta), inputs = by_chunk(h);
   std::vector<at::Tensor> parts;
-  for (size_t i = 0; i < context.chunks.size(); ++i) {
-    const int64_t begin = context.chunks[i].begin * tokens;
-    const int64_t size = (context.chunks[i].end - context.chunks[i].begin) * tokens;
-    if (reads) parts.push_back(memory_->read(state, q.narrow(1, begin, size), maps.grid));
-    if (i + 1 < context.chunks.size() || context.write_states) {
-      const at::Tensor retention = log_retention(h.narrow(1, begin, size), tokens);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (reads) parts.push_back(memory_->read(state, queries[i], maps.grid));
+    if (i + 1 < sizes.size() || context.write_states) {
+      const at::Tensor retention = log_retention(inputs[i], tokens);
       if (context.on_retention) context.on_retention(layer, retention);
-      state = memory_->write(state,
-                             {k.narrow(1, begin, size), v.narrow(1, begin, size),
-                              beta.narrow(1, begin, size), retention},
-                             maps.grid);
+      state = memory_->write(state, {keys[i], values[i], betas[i], retention}, maps.grid);
     }
   }
   if (!reads) return at::zeros({}, h.options().dtype(type));

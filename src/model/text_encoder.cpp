@@ -9,6 +9,7 @@
 #include "loci/base/error.h"
 #include "loci/base/text.h"
 #include "loci/io/checkpoint.h"
+#include "loci/kernels/gelu.h"
 
 namespace loci::model {
 
@@ -144,7 +145,7 @@ at::Tensor TextNetwork::operator()(const at::Tensor& ids, const at::Tensor& mask
   for (const Block& block : blocks) {
     x = x + attend(block, block.attention_norm(x), buckets, hidden);
     const at::Tensor h = block.feed_forward_norm(x);
-    x = x + block.out(block.in(h)*at::gelu(block.gate(h), "tanh"));
+    x = x + block.out(block.in(h)*kernels::gelu(block.gate(h)));
   }
   return final_norm(x);
 }

@@ -7,6 +7,8 @@
 
 #include "loci/base/error.h"
 #include "loci/kernels/cpu_features.h"
+#include "loci/kernels/gelu.h"
+#include "loci/kernels/residual_norm.h"
 #include "loci/model/block_checkpoint.h"
 
 namespace loci::model {
@@ -79,7 +81,7 @@ TextKeys Transformer::text_keys(const at::Tensor& embeddings) const {
   }
   const at::Tensor padded =
       at::constant_pad_nd(embeddings, {0, 0, 0, config_.text_len - embeddings.size(1)});
-  const at::Tensor text = text_out_(at::gelu(text_in_(padded.to(device(), compute_)), "tanh"));
+  const at::Tensor text = text_out_(kernels::gelu(text_in_(padded.to(device(), compute_))));
   TextKeys keys;
   for (const Block& block : blocks_) keys.layers.push_back(block.text_keys(text));
   return keys;
@@ -114,7 +116,8 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
   }
   const std::vector<at::Tensor> m =
       (head_table_.to(type).unsqueeze(0) + time.unsqueeze(2)).split(1, 2);
-  const at::Tensor h = modulated_norm(x, m[0], m[1], config_.eps).to(compute_);
+  const at::Tensor h = kernels::affine_norm(
+      x, {.scale = m[1], .shift = m[0], .eps = config_.eps, .dtype = compute_});
   return unpatchify(head_(h), frames, grid).to(type);
 }
 
