@@ -18,9 +18,12 @@
 #include "loci/kernels/attention.h"
 #include "loci/kernels/cpu_features.h"
 #include "loci/kernels/delta_rule.h"
+#include "loci/kernels/gelu.h"
 #include "loci/kernels/head_map.h"
 #include "loci/kernels/packed_linear.h"
 #include "loci/kernels/peak.h"
+#include "loci/kernels/residual_norm.h"
+#include "loci/kernels/rms_norm.h"
 
 namespace loci::app {
 
@@ -116,6 +119,54 @@ Row map_row(const Sizes& s, double seconds) {
   return row;
 }
 
+// Chains between the matrix products, at the sizes of one chunk of frames.
+Row norm_row(const Sizes& s, double seconds) {
+  const int64_t width = s.heads * kChannels;
+  const at::Tensor x = at::randn({1, s.tokens, width}), y = at::randn_like(x);
+  const at::Tensor gate = at::randn({1, kChunkFrames, 1, width});
+  const kernels::NormAffine norm{.scale = at::randn_like(gate), .shift = at::randn_like(gate)};
+  Row row{.name = "gate, add, norm, modulate",
+          .size = fmt::format("{} tokens, width {}", s.tokens, width)};
+  row.bytes = 4.0 * static_cast<double>(x.nbytes());
+  compare(
+      row, seconds, [&] { return kernels::gated_add_norm(x, gate, y, norm).second; },
+      [&] {
+        return kernels::affine_norm_by_libtorch(kernels::gated_add_by_libtorch(x, gate, y), norm);
+      });
+  return row;
+}
+
+Row rotary_row(const Sizes& s, double seconds) {
+  const at::Tensor x = at::randn({1, s.tokens, s.heads * kChannels});
+  const at::Tensor weight = at::randn({s.heads * kChannels});
+  kernels::HeadMap map;
+  map.rotations = {{.begin = 0, .pairs = kChannels / 2, .adjacent = true}};
+  const at::Tensor angle = at::rand({s.tokens, kChannels / 2});
+  map.cosine = angle.cos();
+  map.sine = angle.sin();
+  Row row{.name = "RMS norm, rotary",
+          .size = fmt::format("{} tokens, {} heads", s.tokens, s.heads)};
+  row.bytes = 2.0 * static_cast<double>(x.nbytes());
+  compare(
+      row, seconds,
+      [&] { return kernels::rms_norm_heads(x, weight, 1e-6, s.heads, map, false).turned; },
+      [&] {
+        return kernels::head_map_by_libtorch(
+            kernels::rms_norm_by_libtorch(x, weight, 1e-6).unflatten(-1, {s.heads, kChannels}),
+            map);
+      });
+  return row;
+}
+
+Row gelu_row(const Sizes& s, double seconds) {
+  const at::Tensor x = at::randn({1, s.tokens, s.ffn});
+  Row row{.name = "GELU", .size = fmt::format("{} x {}", s.tokens, s.ffn)};
+  row.bytes = 2.0 * static_cast<double>(x.nbytes());
+  compare(
+      row, seconds, [&] { return kernels::gelu(x); }, [&] { return at::gelu(x, "tanh"); });
+  return row;
+}
+
 // Token by token, as the definition has it.
 at::Tensor written_in_turn(at::Tensor state, const at::Tensor& key, const at::Tensor& value,
                            const at::Tensor& beta) {
@@ -186,8 +237,13 @@ void run_bench_ops(const Options& o) {
   const int threads = at::get_num_threads();
   const double peak = kernels::measure_peak(std::min(o.seconds, 1.0)) * threads;
   std::vector<Row> rows = {attention_row(sizes, o.seconds, true),
-                           attention_row(sizes, o.seconds, false), delta_row(sizes, o.seconds),
-                           map_row(sizes, o.seconds), linear_row(sizes, o.seconds)};
+                                 attention_row(sizes, o.seconds, false),
+                                 delta_row(sizes, o.seconds),
+                                 map_row(sizes, o.seconds),
+                                 norm_row(sizes, o.seconds),
+                                 rotary_row(sizes, o.seconds),
+                                 gelu_row(sizes, o.seconds),
+                                 linear_row(sizes, o.seconds)};
   for (const Row& row : packed_rows(sizes, o.seconds)) rows.push_back(row);
   if (o.json) {
     Json list = Json::array();
