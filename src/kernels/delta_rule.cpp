@@ -9,8 +9,8 @@ namespace loci::kernels {
 
 namespace {
 
-// The block's triangular matrix costs N², the products with the state cost N * 128: at 128 tokens
-// both are equal, and a block's matrices of 24 heads take 1.5 MB.
+// For libtorch's products the block's triangular matrix costs N², those with the state N * 128: at
+// 128 tokens both are equal, and a block's matrices of 24 heads take 1.5 MB.
 constexpr int64_t kBlock = 128;
 constexpr int64_t kDecayBlock = 16;
 
@@ -36,8 +36,8 @@ at::Tensor solve_block(const at::Tensor& left, const at::Tensor& right, const at
 
 }  // namespace
 
-at::Tensor delta_write(const at::Tensor& state, const at::Tensor& key, const at::Tensor& value,
-                       const at::Tensor& beta) {
+at::Tensor delta_write_by_libtorch(const at::Tensor& state, const at::Tensor& key,
+                                   const at::Tensor& value, const at::Tensor& beta) {
   check_shapes(state, key, value, beta);
   at::Tensor current = state;
   for (int64_t begin = 0; begin < key.size(1); begin += kBlock) {
@@ -48,6 +48,15 @@ at::Tensor delta_write(const at::Tensor& state, const at::Tensor& key, const at:
     current = at::baddbmm(current, k.transpose(1, 2), correction);
   }
   return current;
+}
+
+at::Tensor delta_write(const at::Tensor& state, const at::Tensor& key, const at::Tensor& value,
+                       const at::Tensor& beta) {
+  check_shapes(state, key, value, beta);
+  if (key.size(1) == 0) return state;
+  return delta_chunks(state.unsqueeze(1), {}, key.unsqueeze(2), value.unsqueeze(2),
+                      beta.unsqueeze(2), {}, {.ends = {key.size(1)}}, 1)
+      .state.squeeze(1);
 }
 
 at::Tensor decayed_delta_write(const at::Tensor& state, const at::Tensor& key,

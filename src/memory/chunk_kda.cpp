@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunk-synchronous KDA: S ← D S once, then the delta rule over the chunk's tokens.
+#include <cmath>
+
 #include <ATen/ATen.h>
 
 #include "loci/kernels/delta_rule.h"
@@ -19,12 +21,22 @@ class ChunkKda : public RecurrentMemory {
   bool projective() const override { return projective_; }
 
   at::Tensor write(const at::Tensor& state, const ChunkWrite& chunk,
-                   const camera::TokenGrid&) const override {
-    const at::Tensor retention = chunk.log_retention.select(1, 0).exp();  // [B, H, D]
-    const at::Tensor decayed = state * retention.unsqueeze(-1);
-    return kernels::delta_write(decayed.flatten(0, 1), fold_heads(chunk.key),
-                                fold_heads(chunk.value), chunk.beta.transpose(1, 2).flatten(0, 1))
-        .view(state.sizes());
+                   const camera::TokenGrid& grid) const override {
+    at::Tensor written = state;
+    run(written, {.ends = {chunk.key.size(1)}, .write_last = true, .query = {}, .write = chunk},
+        grid);
+    return written;
+  }
+
+  at::Tensor run(at::Tensor& state, const ChunkSequence& chunks,
+                 const camera::TokenGrid&) const override {
+    const ChunkWrite& all = chunks.write;
+    const double scale = 1 / std::sqrt(static_cast<double>(all.key.size(-1)));
+    const kernels::DeltaPass pass = kernels::delta_chunks(
+        state, chunks.query, all.key, all.value, all.beta, all.log_retention.exp(),
+        {.ends = chunks.ends, .write_last = chunks.write_last}, scale);
+    state = pass.state;
+    return pass.read;
   }
 
  private:

@@ -21,6 +21,32 @@ at::Tensor RecurrentMemory::read(const at::Tensor& state, const at::Tensor& quer
   return at::matmul(query.transpose(1, 2), state).mul(scale).transpose(1, 2);
 }
 
+at::Tensor RecurrentMemory::run(at::Tensor& state, const ChunkSequence& chunks,
+                                const camera::TokenGrid& grid) const {
+  std::vector<at::Tensor> reads;
+  int64_t begin = 0, retained = 0;
+  for (size_t i = 0; i < chunks.ends.size(); ++i) {
+    const int64_t size = chunks.ends[i] - begin;
+    if (chunks.query.defined()) {
+      reads.push_back(read(state, chunks.query.narrow(1, begin, size), grid));
+    }
+    if (i + 1 < chunks.ends.size() || chunks.write_last) {
+      const int64_t rows = grain() == Grain::kChunk   ? 1
+                           : grain() == Grain::kFrame ? size / grid.tokens()
+                                                      : size;
+      const ChunkWrite& all = chunks.write;
+      state = write(state,
+                    {all.key.narrow(1, begin, size), all.value.narrow(1, begin, size),
+                     all.beta.narrow(1, begin, size), all.log_retention.narrow(1, retained, rows)},
+                    grid);
+      retained += rows;
+    }
+    begin += size;
+  }
+  if (reads.empty()) return {};
+  return reads.size() == 1 ? reads.front() : at::cat(reads, 1);
+}
+
 const std::vector<std::string>& recurrent_memory_names() {
   static const std::vector<std::string> names = {
       "chunk_kda", "chunk_kda_no_camera", "token_kda", "frame_deltanet", "linear", "ssm", "none"};

@@ -28,6 +28,15 @@ struct ChunkWrite {
   at::Tensor log_retention;  // [B, n, H, D] <= 0, n = 1, F or N by the memory's grain
 };
 
+// Chunks that follow each other, for all of them at once: N tokens together.
+struct ChunkSequence {
+  std::vector<int64_t> ends;  // of each chunk, in tokens; the last is N
+  bool write_last = true;     // otherwise the last chunk only reads
+  at::Tensor query;           // [B, N, H, D]; undefined where nothing is read
+  // All N tokens; log retentions of the chunks that are written, one after the other.
+  ChunkWrite write;
+};
+
 class RecurrentMemory {
  public:
   virtual ~RecurrentMemory() = default;
@@ -50,6 +59,12 @@ class RecurrentMemory {
   // The state after the chunk. Differentiable; the given state is not changed.
   virtual at::Tensor write(const at::Tensor& state, const ChunkWrite& chunk,
                            const camera::TokenGrid& grid) const = 0;
+
+  // Each chunk reads, then is written: the same as read() and write() in turn, which is how it is
+  // done where an implementation knows nothing better. Returns all reads [B, N, H, D], undefined
+  // without queries, and replaces `state` by the one after the last chunk that is written.
+  virtual at::Tensor run(at::Tensor& state, const ChunkSequence& chunks,
+                         const camera::TokenGrid& grid) const;
 };
 
 // Names accepted by make_recurrent_memory, "none" included.

@@ -72,22 +72,35 @@ RecurrentBranch::RecurrentBranch(const Scope& scope, const TransformerConfig& co
           "dt_bias", {heads_ * kRetentionChannels},
           init::constant(std::log(std::expm1(-std::log(config.kda_start_retention)))))) {}
 
-at::Tensor RecurrentBranch::log_retention(const at::Tensor& h_chunk,
-                                          int64_t tokens_per_frame) const {
-  const at::ScalarType type = wide(h_chunk.scalar_type());
-  at::Tensor summary = h_chunk.to(type);
-  switch (memory_->grain()) {
-    case memory::Grain::kChunk:
-      summary = summary.mean(1, /*keepdim=*/true);
-      break;
-    case memory::Grain::kFrame:
-      summary = summary.unflatten(1, {-1, tokens_per_frame}).mean(2);
-      break;
-    case memory::Grain::kToken:
-      break;
+at::Tensor RecurrentBranch::log_retention(const at::Tensor& h, const std::vector<int64_t>& ends,
+                                          int64_t written, int64_t tokens_per_frame) const {
+  const at::ScalarType type = wide(h.scalar_type());
+  std::vector<int64_t> sizes;
+  int64_t begin = 0;
+  for (const int64_t end : ends) {
+    sizes.push_back(end - begin);
+    begin = end;
   }
-  const at::Tensor rate = at::softplus(retention_(summary) + dt_bias_.to(type))
-                              .unflatten(-1, {heads_, kRetentionChannels});
+  // Split once, so that the gradient is put together once. The products are made chunk by chunk:
+  // those of few rows depend on how many there are, and on the number of threads.
+  std::vector<at::Tensor> parts = h.to(type).split_with_sizes(sizes, 1);
+  parts.resize(static_cast<size_t>(written));
+  for (at::Tensor& part : parts) {
+    switch (memory_->grain()) {
+      case memory::Grain::kChunk:
+        part = part.mean(1, /*keepdim=*/true);
+        break;
+      case memory::Grain::kFrame:
+        part = part.unflatten(1, {-1, tokens_per_frame}).mean(2);
+        break;
+      case memory::Grain::kToken:
+        break;
+    }
+    part = retention_(part);
+  }
+  const at::Tensor all = parts.size() == 1 ? parts.front() : at::cat(parts, 1);
+  const at::Tensor rate =
+      at::softplus(all + dt_bias_.to(type)).unflatten(-1, {heads_, kRetentionChannels});
   const at::Tensor log_retention = -a_log_.to(type).exp().unsqueeze(-1) * rate;
   return log_retention.clamp_min(min_log_retention_).repeat_interleave(2, -1);
 }
@@ -112,24 +125,20 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
     state = at::zeros(memory_->state_shape(h.size(0), heads_, kHeadChannels, maps.grid),
                       h.options().dtype(type));
   }
-  std::vector<int64_t> sizes;
-  for (const ChunkSpan& chunk : context.chunks) sizes.push_back((chunk.end - chunk.begin) * tokens);
-  const auto by_chunk = [&](const at::Tensor& x) {
-    return x.defined() ? x.split_with_sizes(sizes, 1) : std::vector<at::Tensor>();
-  };
-  const std::vector<at::Tensor> queries = by_chunk(q), keys = by_chunk(k), values = by_chunk(v),
-                                betas = by_chunk(beta), inputs = by_chunk(h);
-  std::vector<at::Tensor> parts;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (reads) parts.push_back(memory_->read(state, queries[i], maps.grid));
-    if (i + 1 < sizes.size() || context.write_states) {
-      const at::Tensor retention = log_retention(inputs[i], tokens);
-      if (context.on_retention) context.on_retention(layer, retention);
-      state = memory_->write(state, {keys[i], values[i], betas[i], retention}, maps.grid);
-    }
+  at::Tensor read;
+  if (writes) {
+    memory::ChunkSequence chunks{.write_last = context.write_states};
+    for (const ChunkSpan& chunk : context.chunks) chunks.ends.push_back(chunk.end * tokens);
+    const int64_t written = std::ssize(chunks.ends) - (chunks.write_last ? 0 : 1);
+    const at::Tensor retention = log_retention(h, chunks.ends, written, tokens);
+    if (context.on_retention) context.on_retention(layer, retention);
+    chunks.query = q;
+    chunks.write = {k, v, beta, retention};
+    read = memory_->run(state, chunks, maps.grid);
+  } else if (reads) {
+    read = memory_->read(state, q, maps.grid);
   }
   if (!reads) return at::zeros({}, h.options().dtype(type));
-  at::Tensor read = parts.size() == 1 ? parts.front() : at::cat(parts, 1);
   read = kernels::head_map(read, maps.recurrent_output);
   if (context.readout == Readout::kRandom) {
     read = random_like(read, hash_keys({context.readout_seed, static_cast<uint64_t>(layer)}));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -26,8 +27,10 @@ class RecurrentBranch {
                         const at::Tensor& value, int64_t layer, const ForwardContext& context,
                         at::Tensor& state) const;
 
-  // Log retention of a chunk from its input, [B, n, H, 128] with n by the memory's grain.
-  at::Tensor log_retention(const at::Tensor& h_chunk, int64_t tokens_per_frame) const;
+  // Log retention of the first `written` chunks, [B, n, H, 128] with n by the memory's grain.
+  // `ends` are those of all chunks, in tokens of h.
+  at::Tensor log_retention(const at::Tensor& h, const std::vector<int64_t>& ends, int64_t written,
+                           int64_t tokens_per_frame) const;
 
  private:
   std::shared_ptr<const memory::RecurrentMemory> memory_;

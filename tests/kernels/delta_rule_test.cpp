@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "loci/kernels/cpu_features.h"
+
 #include "tests/base/expect_error.h"
 #include "tests/kernels/counting_allocator.h"
 #include "tests/kernels/gradient_check.h"
@@ -148,6 +150,121 @@ TEST(DeltaRule, GradientAcrossBlocksEqualsTheLoops) {
   }
 }
 
+// Inputs of delta_chunks() in order: state, query, key, value, beta, retention.
+std::vector<at::Tensor> chunk_inputs(int64_t batch, int64_t heads, int64_t tokens, int64_t keys,
+                                     int64_t values, int64_t written) {
+  at::manual_seed(tokens);
+  const auto random = [](at::IntArrayRef shape) { return at::randn(shape, at::kDouble); };
+  const at::Tensor common = random({batch, 1, heads, keys});
+  return {random({batch, heads, keys, values}),
+          unit(random({batch, tokens, heads, keys})),
+          unit(common + random({batch, tokens, heads, keys})),
+          random({batch, tokens, heads, values}),
+          2 * at::sigmoid(random({batch, tokens, heads})),
+          0.5 + 0.5 * at::sigmoid(random({batch, written, heads, keys}))};
+}
+
+using Chunked = DeltaPass (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                              const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                              const DeltaChunks&, double);
+
+// Reads, state, and the gradients of all inputs that are defined.
+std::vector<at::Tensor> outputs_and_gradients(Chunked chunked, std::vector<at::Tensor> inputs,
+                                              at::ScalarType dtype, const DeltaChunks& chunks) {
+  std::vector<at::Tensor> leaves;
+  for (at::Tensor& x : inputs) {
+    if (!x.defined()) continue;
+    x = x.detach().to(dtype, /*non_blocking=*/false, /*copy=*/true).set_requires_grad(true);
+    leaves.push_back(x);
+  }
+  const DeltaPass pass =
+      chunked(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], inputs[5], chunks, 0.3);
+  std::vector<at::Tensor> all = {pass.state};
+  if (pass.read.defined()) all.push_back(pass.read);
+  at::manual_seed(1);
+  std::vector<at::Tensor> weights;
+  for (const at::Tensor& x : all) weights.push_back(at::randn(x.sizes()).to(dtype));
+  const std::vector<at::Tensor> gradients = torch::autograd::grad(all, leaves, weights);
+  all.insert(all.end(), gradients.begin(), gradients.end());
+  return all;
+}
+
+TEST(DeltaRule, EveryLevelEqualsFp64ByLibtorch) {
+  const struct {
+    int64_t batch, heads, keys, values;
+    DeltaChunks chunks;
+    bool reads, fades;
+  } cases[] = {{1, 1, 32, 32, {.ends = {1}}, false, false},
+               {2, 3, 64, 32, {.ends = {7}}, true, false},
+               {1, 2, 128, 128, {.ends = {24, 144}}, true, true},
+               {1, 2, 128, 128, {.ends = {24, 144, 264}, .write_last = false}, true, true},
+               {1, 1, 32, 96, {.ends = {129}}, false, true},
+               {2, 1, 128, 128, {.ends = {300}}, false, false}};
+  for (const IsaLevel level : kIsaLevels) {
+    if (level > cpu_features().best_level()) continue;
+    const IsaOverride chosen(level);
+    for (const auto& c : cases) {
+      const int64_t written = std::ssize(c.chunks.ends) - (c.chunks.write_last ? 0 : 1);
+      std::vector<at::Tensor> inputs =
+          chunk_inputs(c.batch, c.heads, c.chunks.ends.back(), c.keys, c.values, written);
+      for (at::Tensor& x : inputs) x = x.to(at::kFloat);  // both compute with the same numbers
+      if (!c.reads) inputs[1] = at::Tensor();
+      if (!c.fades) inputs[5] = at::Tensor();
+      const auto got = outputs_and_gradients(delta_chunks, inputs, at::kFloat, c.chunks);
+      const auto expected =
+          outputs_and_gradients(delta_chunks_by_libtorch, inputs, at::kDouble, c.chunks);
+      ASSERT_EQ(got.size(), expected.size());
+      for (size_t i = 0; i < got.size(); ++i) {
+        const at::Tensor off = (got[i].to(at::kDouble) - expected[i]).abs().max();
+        EXPECT_LT((off / expected[i].abs().max()).item<double>(), 1e-4)
+            << name_of(level) << ", " << c.chunks.ends.back() << " tokens, result " << i;
+      }
+    }
+  }
+}
+
+TEST(DeltaRule, ChunksEqualWritingOneAfterTheOther) {
+  const std::vector<at::Tensor> in = chunk_inputs(1, 2, 50, 32, 32, 2);
+  const DeltaPass pass =
+      delta_chunks(in[0], in[1], in[2], in[3], in[4], in[5], {.ends = {20, 50}}, 0.5);
+  const auto folded = [](const at::Tensor& x) { return x.transpose(1, 2).flatten(0, 1); };
+  at::Tensor state = in[0].flatten(0, 1);
+  int64_t begin = 0;
+  for (const int64_t end : {20, 50}) {
+    const auto part = [&](const at::Tensor& x) { return folded(x).slice(1, begin, end); };
+    EXPECT_LT(relative_error(part(pass.read), 0.5 * at::bmm(part(in[1]), state)), 1e-12);
+    state = state * in[5].select(1, begin == 0 ? 0 : 1).flatten(0, 1).unsqueeze(-1);
+    state = delta_write(state, part(in[2]), part(in[3]), part(in[4]));
+    begin = end;
+  }
+  EXPECT_LT(relative_error(pass.state.flatten(0, 1), state), 1e-12);
+}
+
+TEST(DeltaRule, GradientsOfReadsOrStateAloneAreEnough) {
+  const std::vector<at::Tensor> in = chunk_inputs(1, 1, 30, 32, 32, 1);
+  const DeltaChunks chunks{.ends = {10, 30}, .write_last = false};
+  for (const bool of_read : {false, true}) {
+    std::vector<at::Tensor> found[2];
+    for (const bool by_libtorch : {false, true}) {
+      std::vector<at::Tensor> leaves;
+      for (const at::Tensor& x : in) leaves.push_back(x.to(at::kFloat).set_requires_grad(true));
+      const DeltaPass pass = (by_libtorch ? delta_chunks_by_libtorch : delta_chunks)(
+          leaves[0], leaves[1], leaves[2], leaves[3], leaves[4], leaves[5], chunks, 1);
+      found[by_libtorch ? 1 : 0] = torch::autograd::grad(
+          {testing::weighted_sum(of_read ? pass.read : pass.state)}, leaves, {}, false, false,
+          /*allow_unused=*/true);
+    }
+    for (size_t i = 0; i < in.size(); ++i) {
+      const at::Tensor& wanted = found[1][i];
+      if (wanted.defined()) {
+        EXPECT_TRUE(at::allclose(found[0][i], wanted, 1e-4, 1e-4)) << i;
+      } else {
+        EXPECT_EQ(found[0][i].abs().max().item<double>(), 0) << i;
+      }
+    }
+  }
+}
+
 TEST(DeltaRule, SizesThatDisagreeAreRefused) {
   const Tokens t = correlated(2, 4, 8, 6);
   EXPECT_INTERNAL_ERROR(delta_write(t.state, t.key, t.value.narrow(1, 0, 3), t.beta),
@@ -157,6 +274,13 @@ TEST(DeltaRule, SizesThatDisagreeAreRefused) {
   EXPECT_INTERNAL_ERROR(
       decayed_delta_write(t.state, t.key, t.value, t.beta, t.log_decay.narrow(1, 0, 2)),
       HasSubstr("log_decay"));
+  const std::vector<at::Tensor> in = chunk_inputs(1, 1, 30, 32, 32, 1);
+  EXPECT_INTERNAL_ERROR(
+      delta_chunks(in[0], in[1], in[2], in[3], in[4], in[5], {.ends = {10, 29}}, 1),
+      HasSubstr("chunks of 29 tokens for 30"));
+  EXPECT_INTERNAL_ERROR(
+      delta_chunks(in[0], in[1], in[2], in[3], in[4], in[5], {.ends = {10, 30}}, 1),
+      HasSubstr("retention must be [B, 2 chunks"));
 }
 
 }  // namespace

@@ -126,6 +126,45 @@ TEST(EveryMemory, RemembersWhatWasWritten) {
   });
 }
 
+TEST(EveryMemory, ChunksInASequenceEqualReadsAndWritesInTurn) {
+  for_each_memory([](const RecurrentMemory& memory) {
+    constexpr int64_t kWide = 32;  // channels for which kernels have loops of their own
+    const std::vector<int64_t> ends = {8, 24, 40};  // a frame alone, then two by two
+    const auto random = [](int64_t tokens) { return at::randn({2, tokens, kHeads, kWide}); };
+    for (const bool write_last : {false, true}) {
+      const int64_t rows = memory.grain() == Grain::kChunk   ? 1
+                           : memory.grain() == Grain::kFrame ? 2
+                                                             : 16;
+      ChunkSequence chunks{
+          .ends = ends, .write_last = write_last, .query = unit(random(40)), .write = {}};
+      std::vector<at::Tensor> retentions = {
+          -at::rand({2, memory.grain() == Grain::kToken ? 8 : 1, kHeads, kWide})};
+      for (int64_t i = 0; i < (write_last ? 2 : 1); ++i) {
+        retentions.push_back(-at::rand({2, rows, kHeads, kWide}));
+      }
+      chunks.write = {unit(random(40)), random(40), 2 * at::rand({2, 40, kHeads}),
+                      at::cat(retentions, 1)};
+      const at::Tensor start = at::randn(memory.state_shape(2, kHeads, kWide, kGrid)).abs();
+      at::Tensor state = start, expected = start;
+      const at::Tensor reads = memory.run(state, chunks, kGrid);
+      int64_t begin = 0;
+      for (size_t i = 0; i < ends.size(); ++i) {
+        const auto part = [&](const at::Tensor& x) { return x.slice(1, begin, ends[i]); };
+        EXPECT_TRUE(at::allclose(part(reads), memory.read(expected, part(chunks.query), kGrid),
+                                 1e-4, 1e-5));
+        if (i < retentions.size()) {
+          expected = memory.write(expected,
+                                  {part(chunks.write.key), part(chunks.write.value),
+                                   part(chunks.write.beta), retentions[i]},
+                                  kGrid);
+        }
+        begin = ends[i];
+      }
+      EXPECT_TRUE(at::allclose(state, expected, 1e-4, 1e-4));
+    }
+  });
+}
+
 TEST(EveryMemory, SamplesAndHeadsDoNotMix) {
   for_each_memory([](const RecurrentMemory& memory) {
     const ChunkWrite chunk = random_chunk(memory, 2, at::kFloat);
