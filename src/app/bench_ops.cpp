@@ -11,6 +11,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "loci/app/command.h"
 #include "loci/base/config.h"
@@ -30,7 +31,7 @@ namespace loci::app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int64_t kChannels = 128, kChunkFrames = 5, kPastFrames = 34;
+constexpr int64_t kChannels = 128, kChunkFrames = 5, kPastFrames = 34, kWindowFrames = 21;
 
 struct Options {
   std::string preset = "mini";
@@ -167,29 +168,66 @@ Row gelu_row(const Sizes& s, double seconds) {
   return row;
 }
 
-// Token by token, as the definition has it.
-at::Tensor written_in_turn(at::Tensor state, const at::Tensor& key, const at::Tensor& value,
-                           const at::Tensor& beta) {
-  for (int64_t t = 0; t < key.size(1); ++t) {
-    const at::Tensor k = key.narrow(1, t, 1);
-    const at::Tensor wrong = value.narrow(1, t, 1) - at::bmm(k, state);
-    state = at::baddbmm(state, k.transpose(1, 2), beta.narrow(1, t, 1).unsqueeze(-1) * wrong);
-  }
-  return state;
+// Leaves of a graph, and how long the gradient takes through `ours` and through `libtorch`.
+using Graph = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
+void compare_gradients(Row& row, double seconds, std::vector<at::Tensor> inputs, const Graph& ours,
+                       const Graph& libtorch) {
+  const at::AutoGradMode with_grad(true);
+  for (at::Tensor& x : inputs) x.set_requires_grad(true);
+  const at::Tensor by_us = ours(inputs), by_libtorch = libtorch(inputs);
+  const at::Tensor gradient = at::randn_like(by_us);
+  const auto back = [&](const at::Tensor& out) {
+    return torch::autograd::grad({out}, inputs, {gradient}, /*retain_graph=*/true).front();
+  };
+  compare(
+      row, seconds, [&] { return back(by_us); }, [&] { return back(by_libtorch); });
 }
 
+// The last chunk of a training window, which sees all of it.
+Row attention_gradient_row(const Sizes& s, double seconds) {
+  const int64_t keys = s.tokens / kChunkFrames * kWindowFrames;
+  const auto random = [&](int64_t tokens) { return at::randn({1, tokens, s.heads, kChannels}); };
+  Row row{.name = "attention, gradient",
+          .size = fmt::format("{} x {} keys, {} heads", s.tokens, keys, s.heads)};
+  row.operations = 10.0 * static_cast<double>(s.tokens * keys * s.heads * kChannels);
+  compare_gradients(
+      row, seconds, {random(s.tokens), random(keys), random(keys)},
+      [](const std::vector<at::Tensor>& x) { return kernels::attention(x[0], x[1], x[2]); },
+      [](const std::vector<at::Tensor>& x) {
+        return kernels::attention_by_libtorch(x[0], x[1], x[2]);
+      });
+  return row;
+}
+
+// State, keys, values and beta of a chunk.
+std::vector<at::Tensor> delta_inputs(const Sizes& s) {
+  const at::Tensor key = at::randn({s.heads, s.tokens, kChannels});
+  return {at::zeros({s.heads, kChannels, kChannels}), key / key.norm(2, -1, true),
+          at::randn({s.heads, s.tokens, kChannels}), at::rand({s.heads, s.tokens})};
+}
+
+// Operations count the products with the state alone: two in the write, four in its gradient.
 Row delta_row(const Sizes& s, double seconds) {
-  at::Tensor key = at::randn({s.heads, s.tokens, kChannels});
-  key = key / key.norm(2, -1, true);
-  const at::Tensor state = at::zeros({s.heads, kChannels, kChannels});
-  const at::Tensor value = at::randn({s.heads, s.tokens, kChannels});
-  const at::Tensor beta = at::rand({s.heads, s.tokens});
+  const std::vector<at::Tensor> x = delta_inputs(s);
   Row row{.name = "delta rule, write",
           .size = fmt::format("{} tokens, {} heads", s.tokens, s.heads)};
   row.operations = 4.0 * static_cast<double>(s.heads * s.tokens * kChannels * kChannels);
   compare(
-      row, seconds, [&] { return kernels::delta_write(state, key, value, beta); },
-      [&] { return written_in_turn(state, key, value, beta); });
+      row, seconds, [&] { return kernels::delta_write(x[0], x[1], x[2], x[3]); },
+      [&] { return kernels::delta_write_by_libtorch(x[0], x[1], x[2], x[3]); });
+  return row;
+}
+
+Row delta_gradient_row(const Sizes& s, double seconds) {
+  Row row{.name = "delta rule, gradient",
+          .size = fmt::format("{} tokens, {} heads", s.tokens, s.heads)};
+  row.operations = 8.0 * static_cast<double>(s.heads * s.tokens * kChannels * kChannels);
+  compare_gradients(
+      row, seconds, delta_inputs(s),
+      [](const std::vector<at::Tensor>& x) { return kernels::delta_write(x[0], x[1], x[2], x[3]); },
+      [](const std::vector<at::Tensor>& x) {
+        return kernels::delta_write_by_libtorch(x[0], x[1], x[2], x[3]);
+      });
   return row;
 }
 
@@ -237,13 +275,15 @@ void run_bench_ops(const Options& o) {
   const int threads = at::get_num_threads();
   const double peak = kernels::measure_peak(std::min(o.seconds, 1.0)) * threads;
   std::vector<Row> rows = {attention_row(sizes, o.seconds, true),
-                                 attention_row(sizes, o.seconds, false),
-                                 delta_row(sizes, o.seconds),
-                                 map_row(sizes, o.seconds),
-                                 norm_row(sizes, o.seconds),
-                                 rotary_row(sizes, o.seconds),
-                                 gelu_row(sizes, o.seconds),
-                                 linear_row(sizes, o.seconds)};
+                           attention_row(sizes, o.seconds, false),
+                           attention_gradient_row(sizes, o.seconds),
+                           delta_row(sizes, o.seconds),
+                           delta_gradient_row(sizes, o.seconds),
+                           map_row(sizes, o.seconds),
+                           norm_row(sizes, o.seconds),
+                           rotary_row(sizes, o.seconds),
+                           gelu_row(sizes, o.seconds),
+                           linear_row(sizes, o.seconds)};
   for (const Row& row : packed_rows(sizes, o.seconds)) rows.push_back(row);
   if (o.json) {
     Json list = Json::array();
