@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -23,12 +24,18 @@ using attention_kernels::kPanel;
 using attention_kernels::kQueryBlock;
 using attention_kernels::Number;
 using attention_kernels::PackWork;
+using attention_kernels::PanelLayout;
 using attention_kernels::Work;
 
 namespace {
 
 // Channels of a head come in whole tiles of the widest kernel.
 constexpr int64_t kChannelStep = 32;
+
+std::optional<AttentionLoops>& pair_loops_override() {
+  static std::optional<AttentionLoops> loops;
+  return loops;
+}
 
 void pack(const PackWork& work) {
 #if defined(__x86_64__)
@@ -46,11 +53,15 @@ struct Result {
 // All tensors contiguous, the kernel applies.
 Result run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
            const AttentionPast* past, bool want_log_sum) {
+  const AttentionLoops loops = attention_loops(query.scalar_type());
   const std::vector<int64_t> only = {0};
   const SlotTensor key_slot{key.unsqueeze(0), {}}, value_slot{value.unsqueeze(0), {}};
-  const at::Tensor panels = pack_keys(key_slot, only, key.scalar_type(), nullptr);
+  const at::Tensor panels = pack_keys(key_slot, only, key.scalar_type(), loops.layout, nullptr);
   std::vector<KeySet> sets;
-  if (past != nullptr && !past->empty()) sets.push_back(PastReader::key_set(*past, query));
+  at::Tensor past_panels;
+  if (past != nullptr && !past->empty()) {
+    sets.push_back(PastReader::key_set(*past, query, loops.layout, past_panels));
+  }
   if (key.size(1) > 0) {
     sets.push_back({.key = slot_rows(key_slot),
                     .value = slot_rows(value_slot),
@@ -88,7 +99,7 @@ Result run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& val
       part.head = task / blocks % work.heads;
       part.begin = task % blocks * kQueryBlock;
       part.end = std::min(part.begin + kQueryBlock, work.query_tokens);
-      attend(part);
+      loops.attend(part);
     }
   });
   return result;
@@ -119,13 +130,23 @@ class Attend : public torch::autograd::Function<Attend> {
 
 }  // namespace
 
-void attend(const Work& work) {
+AttentionLoops attention_loops(at::ScalarType dtype) {
+  if (dtype == at::kBFloat16 && pair_loops_override()) return *pair_loops_override();
 #if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return attention_kernels::attend_avx512(work);
-  if (isa_level() >= IsaLevel::kAvx2) return attention_kernels::attend_avx2(work);
+  const IsaLevel level = isa_level();
+  if (dtype == at::kBFloat16 && level >= IsaLevel::kAvx512Bf16) {
+    return {level >= IsaLevel::kAmx ? attention_kernels::attend_amx
+                                    : attention_kernels::attend_avx512_bf16,
+            PanelLayout::kPairs};
+  }
+  if (level >= IsaLevel::kAvx512) return {attention_kernels::attend_avx512, PanelLayout::kColumns};
+  if (level >= IsaLevel::kAvx2) return {attention_kernels::attend_avx2, PanelLayout::kColumns};
 #endif
-  attention_kernels::attend_plain(work);
+  return {attention_kernels::attend_plain, PanelLayout::kColumns};
 }
+
+PairLoopsOverride::PairLoopsOverride(AttentionLoops loops) { pair_loops_override() = loops; }
+PairLoopsOverride::~PairLoopsOverride() { pair_loops_override().reset(); }
 
 bool kernel_applies(at::Device stored, at::Device device, at::ScalarType dtype, int64_t channels) {
   return stored.is_cpu() && device.is_cpu() && (dtype == at::kFloat || dtype == at::kBFloat16) &&
@@ -153,7 +174,9 @@ attention_kernels::SlotRows slot_rows(const SlotTensor& slots) {
 }
 
 at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, at::ScalarType dtype,
-                     const HeadMap* turn) {
+                     PanelLayout layout, const HeadMap* turn) {
+  LOCI_CHECK(layout == PanelLayout::kColumns || dtype == at::kBFloat16, "pairs of {}",
+             c10::toString(dtype));
   PackWork work{};
   work.rows = slot_rows(key);
   work.index = index.data();
@@ -163,6 +186,7 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
   work.channels = key.data.size(4);
   work.tokens = work.slot_tokens * std::ssize(index);
   work.to_type = number_type(dtype);
+  work.layout = layout;
   at::Tensor cosine, sine;
   if (turn != nullptr && !turn->rotations.empty()) {
     cosine = turn->cosine.to(at::kFloat).contiguous();
@@ -176,8 +200,12 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
     work.sine = sine.const_data_ptr<float>();
   }
   const int64_t panels = (work.tokens + kPanel - 1) / kPanel;
-  const at::Tensor packed =
-      at::empty({work.batch, work.heads, panels, work.channels, kPanel}, dtype);
+  std::vector<int64_t> shape = {work.batch, work.heads, panels, work.channels, kPanel};
+  if (layout == PanelLayout::kPairs) {
+    shape[3] /= 2;
+    shape.push_back(2);
+  }
+  const at::Tensor packed = at::empty(shape, dtype);
   auto* to = static_cast<std::byte*>(packed.mutable_data_ptr());
   const auto head_bytes = static_cast<int64_t>(packed.nbytes()) / (work.batch * work.heads);
   at::parallel_for(0, work.batch * work.heads, 1, [&](int64_t first, int64_t last) {
@@ -192,18 +220,28 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
   return packed;
 }
 
-KeySet PastReader::key_set(const AttentionPast& past, const at::Tensor& query) {
+PanelLayout layout_of(const at::Tensor& panels) {
+  return panels.dim() == 6 ? PanelLayout::kPairs : PanelLayout::kColumns;
+}
+
+KeySet PastReader::key_set(const AttentionPast& past, const at::Tensor& query, PanelLayout layout,
+                           at::Tensor& again) {
   const at::IntArrayRef slots = past.key_.data.sizes();  // [slots, B, T, H, D]
   LOCI_CHECK(slots[1] == query.size(0) && slots[3] == query.size(2) && slots[4] == query.size(3),
              "a past of {} samples, {} heads and {} channels for queries of {}, {} and {}",
              slots[1], slots[3], slots[4], query.size(0), query.size(2), query.size(3));
+  at::Tensor panels = past.panels_;
+  if (panels.defined() && layout_of(panels) != layout) {
+    again = pack_keys(past.key_, past.index_, query.scalar_type(), layout, &*past.turn_);
+    panels = again;
+  }
   return {.key = slot_rows(past.key_),
           .value = slot_rows(past.value_),
           .index = past.index_.data(),
           .slot_tokens = past.slot_tokens_,
           .tokens = past.tokens(),
-          .panels = past.panels_.defined() ? past.panels_.const_data_ptr() : nullptr,
-          .panel_type = number_type(past.dtype_)};
+          .panels = panels.defined() ? panels.const_data_ptr() : nullptr,
+          .panel_type = number_type(panels.defined() ? panels.scalar_type() : past.dtype_)};
 }
 
 at::Tensor attention_by_libtorch(const at::Tensor& query, const at::Tensor& key,

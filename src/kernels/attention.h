@@ -50,7 +50,7 @@ class AttentionPast {
   at::ScalarType dtype_ = at::kFloat;
   at::Device device_ = at::kCPU;
   std::optional<HeadMap> turn_;
-  at::Tensor panels_;                         // [B, H, panels, D, kPanel], where keys are laid out
+  at::Tensor panels_;                         // keys laid out, see pack_keys()
   at::Tensor gathered_key_, gathered_value_;  // where the kernel does not apply
 };
 

@@ -3,5 +3,5 @@
 
 namespace loci::kernels::attention_kernels {
 void attend_avx2(const Work& work) { Loops<8, 2, 6>::attend(work); }
-void pack_avx2(const PackWork& work) { pack(work); }
+void pack_avx2(const PackWork& work) { pack<8>(work); }
 }  // namespace loci::kernels::attention_kernels

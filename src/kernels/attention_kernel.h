@@ -10,8 +10,12 @@
 
 namespace loci::kernels::attention_kernels {
 
-// Packed keys stand in panels [channels][kPanel], the last one filled up with zeros.
+// Packed keys stand in panels of kPanel, the last one filled up with zeros.
 inline constexpr int64_t kPanel = 32;
+enum class PanelLayout : int {
+  kColumns,  // [channels][kPanel], FP32 or BF16: for loops that compute in FP32
+  kPairs,    // [channels / 2][kPanel][2], BF16: for loops that multiply pairs
+};
 // Keys whose scores are made at once, and queries that share one reading of them.
 inline constexpr int64_t kKeyBlock = 128;
 inline constexpr int64_t kQueryBlock = 192;
@@ -32,8 +36,8 @@ struct KeySet {
   const int64_t* index;
   int64_t slot_tokens;
   int64_t tokens;  // of the whole sequence
-  // Keys of the whole sequence in panels, [batch, heads, panels, channels, kPanel] FP32 or BF16;
-  // null to read the rows.
+  // Keys of the whole sequence in panels, [batch, heads, panels, ...] in the layout of the loops
+  // that read them; null to read the rows.
   const void* panels;
   Number panel_type;
 };
@@ -53,9 +57,10 @@ struct Work {
   float* scratch;  // scratch_size(channels)
 };
 
-// Floats that one call of attend() needs beside its data.
+// Floats that one call of attend() needs beside its data: what the FP32 loops need, which is more
+// than the others do.
 constexpr int64_t scratch_size(int64_t channels) {
-  return (2 * kQueryBlock + 2 * kKeyBlock) * channels + 16 * kKeyBlock + 2 * kQueryBlock + 64;
+  return (2 * kQueryBlock + 2 * kKeyBlock + 1) * channels + 16 * kKeyBlock + 17 * kQueryBlock + 64;
 }
 
 // Rows of one sample and head into their panels. `to` is the head's part of `panels`.
@@ -71,11 +76,15 @@ struct PackWork {
   const float* sine;
   void* to;
   Number to_type;
+  PanelLayout layout;
 };
 
 void attend_plain(const Work& work);
 void attend_avx2(const Work& work);
 void attend_avx512(const Work& work);
+// Of BF16 queries alone, with panels of pairs.
+void attend_avx512_bf16(const Work& work);
+void attend_amx(const Work& work);
 void pack_plain(const PackWork& work);
 void pack_avx2(const PackWork& work);
 void pack_avx512(const PackWork& work);

@@ -33,7 +33,7 @@ AttentionPast::AttentionPast(SlotTensor key, SlotTensor value, std::vector<int64
     gathered_value_ = values();
   } else if (turn_) {
     LOCI_CHECK(turn_->tiles == 0, "past keys are turned by rotations alone");
-    panels_ = pack_keys(key_, index_, dtype_, &*turn_);
+    panels_ = pack_keys(key_, index_, dtype_, attention_loops(dtype_).layout, &*turn_);
   }
 }
 

@@ -3,5 +3,5 @@
 
 namespace loci::kernels::attention_kernels {
 void attend_plain(const Work& work) { Loops<4, 2, 4>::attend(work); }
-void pack_plain(const PackWork& work) { pack(work); }
+void pack_plain(const PackWork& work) { pack<4>(work); }
 }  // namespace loci::kernels::attention_kernels

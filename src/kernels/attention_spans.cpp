@@ -54,7 +54,8 @@ struct SpanKeys {
   std::vector<KeySet> sets;
 };
 
-SpanKeys span_keys(const AttentionSpan& span, const at::Tensor& key, const at::Tensor& value) {
+SpanKeys span_keys(const AttentionSpan& span, const at::Tensor& key, const at::Tensor& value,
+                   attention_kernels::PanelLayout layout) {
   // A token is a slot: [M, 1, 1, H, D].
   const auto slots = [](const at::Tensor& x) {
     return SlotTensor{x.unsqueeze(1).unsqueeze(1), {}};
@@ -70,7 +71,7 @@ SpanKeys span_keys(const AttentionSpan& span, const at::Tensor& key, const at::T
              .panel_type = number_type(key.scalar_type())};
   if (turned > 0) {
     const std::vector<int64_t> first(span.keys.begin(), span.keys.begin() + turned);
-    keys.panels = pack_keys(slots(key), first, key.scalar_type(), &*span.turn);
+    keys.panels = pack_keys(slots(key), first, key.scalar_type(), layout, &*span.turn);
     set.panels = keys.panels.const_data_ptr();
     keys.sets.push_back(set);
     set.panels = nullptr;
@@ -91,6 +92,7 @@ struct Attended {
 // All tensors contiguous, the kernel applies.
 Attended run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
              const std::vector<AttentionSpan>& spans, bool want_log_sum) {
+  const AttentionLoops loops = attention_loops(query.scalar_type());
   const int64_t heads = query.size(2);
   Attended result;
   result.out = at::empty_like(query);
@@ -104,7 +106,7 @@ Attended run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& v
   for (int64_t sample = 0; sample < query.size(0); ++sample) {
     const at::Tensor q = query[sample], o = result.out[sample];
     for (const AttentionSpan& span : spans) {
-      keys.push_back(span_keys(span, key[sample], value[sample]));
+      keys.push_back(span_keys(span, key[sample], value[sample], loops.layout));
       Work work{};
       work.query = q.const_data_ptr();
       work.out = o.mutable_data_ptr();
@@ -130,7 +132,7 @@ Attended run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& v
       Work part = tasks[i / heads];
       part.head = i % heads;
       part.scratch = scratch.get();
-      attend(part);
+      loops.attend(part);
     }
   });
   return result;
