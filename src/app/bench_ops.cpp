@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -50,6 +51,8 @@ struct Row {
   double operations = 0;          // multiplications and additions
   double bytes = 0;               // moved at least, where that and not arithmetic is the limit
   double ours = 0, libtorch = 0;  // seconds
+  // What is multiplied, where the processor has instructions for it: whose peak is the limit.
+  kernels::Arithmetic arithmetic = kernels::Arithmetic::kFloat;
 };
 
 // The quickest of calls that go on for about `seconds`.
@@ -76,7 +79,7 @@ void compare(Row& row, double seconds, const std::function<at::Tensor()>& ours,
   }
 }
 
-Row attention_row(const Sizes& s, double seconds, bool turned) {
+Row attention_row(const Sizes& s, double seconds, bool turned, at::ScalarType dtype) {
   const int64_t frame = s.tokens / kChunkFrames;
   const std::vector<int64_t> shape = {kPastFrames, 1, frame, s.heads, kChannels};
   std::vector<int64_t> index(kPastFrames);
@@ -89,13 +92,16 @@ Row attention_row(const Sizes& s, double seconds, bool turned) {
     turn->cosine = angle.cos();
     turn->sine = angle.sin();
   }
-  const kernels::AttentionPast past({at::randn(shape), {}}, {at::randn(shape), {}}, index,
-                                    at::kFloat, at::kCPU, turn);
-  const at::Tensor x = at::randn({1, s.tokens, s.heads, kChannels});
+  const kernels::AttentionPast past({at::randn(shape).to(dtype), {}},
+                                    {at::randn(shape).to(dtype), {}}, index, dtype, at::kCPU, turn);
+  const at::Tensor x = at::randn({1, s.tokens, s.heads, kChannels}).to(dtype);
   const int64_t keys = past.tokens() + s.tokens;
-  Row row{.name = turned ? "attention, turned past" : "attention, past in place",
+  const bool bf16 = dtype == at::kBFloat16;
+  Row row{.name = fmt::format("attention{}, {}", bf16 ? " BF16" : "",
+                              turned ? "turned past" : "past in place"),
           .size = fmt::format("{} x {} keys, {} heads", s.tokens, keys, s.heads)};
   row.operations = 4.0 * static_cast<double>(s.tokens * keys * s.heads * kChannels);
+  if (bf16) row.arithmetic = kernels::Arithmetic::kBfloat16;
   const at::Tensor all_keys = at::cat({past.keys(), x}, 1),
                    all_values = at::cat({past.values(), x}, 1);
   compare(
@@ -257,25 +263,64 @@ std::vector<Row> packed_rows(const Sizes& s, double seconds) {
         std::pair{kernels::WeightFormat::kInt4, "linear, INT4 weights"}}) {
     const kernels::PackedLinear linear(kernels::quantize_weight(weight, format), {});
     row.name = name;
+    row.arithmetic = format == kernels::WeightFormat::kInt8 ? kernels::Arithmetic::kInt8
+                                                            : kernels::Arithmetic::kFloat;
     compare(
         row, seconds, [&] { return linear(x); }, fp32);
     rows.push_back(row);
   }
   row.name = "linear, BF16 (libtorch's)";
+  row.arithmetic = kernels::Arithmetic::kBfloat16;
   compare(
       row, seconds, [&] { return at::linear(half_x, half_weight); }, fp32);
   rows.push_back(row);
   return rows;
 }
 
+// What registers alone allow at the level in use, all threads together.
+struct Peaks {
+  std::map<kernels::Arithmetic, double> rates;
+
+  Peaks(double seconds, int threads) {
+    for (const kernels::Arithmetic arithmetic :
+         {kernels::Arithmetic::kFloat, kernels::Arithmetic::kBfloat16,
+          kernels::Arithmetic::kInt8}) {
+      if (const auto rate = kernels::measure_peak(arithmetic, seconds)) {
+        rates[arithmetic] = *rate * threads;
+      }
+    }
+  }
+  // The one that limits `row`: without instructions for its numbers they are widened to FP32.
+  kernels::Arithmetic limit(const Row& row) const {
+    return rates.contains(row.arithmetic) ? row.arithmetic : kernels::Arithmetic::kFloat;
+  }
+  std::string text() const {
+    std::string list;
+    for (const auto& [arithmetic, rate] : rates) {
+      list += fmt::format("{}{:.1f} {}", list.empty() ? "" : ", ", rate / 1e9,
+                          kernels::name_of(arithmetic));
+    }
+    return list;
+  }
+  Json json() const {
+    Json all = Json::object();
+    for (const auto& [arithmetic, rate] : rates) {
+      all[std::string(kernels::name_of(arithmetic))] = rate;
+    }
+    return all;
+  }
+};
+
 void run_bench_ops(const Options& o) {
   const at::NoGradGuard no_grad;
   at::manual_seed(1);
   const Sizes sizes = o.preset == "mini" ? Sizes{120, 2, 1024} : Sizes{1920, 24, 14336};
   const int threads = at::get_num_threads();
-  const double peak = kernels::measure_peak(std::min(o.seconds, 1.0)) * threads;
-  std::vector<Row> rows = {attention_row(sizes, o.seconds, true),
-                           attention_row(sizes, o.seconds, false),
+  const Peaks peaks(std::min(o.seconds, 1.0), threads);
+  std::vector<Row> rows = {attention_row(sizes, o.seconds, true, at::kFloat),
+                           attention_row(sizes, o.seconds, false, at::kFloat),
+                           attention_row(sizes, o.seconds, true, at::kBFloat16),
+                           attention_row(sizes, o.seconds, false, at::kBFloat16),
                            attention_gradient_row(sizes, o.seconds),
                            delta_row(sizes, o.seconds),
                            delta_gradient_row(sizes, o.seconds),
@@ -294,26 +339,30 @@ void run_bench_ops(const Options& o) {
                       {"bytes", row.bytes},
                       {"seconds", row.ours},
                       {"libtorch_seconds", row.libtorch},
+                      {"peak", kernels::name_of(peaks.limit(row))},
                       {"ratio", row.libtorch / row.ours}});
     }
     const Json json = {{"preset", o.preset},
                        {"threads", threads},
                        {"isa", kernels::name_of(kernels::isa_level())},
-                       {"peak_flops", peak},
+                       {"peak_flops", peaks.json()},
                        {"rows", list}};
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}, {} thread{}, FP32; in registers {:.1f} GFLOP/s\n",
-             kernels::name_of(kernels::isa_level()), threads, threads == 1 ? "" : "s", peak / 1e9);
-  fmt::print("{:<27}{:<28}{:>10}{:>12}{:>16}{:>9}\n", "op", "size", "ms", "GFLOP/s", "of the peak",
+  fmt::print("{}, {} thread{}; in registers, GFLOP/s: {}\n", kernels::name_of(kernels::isa_level()),
+             threads, threads == 1 ? "" : "s", peaks.text());
+  fmt::print("{:<31}{:<28}{:>10}{:>12}{:>16}{:>9}\n", "op", "size", "ms", "GFLOP/s", "of the peak",
              "ratio");
   for (const Row& row : rows) {
     const bool moves = row.bytes > 0;
     const double rate = (moves ? row.bytes : row.operations) / row.ours / 1e9;
-    fmt::print("{:<27}{:<28}{:>10.2f}{:>12}{:>16}{:>8.2f}x\n", row.name, row.size, 1e3 * row.ours,
+    fmt::print("{:<31}{:<28}{:>10.2f}{:>12}{:>16}{:>8.2f}x\n", row.name, row.size, 1e3 * row.ours,
                moves ? fmt::format("{:.1f} GB/s", rate) : fmt::format("{:.1f}", rate),
-               moves ? "-" : fmt::format("{:.0f} %", 1e11 * rate / peak), row.libtorch / row.ours);
+               moves ? "-"
+                     : fmt::format("{:.0f} % {}", 1e11 * rate / peaks.rates.at(peaks.limit(row)),
+                                   kernels::name_of(peaks.limit(row))),
+               row.libtorch / row.ours);
   }
   fmt::print("ratio: time of libtorch's operators for the same in FP32, by ours\n");
 }

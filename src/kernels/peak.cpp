@@ -9,30 +9,61 @@ namespace loci::kernels {
 
 namespace {
 
+using Loop = double (*)(int64_t rounds, float* sink);
+
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-double run(int64_t rounds, float* sink) {
+Loop loop_of(Arithmetic arithmetic) {
 #if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return peak_kernels::avx512(rounds, sink);
-  if (isa_level() >= IsaLevel::kAvx2) return peak_kernels::avx2(rounds, sink);
+  const IsaLevel level = isa_level();
+  switch (arithmetic) {
+    case Arithmetic::kFloat:
+      if (level >= IsaLevel::kAvx512) return peak_kernels::avx512;
+      if (level >= IsaLevel::kAvx2) return peak_kernels::avx2;
+      break;
+    case Arithmetic::kBfloat16:
+      if (level >= IsaLevel::kAmx) return peak_kernels::amx_bf16;
+      if (level >= IsaLevel::kAvx512Bf16) return peak_kernels::avx512_bf16;
+      break;
+    case Arithmetic::kInt8:
+      if (level >= IsaLevel::kAmx && cpu_features().amx_int8) return peak_kernels::amx_int8;
+      if (level >= IsaLevel::kAvx512 && cpu_features().avx512_vnni) {
+        return peak_kernels::avx512_vnni;
+      }
+      break;
+  }
 #endif
-  return peak_kernels::plain(rounds, sink);
+  return arithmetic == Arithmetic::kFloat ? peak_kernels::plain : nullptr;
 }
 
 }  // namespace
 
-double measure_peak(double seconds) {
+std::string_view name_of(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::kFloat:
+      return "FP32";
+    case Arithmetic::kBfloat16:
+      return "BF16";
+    case Arithmetic::kInt8:
+      return "INT8";
+  }
+  return "FP32";
+}
+
+std::optional<double> measure_peak(Arithmetic arithmetic, double seconds) {
+  const Loop loop = loop_of(arithmetic);
+  if (loop == nullptr) return std::nullopt;
   float sink = 0;
   double best = 0;
   const double begun = thread_seconds();
   // Short runs, of which the best counts: other programs take turns with this one.
   while (thread_seconds() - begun < seconds) {
     const double start = thread_seconds();
-    const double operations = run(2'000'000, &sink);
+    const double operations = loop(500'000, &sink);
     const double rate = operations / (thread_seconds() - start);
     if (rate > best) best = rate;
   }
