@@ -51,13 +51,14 @@ BENCHMARK(delta_write_with_backward)->Apply(sizes);
 
 // A chunk over a retained past of 34 frames and itself, beside libtorch on the concatenation.
 using Attention = decltype(&attention);
-void attend(benchmark::State& bench, Attention function, bool turned) {
+void attend(benchmark::State& bench, Attention function, bool turned,
+            at::ScalarType dtype = at::kFloat) {
   constexpr int64_t kFrames = 34, kChunkFrames = 5;
   const int64_t tokens = bench.range(0), heads = bench.range(1);
   const int64_t frame = tokens / kChunkFrames;
   at::manual_seed(1);
-  const SlotTensor key{at::randn({kFrames, 1, frame, heads, kChannels}), {}};
-  const SlotTensor value{at::randn({kFrames, 1, frame, heads, kChannels}), {}};
+  const SlotTensor key{at::randn({kFrames, 1, frame, heads, kChannels}).to(dtype), {}};
+  const SlotTensor value{at::randn({kFrames, 1, frame, heads, kChannels}).to(dtype), {}};
   std::vector<int64_t> index(kFrames);
   for (int64_t i = 0; i < kFrames; ++i) index[i] = kFrames - 1 - i;
   std::optional<HeadMap> turn;
@@ -67,8 +68,8 @@ void attend(benchmark::State& bench, Attention function, bool turned) {
     turn->cosine = at::rand({kFrames * frame, 22});
     turn->sine = at::rand({kFrames * frame, 22});
   }
-  const AttentionPast past(key, value, index, at::kFloat, at::kCPU, turn);
-  const at::Tensor query = at::randn({1, tokens, heads, kChannels});
+  const AttentionPast past(key, value, index, dtype, at::kCPU, turn);
+  const at::Tensor query = at::randn({1, tokens, heads, kChannels}).to(dtype);
   const at::NoGradGuard no_grad;
   for (auto _ : bench) {
     const at::Tensor out = function(query, query, query, &past);
@@ -79,9 +80,21 @@ void attend(benchmark::State& bench, Attention function, bool turned) {
 void attention_past_turned(benchmark::State& bench) { attend(bench, attention, true); }
 void attention_past_in_place(benchmark::State& bench) { attend(bench, attention, false); }
 void attention_libtorch(benchmark::State& bench) { attend(bench, attention_by_libtorch, false); }
+void attention_bf16_past_turned(benchmark::State& bench) {
+  attend(bench, attention, true, at::kBFloat16);
+}
+void attention_bf16_past_in_place(benchmark::State& bench) {
+  attend(bench, attention, false, at::kBFloat16);
+}
+void attention_bf16_libtorch(benchmark::State& bench) {
+  attend(bench, attention_by_libtorch, false, at::kBFloat16);
+}
 BENCHMARK(attention_past_turned)->Apply(sizes);
 BENCHMARK(attention_past_in_place)->Apply(sizes);
 BENCHMARK(attention_libtorch)->Apply(sizes);
+BENCHMARK(attention_bf16_past_turned)->Apply(sizes);
+BENCHMARK(attention_bf16_past_in_place)->Apply(sizes);
+BENCHMARK(attention_bf16_libtorch)->Apply(sizes);
 
 // Tiles of four channels by a matrix a token, the other channels by rotations.
 void projective_map(benchmark::State& bench) {

@@ -28,12 +28,22 @@ struct Softmax {
   }
   static void store(float* to, const Floats& lanes) { __builtin_memcpy(to, &lanes, sizeof lanes); }
 
+  // -126, unknown to the compiler: GCC 12 takes a comparison for a maximum, one instruction, only
+  // if neither side is a constant.
+  static float lowest_power() {
+    uint32_t bits = 0xC2FC0000;
+    __asm__("" : "+r"(bits));
+    float power;
+    __builtin_memcpy(&power, &bits, sizeof power);
+    return power;
+  }
+
   // 2^x for x <= 0, or little above: exact powers times a polynomial that fits 2^f best over half a
   // step to both sides. Very small x counts as -126, so that what is masked leaves a trace of 1e-38
   // and no infinity.
   template <Precision kPrecision>
   static Floats power_of_two(Floats x) {
-    const Floats floor = Floats{} - 126.0F;
+    const Floats floor = Floats{} + lowest_power();
     x = x < floor ? floor : x;
     const Floats shifter = Floats{} + 12582912.0F;  // 1.5 * 2^23: rounds to whole numbers
     const Floats shifted = x + shifter;
