@@ -13,6 +13,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/model/weights.h"
 #include "loci/train/bench_train.h"
 #include "loci/train/latent_folder.h"
 #include "loci/train/run_folder.h"
@@ -258,6 +259,27 @@ TEST_F(TrainerTest, PhasesTakeTheirTurn) {
   EXPECT_EQ(config.phase(2).window, 9);
   train("run", 3, false);
   EXPECT_EQ(logged_losses(folder_ / "run").size(), 3u);
+}
+
+TEST_F(TrainerTest, QuantizedModelsAreForInference) {
+  const TrainConfig config = TrainConfig::from_json(recipe_, "toy");
+  const model::Transformer original(config.model, std::make_shared<model::Parameters>());
+  const std::filesystem::path eight = folder_ / "eight";
+  model::save_model(config.model, original.parameters().all(), eight,
+                    {.quantize = kernels::WeightFormat::kInt8});
+  auto single = make_single_communicator();
+  const auto refused = [&](const Json& recipe) {
+    EXPECT_BAD_INPUT(
+        Trainer(TrainConfig::from_json(recipe, "toy"), folder_ / "run", false, *single),
+        ::testing::HasSubstr("quantized"));
+  };
+  Json start = recipe_, teacher = recipe_, itself = recipe_;
+  start["start"] = eight.string();
+  refused(start);
+  teacher["distill"] = {{"teacher", eight.string()}};
+  refused(teacher);
+  itself["model"]["quantization"] = "int8";
+  refused(itself);
 }
 
 TEST_F(TrainerTest, BadRecipesAreRefused) {
