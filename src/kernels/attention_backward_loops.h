@@ -6,7 +6,7 @@
 #pragma once
 
 #include "loci/kernels/attention_backward_kernel.h"
-#include "loci/kernels/attention_loops.h"
+#include "loci/kernels/attention_softmax.h"
 #include "loci/kernels/matrix_tiles.h"
 
 namespace loci::kernels::attention_backward_kernels {
@@ -17,7 +17,7 @@ template <int kLanes, int kVectors, int kTileRows>
 struct Backward {
   using T = Tiles<kLanes, kVectors, kTileRows>;
   using Floats = typename T::Floats;
-  using Forward = attention_kernels::Loops<kLanes, kVectors, kTileRows>;
+  using Soft = attention_kernels::Softmax<kLanes>;
   static_assert(kQueryBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0 &&
                 kKeyBlock % T::kColumns == 0);
   static constexpr float kLog2E = 1.4426950408889634F;
@@ -105,7 +105,9 @@ struct Backward {
       float* p = weights + r * kWeights;
       float* ds = grad_scores + r * kWeights;
       for (int64_t i = 0; i < by_columns; i += kLanes) {
-        const Floats weight = Forward::power_of_two(T::load(p + i) - log_sum[r]);
+        const Floats weight =
+            Soft::template power_of_two<attention_kernels::Precision::kFloat>(T::load(p + i) -
+                                                                              log_sum[r]);
         T::store(p + i, weight);
         T::store(ds + i, weight * (T::load(ds + i) - share[r]));
       }
