@@ -4,7 +4,6 @@
 // tested on machines without.
 #pragma once
 
-#include <cfenv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
