@@ -258,7 +258,7 @@ void add_show(CLI::App& app) {
             {"loci trajectory show action.json --json", "for scripts"}});
 }
 
-void add_convert(CLI::App& app) {
+void add_conversion(CLI::App& app) {
   struct Options {
     InputOptions input;
     OutputOptions output;
@@ -364,7 +364,7 @@ void add_make(CLI::App& app) {
 void add_trajectory(CLI::App& app) {
   app.description("Show, convert and make camera paths");
   add_show(*app.add_subcommand("show"));
-  add_convert(*app.add_subcommand("convert"));
+  add_conversion(*app.add_subcommand("convert"));
   add_make(*app.add_subcommand("make"));
   examples(app, {{"loci trajectory make walk_turn --out path.json", "a path to generate along"},
                  {"loci trajectory show path.json --plot top.png", "look at it"},
