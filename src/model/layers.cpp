@@ -5,6 +5,7 @@
 
 #include "loci/kernels/gelu.h"
 #include "loci/kernels/residual_norm.h"
+#include "loci/kernels/wide_linear.h"
 
 namespace loci::model {
 
@@ -45,8 +46,7 @@ void Linear::pack(kernels::WeightFormat format) {
 
 at::Tensor Linear::operator()(const at::Tensor& x, const kernels::LinearEpilogue& epilogue) const {
   if (product) return product(x, epilogue);
-  at::Tensor y = at::linear(x, weight.to(x.scalar_type()),
-                            bias.defined() ? bias.to(x.scalar_type()) : at::Tensor());
+  at::Tensor y = kernels::linear(x, weight, bias);
   if (epilogue.gelu) y = kernels::gelu(std::move(y));
   if (epilogue.addend.defined()) y = epilogue.addend + y;
   if (!epilogue.residual.defined()) return y;

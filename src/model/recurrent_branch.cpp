@@ -5,8 +5,10 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
 
 #include "loci/base/random.h"
+#include "loci/kernels/wide_linear.h"
 
 namespace loci::model {
 
@@ -30,14 +32,16 @@ Linear without_bias(const Scope& scope, int64_t in, int64_t out, const Initialis
   return linear;
 }
 
-// x [B, N, H, 128] through one 128x128 matrix per head: multiplied in x's type, given in FP32 (FP64
-// for FP64).
+// x [B, N, H, 128] through one 128x128 matrix per head: multiplied in x's type, or in FP32 where
+// that is faster, and given in FP32 (FP64 for FP64).
 at::Tensor per_head(const at::Tensor& x, const at::Tensor& phi) {
   const int64_t heads = x.size(2);
   const at::ScalarType type = wide(x.scalar_type());
+  const bool widen = !at::GradMode::is_enabled() && kernels::widening_pays(x, phi);
+  const at::ScalarType product = widen ? type : x.scalar_type();
   const at::Tensor matrices =
-      phi.to(x.scalar_type()).view({heads, kHeadChannels, kHeadChannels}).transpose(1, 2);
-  return at::matmul(x.transpose(1, 2), matrices).transpose(1, 2).to(type);
+      phi.to(product).view({heads, kHeadChannels, kHeadChannels}).transpose(1, 2);
+  return at::matmul(x.to(product).transpose(1, 2), matrices).transpose(1, 2).to(type);
 }
 
 // Random directions, as long as the reads: drawn anew for every token and head, the same again for

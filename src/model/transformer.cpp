@@ -9,6 +9,7 @@
 #include "loci/kernels/cpu_features.h"
 #include "loci/kernels/gelu.h"
 #include "loci/kernels/residual_norm.h"
+#include "loci/kernels/wide_linear.h"
 #include "loci/model/block_checkpoint.h"
 
 namespace loci::model {
@@ -48,8 +49,7 @@ at::Tensor Transformer::patchify(const at::Tensor& latents) const {
                                  .permute({0, 2, 3, 5, 1, 4, 6})
                                  .flatten(4)
                                  .flatten(1, 3);
-  return at::linear(patches, patch_weight_.to(patches.scalar_type()).flatten(1),
-                    patch_bias_.to(patches.scalar_type()));
+  return kernels::linear(patches, patch_weight_.flatten(1), patch_bias_);
 }
 
 at::Tensor Transformer::unpatchify(const at::Tensor& tokens, int64_t frames,
@@ -127,6 +127,9 @@ void Transformer::visit_large(const std::function<void(Linear&)>& visit) {
 
 void Transformer::pack() {
   if (compute_ != at::kBFloat16 || kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16) return;
+  // A packed weight stands beside the parameter. Those of large models are widened as they are used.
+  constexpr uint64_t kMostParameters = uint64_t{1} << 30;
+  if (parameters_->count() > kMostParameters) return;
   visit_large([](Linear& linear) {
     if (!linear.product) linear.pack(kernels::WeightFormat::kBfloat16);
   });
