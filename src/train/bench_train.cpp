@@ -12,6 +12,7 @@
 #include "loci/camera/presets.h"
 #include "loci/camera/resample.h"
 #include "loci/io/safetensors.h"
+#include "loci/model/map_tensors.h"
 #include "loci/train/window_pass.h"
 
 namespace loci::train {
@@ -36,38 +37,16 @@ Window made_up_window(const model::TransformerConfig& config, const TrainBenchOp
   return window;
 }
 
-void add_map(io::NamedTensors& tensors, const std::string& name, const kernels::HeadMap& map) {
-  at::Tensor layout = at::tensor({map.tiles_begin, map.tiles}, at::kLong);
-  for (const kernels::HeadMap::Rotation& rotation : map.rotations) {
-    layout = at::cat({layout, at::tensor({rotation.begin, rotation.pairs,
-                                          static_cast<int64_t>(rotation.adjacent)},
-                                         at::kLong)});
-  }
-  tensors.emplace_back("map." + name + ".layout", layout);
-  if (map.tiles > 0) tensors.emplace_back("map." + name + ".matrices", map.matrices.contiguous());
-  if (map.rotations.empty()) return;
-  tensors.emplace_back("map." + name + ".cosine", map.cosine.contiguous());
-  tensors.emplace_back("map." + name + ".sine", map.sine.contiguous());
-}
-
 void write_case(const std::filesystem::path& file, const model::Transformer& transformer,
                 const WindowPass& pass, const at::Tensor& text) {
   io::NamedTensors tensors = {{"in.latents", pass.batch.latents},
                               {"in.timesteps", pass.batch.timesteps},
                               {"in.target", pass.batch.target},
-                              {"in.text", text},
-                              {"in.absolute", pass.maps.absolute.to(at::kFloat).contiguous()}};
+                              {"in.text", text}};
   for (const auto& [name, tensor] : transformer.parameters().all()) {
     tensors.emplace_back("weight." + name, tensor.detach().contiguous());
   }
-  add_map(tensors, "rotary", pass.maps.rotary);
-  add_map(tensors, "recurrent_query", pass.maps.recurrent_query);
-  add_map(tensors, "recurrent_key", pass.maps.recurrent_key);
-  add_map(tensors, "recurrent_value", pass.maps.recurrent_value);
-  add_map(tensors, "recurrent_output", pass.maps.recurrent_output);
-  add_map(tensors, "camera_query", pass.maps.camera_query);
-  add_map(tensors, "camera_key", pass.maps.camera_key);
-  add_map(tensors, "camera_output", pass.maps.camera_output);
+  for (auto& named : model::map_tensors(pass.maps)) tensors.push_back(std::move(named));
   io::write_safetensors(file, tensors, {{"loci.config", transformer.config().to_json().dump()}});
 }
 
