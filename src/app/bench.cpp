@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // loci bench
+#include "loci/app/bench_block.h"
 #include "loci/app/bench_ops.h"
 #include "loci/app/bench_render.h"
 #include "loci/app/bench_stream.h"
@@ -13,6 +14,7 @@ void add_bench(CLI::App& app) {
   app.description("Measure how fast this machine does the work");
   examples(app, {{"loci bench ops", "the kernels on this machine"},
                  {"loci bench stream --out stream", "time and memory against length"}});
+  add_bench_block(*app.add_subcommand("block"));
   add_bench_ops(*app.add_subcommand("ops"));
   add_bench_render(*app.add_subcommand("render"));
   add_bench_stream(*app.add_subcommand("stream"));

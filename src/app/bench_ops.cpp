@@ -26,6 +26,7 @@
 #include "loci/kernels/peak.h"
 #include "loci/kernels/residual_norm.h"
 #include "loci/kernels/rms_norm.h"
+#include "loci/kernels/wide_linear.h"
 
 namespace loci::app {
 
@@ -269,6 +270,11 @@ std::vector<Row> packed_rows(const Sizes& s, double seconds) {
         row, seconds, [&] { return linear(x); }, fp32);
     rows.push_back(row);
   }
+  row.name = "linear, BF16 widened";
+  row.arithmetic = kernels::Arithmetic::kFloat;
+  compare(
+      row, seconds, [&] { return kernels::wide_linear(half_x, half_weight, {}); }, fp32);
+  rows.push_back(row);
   row.name = "linear, BF16 (libtorch's)";
   row.arithmetic = kernels::Arithmetic::kBfloat16;
   compare(
@@ -364,7 +370,7 @@ void run_bench_ops(const Options& o) {
                                    kernels::name_of(peaks.limit(row))),
                row.libtorch / row.ours);
   }
-  fmt::print("ratio: time of libtorch's operators for the same in FP32, by ours\n");
+  fmt::print("ratio: time of libtorch's operators for the same, by ours; linear layers by libtorch's in FP32\n");
 }
 
 }  // namespace

@@ -4,9 +4,7 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,6 +14,7 @@
 #include <ATen/Parallel.h>
 
 #include "loci/app/command.h"
+#include "loci/app/torch_script.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/model/config.h"
@@ -41,26 +40,11 @@ struct Row {
 
 // What the script prints on its last line.
 Row run_torch(const BenchTrainOptions& options, const std::string& name) {
-  for (const std::string& file : {options.python, options.script}) {
-    if (!fs::exists(file)) {
-      fail_machine(
-          "{} is not there; run from the repository after make build, or name it by option", file);
-    }
-  }
-  const std::string command =
-      fmt::format("'{}' -W ignore '{}' '{}' --repeats {} --threads {}{}", options.python,
-                  options.script, options.bench.case_file.string(), options.bench.repeats,
-                  at::get_num_threads(), options.bench.bf16 ? " --bf16" : "");
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  if (!pipe) fail_machine("cannot start {}", options.python);
-  std::string output;
-  std::array<char, 4096> part{};
-  while (const size_t count = fread(part.data(), 1, part.size(), pipe.get())) {
-    output.append(part.data(), count);
-  }
-  const size_t begin = output.rfind('{');
-  if (begin == std::string::npos) fail_machine("{} gave no result", options.script);
-  const Json result = parse_json(output.substr(begin), options.script);
+  const Json result =
+      run_torch_script(options.python, options.script,
+                       fmt::format("'{}' --repeats {} --threads {}{}",
+                                   options.bench.case_file.string(), options.bench.repeats,
+                                   at::get_num_threads(), options.bench.bf16 ? " --bf16" : ""));
   return {name, result.at("seconds"), result.at("loss"), result.at("gradient_norm")};
 }
 
@@ -85,7 +69,10 @@ void run_bench_train(BenchTrainOptions options) {
       fs::remove(file, ignored);
     }
   } const case_file;
-  if (options.torch) options.bench.case_file = case_file.file;
+  if (options.torch) {
+    check_torch_script(options.python, options.script);
+    options.bench.case_file = case_file.file;
+  }
 
   std::vector<Row> rows;
   int64_t parameters = 0;

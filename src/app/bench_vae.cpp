@@ -22,6 +22,8 @@
 #include "loci/base/error.h"
 #include "loci/base/machine.h"
 #include "loci/base/progress.h"
+#include "loci/eval/conv_profile.h"
+#include "loci/kernels/peak.h"
 #include "loci/model/vae_stream.h"
 
 namespace loci::app {
@@ -34,7 +36,7 @@ struct BenchVaeOptions {
   std::vector<int64_t> latents = {1, 2, 3};
   std::string direction = "both", dtype = "fp32", state = "auto";
   model::VaeTiling tiling;
-  bool json = false;
+  bool convolutions = false, json = false;
 };
 
 struct Figure {
@@ -125,10 +127,57 @@ void run(const model::Vae& vae, const BenchVaeOptions& options,
   }
 }
 
+// What the convolutions of each direction take, by shape. A thread's time beside its peak: with
+// more threads the others' share is not seen.
+Json profile(const model::Vae& vae, const BenchVaeOptions& options) {
+  if (at::get_num_threads() != 1) fail("--convolutions looks at one thread; give --threads 1");
+  Json all = Json::array();
+  BenchVaeOptions one = options;
+  for (const std::string direction : {"decode", "encode"}) {
+    if (options.direction != "both" && options.direction != direction) continue;
+    one.direction = direction;
+    const double peak = kernels::measure_peak(0.5);
+    const eval::ConvProfile conv;
+    run(vae, one, [](const Figure&) {});
+    const double total = conv.processor();
+    if (!options.json) {
+      fmt::print(
+          "{}: {:.2f} CPU s; in registers {:.1f} "
+          "GFLOP/s\n{:>14}{:>7}{:>8}{:>12}{:>10}{:>9}{:>9}{:>9}\n",
+          direction, total, peak / 1e9, "channels", "kernel", "stride", "output", "GFLOP",
+          "GFLOP/s", "of peak", "of time");
+    }
+    for (const eval::ConvShape& shape : conv.shapes()) {
+      const double rate = shape.operations / shape.processor;
+      all.push_back({{"direction", direction},
+                     {"channels", {shape.in, shape.out}},
+                     {"kernel", shape.kernel},
+                     {"stride", shape.stride},
+                     {"output", {shape.height, shape.width}},
+                     {"pictures", shape.pictures},
+                     {"operations", shape.operations},
+                     {"processor_seconds", shape.processor},
+                     {"share_of_peak", rate / peak},
+                     {"share_of_time", shape.processor / total}});
+      if (options.json) continue;
+      fmt::print("{:>14}{:>7}{:>8}{:>12}{:>10.2f}{:>9.1f}{:>7.0f} %{:>7.1f} %\n",
+                 fmt::format("{} -> {}", shape.in, shape.out), shape.kernel, shape.stride,
+                 fmt::format("{}x{}", shape.width, shape.height), shape.operations / 1e9,
+                 rate / 1e9, 100 * rate / peak, 100 * shape.processor / total);
+    }
+  }
+  return all;
+}
+
 void run_bench_vae(const BenchVaeOptions& options) {
   const model::Vae vae = open_vae(options);
   const auto weights = static_cast<uint64_t>(vae.parameters().count()) *
                        static_cast<uint64_t>(c10::elementSize(vae.dtype()));
+  if (options.convolutions) {
+    const Json shapes = profile(vae, options);
+    if (options.json) fmt::print("{}\n", Json{{"convolutions", shapes}}.dump(2));
+    return;
+  }
   if (options.json) {
     Json rows = Json::array();
     run(vae, options, [&rows](const Figure& figure) {
@@ -193,11 +242,15 @@ void add_bench_vae(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--overlap", options->tiling.overlap, "of tiles, in pixels")
       ->capture_default_str();
+  app.add_flag("--convolutions", options->convolutions,
+               "what convolutions of each shape take, and the share of the processor's peak");
   app.add_flag("--json", options->json, "print JSON");
   examples(app, {{"loci bench vae", "Wan2.2's autoencoder at 512x768; takes minutes on a CPU"},
                  {"loci bench vae configs/mini-vae.json --width 192 --height 128 --latents 1,9,65",
                   "the demo model's"},
-                 {"loci bench vae --tile 256 --direction decode --json", "tiled, for a script"}});
+                 {"loci bench vae --tile 256 --direction decode --json", "tiled, for a script"},
+                 {"loci --threads 1 bench vae --width 256 --height 192 --latents 2 --convolutions",
+                  "how near its convolutions are to the processor's limit"}});
   app.callback([options] { run_bench_vae(*options); });
 }
 

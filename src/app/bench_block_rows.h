@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `loci bench block` measures: blocks over a history, here and in PyTorch.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <c10/core/ScalarType.h>
+
+#include "loci/eval/block_cost.h"
+#include "loci/eval/chunk_step.h"
+#include "loci/model/block_work.h"
+#include "loci/model/config.h"
+
+namespace loci::app {
+
+struct BlockPreset {
+  std::string name;
+  model::TransformerConfig config;
+  camera::TokenGrid grid;  // of a latent
+};
+
+// How weights are kept and products computed, and how far PyTorch's result may be: FP32 sums in
+// another order, BF16 rounds at other places.
+struct BlockDtype {
+  const char* name;
+  at::ScalarType type;
+  double tolerance;  // of the length of what the block adds to its input
+};
+inline constexpr std::array kBlockDtypes = {BlockDtype{"fp32", at::kFloat, 1e-4},
+                                            BlockDtype{"bf16", at::kBFloat16, 3e-2}};
+
+struct BenchBlockOptions {
+  std::string preset = "mini", dtype = "fp32", kv = "plain", compare, out;
+  std::vector<std::string> histories = {"sparse", "dense"};
+  int64_t width = 0, height = 0;  // pixels; 0: the preset's
+  double seconds = 40;
+  int64_t repeats = 3, staging_mib = 0;
+  std::string python = "build/venv/bin/python", script = "bench/block_torch.py";
+  bool commit = false, whole = false, json = false;
+};
+
+// One block over one history.
+struct BlockRow {
+  eval::BlockKind kind = eval::BlockKind::kSoftmax;
+  std::string history;
+  int64_t past_frames = 0, keys = 0;
+  model::BlockWork work;
+  eval::CallCost ours;
+  std::optional<eval::CallCost> torch;
+  double error = 0;  // of the two results
+};
+
+// The entry of that name, which is there.
+template <typename List>
+auto chosen(const List& list, const std::string& name) {
+  return *std::find_if(list.begin(), list.end(),
+                       [&](const auto& each) { return each.name == name; });
+}
+
+// A chunk in the middle of a stream under that history.
+eval::ChunkStepOptions step_options(const BenchBlockOptions& o, const BlockPreset& preset,
+                                    const std::string& history);
+
+// Both blocks over one history; here and in PyTorch in turn, so that a noisy moment hits both.
+// Results that differ fail the check.
+std::vector<BlockRow> measure_blocks(const BenchBlockOptions& o, const BlockPreset& preset,
+                                     const eval::BlockPair& blocks, const std::string& history);
+
+}  // namespace loci::app
