@@ -63,6 +63,29 @@ TEST_F(BenchVae, PrintsATableAndTakesTiles) {
   EXPECT_THAT(outcome.out, HasSubstr("decode          2       5"));
 }
 
+TEST_F(BenchVae, CountsTheWorkOfConvolutions) {
+  const auto counted = [this](const std::string& latents) {
+    const Outcome outcome = run_command({"-q", "--threads", "1", "bench", "vae", config_.string(),
+                                         "--width", "64", "--height", "48", "--latents", latents,
+                                         "--direction", "decode", "--convolutions", "--json"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out).at("convolutions");
+  };
+  const Json one = counted("1"), two = counted("2");
+  ASSERT_GT(one.size(), 3u);
+  // The network begins with 4 channels of 4x3 latents, three taps of 3x3 for each frame.
+  EXPECT_EQ(one[0].at("channels")[0], 4);
+  EXPECT_EQ(one[0].at("output"), (Json{3, 4}));
+  EXPECT_EQ(one[0].at("pictures"), 3);
+  const double weights = 9.0 * 4 * one[0].at("channels")[1].get<double>();
+  EXPECT_EQ(one[0].at("operations"), 2 * weights * 12 * 3);
+  EXPECT_EQ(two[0].at("operations"), 2 * one[0].at("operations").get<double>());
+  double share = 0;
+  for (const Json& shape : two) share += shape.at("share_of_time").get<double>();
+  EXPECT_GT(share, 0);
+  EXPECT_LE(share, 1);
+}
+
 TEST_F(BenchVae, RefusesSizesThatDoNotFit) {
   Outcome outcome = bench({"--width", "50"});
   EXPECT_EQ(outcome.code, 2);
