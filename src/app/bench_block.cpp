@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -254,8 +255,12 @@ void run_bench_block(const BenchBlockOptions& given) {
   BlockPreset preset = chosen(presets(), o.preset);
   if (o.width > 0) preset.grid.columns = o.width / kPixelsPerToken;
   if (o.height > 0) preset.grid.rows = o.height / kPixelsPerToken;
-  // A core's: processor seconds count those of all threads.
-  const double peak = kernels::measure_peak(0.5);
+  // A core's: processor seconds count those of all threads. Without instructions for BF16 its
+  // numbers are widened to FP32.
+  const auto measured = [](kernels::Arithmetic kind) { return kernels::measure_peak(kind, 0.5); };
+  const std::optional<double> bf16 =
+      o.dtype == "bf16" ? measured(kernels::Arithmetic::kBfloat16) : std::nullopt;
+  const double peak = bf16 ? *bf16 : *measured(kernels::Arithmetic::kFloat);
   if (!o.json) {
     fmt::print("{}, {} tokens a chunk, {}, {}, threads: {}; a core in registers: {:.1f} GFLOP/s\n",
                preset.name, preset.config.chunk_size * preset.grid.tokens(), o.dtype,

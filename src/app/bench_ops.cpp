@@ -370,7 +370,9 @@ void run_bench_ops(const Options& o) {
                                    kernels::name_of(peaks.limit(row))),
                row.libtorch / row.ours);
   }
-  fmt::print("ratio: time of libtorch's operators for the same, by ours; linear layers by libtorch's in FP32\n");
+  fmt::print(
+      "ratio: time of libtorch's operators for the same, by ours; linear layers by libtorch's in "
+      "FP32\n");
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ Json profile(const model::Vae& vae, const BenchVaeOptions& options) {
   for (const std::string direction : {"decode", "encode"}) {
     if (options.direction != "both" && options.direction != direction) continue;
     one.direction = direction;
-    const double peak = kernels::measure_peak(0.5);
+    const double peak = *kernels::measure_peak(kernels::Arithmetic::kFloat, 0.5);
     const eval::ConvProfile conv;
     run(vae, one, [](const Figure&) {});
     const double total = conv.processor();

@@ -105,9 +105,8 @@ struct Backward {
       float* p = weights + r * kWeights;
       float* ds = grad_scores + r * kWeights;
       for (int64_t i = 0; i < by_columns; i += kLanes) {
-        const Floats weight =
-            Soft::template power_of_two<attention_kernels::Precision::kFloat>(T::load(p + i) -
-                                                                              log_sum[r]);
+        const Floats weight = Soft::template power_of_two<attention_kernels::Precision::kFloat>(
+            T::load(p + i) - log_sum[r]);
         T::store(p + i, weight);
         T::store(ds + i, weight * (T::load(ds + i) - share[r]));
       }

@@ -127,7 +127,8 @@ void Transformer::visit_large(const std::function<void(Linear&)>& visit) {
 
 void Transformer::pack() {
   if (compute_ != at::kBFloat16 || kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16) return;
-  // A packed weight stands beside the parameter. Those of large models are widened as they are used.
+  // A packed weight stands beside the parameter. Those of large models are widened as they are
+  // used.
   constexpr uint64_t kMostParameters = uint64_t{1} << 30;
   if (parameters_->count() > kMostParameters) return;
   visit_large([](Linear& linear) {

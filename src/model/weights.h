@@ -41,7 +41,7 @@ ModelFiles open_model(const std::filesystem::path& path, const Json& overrides =
 struct LoadOptions {
   at::ScalarType dtype = at::kFloat;  // of the parameters, and of products
   at::Device device = at::kCPU;
-  uint64_t seed = 0;                  // of parameters that the checkpoint lacks
+  uint64_t seed = 0;  // of parameters that the checkpoint lacks
   Json overrides = Json::object();
   // Without these a checkpoint that does not fit is bad input; the message lists every tensor.
   bool allow_missing = false;     // they are initialised

@@ -86,8 +86,8 @@ void ModelStream::open_chunk(std::span<const camera::Pose> poses,
       relative, lenses, kOneChunk, grid_, model_.config().kda_translation_scale)};
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), static_cast<double>(next_frame_));
-  chunk.maps = model::make_token_maps(geometry, times, model_.config().projective())
-                   .to(model_.device());
+  chunk.maps =
+      model::make_token_maps(geometry, times, model_.config().projective()).to(model_.device());
   chunk.visible = policy_->select(chunk.views);
   const std::vector<double> key_times =
       policy_->bounded()

@@ -21,7 +21,8 @@ c10::intrusive_ptr<c10d::Backend> make_nccl_group(const c10::intrusive_ptr<c10d:
 c10::intrusive_ptr<c10d::Backend> make_nccl_group(const c10::intrusive_ptr<c10d::Store>&, int, int,
                                                   std::chrono::milliseconds) {
   fail(
-      "several ranks with device \"cuda\" need NCCL, which this program was built without; build it "
+      "several ranks with device \"cuda\" need NCCL, which this program was built without; build "
+      "it "
       "where libtorch has CUDA and nccl.h is found, or set device to \"cpu\"");
 }
 #endif

@@ -289,7 +289,8 @@ io::NamedTensors Optimizer::state() {
                            int owner) {
     at::Tensor whole = held.defined() ? held : at::empty_like(like);
     communicator_.broadcast(whole, owner);
-    if (communicator_.leader()) state.emplace_back(name, whole.to(at::kCPU, whole.scalar_type(), false, /*copy=*/true));
+    if (communicator_.leader())
+      state.emplace_back(name, whole.to(at::kCPU, whole.scalar_type(), false, /*copy=*/true));
   };
   for (size_t i = 0; i < trained_.size(); ++i) {
     const auto& [name, tensor] = trained_[i];

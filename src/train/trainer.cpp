@@ -191,8 +191,9 @@ double Trainer::sample_loss(uint64_t index, double weight) {
         continue_window(*teacher_, window, 1, captions_->encode(window.caption).detach(),
                         config_.distill.rollout_steps, hash_keys({config_.seed, index}));
   }
-  const WindowPass pass = prepare_window(window, config_.model, config_.noise, phase.history,
-                                         config_.text.dropout, hash_keys({config_.seed, index}), device_);
+  const WindowPass pass =
+      prepare_window(window, config_.model, config_.noise, phase.history, config_.text.dropout,
+                     hash_keys({config_.seed, index}), device_);
   const at::Tensor text = captions_->encode(pass.drop_text ? std::string() : window.caption);
   at::Tensor loss;
   if (teacher_) {

@@ -98,9 +98,8 @@ ValidationScores validate(const model::Transformer& transformer, const CaptionEn
     check_interrupt();
     const auto index = static_cast<uint64_t>(i);
     const Window window = source.window(index, window_frames);
-    const WindowPass pass =
-        prepare_window(window, transformer.config(), noise, history, 0, hash_keys({seed, index}),
-                       transformer.device());
+    const WindowPass pass = prepare_window(window, transformer.config(), noise, history, 0,
+                                           hash_keys({seed, index}), transformer.device());
     const at::Tensor text = captions.encode(window.caption);
     PassOptions options;
     options.on_retention = [&sums](int64_t layer, const at::Tensor& log_retention) {

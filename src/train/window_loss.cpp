@@ -60,7 +60,8 @@ model::TokenMaps window_maps(std::span<const Window> windows,
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size,
                         const at::Tensor& channel_weights) {
   at::Tensor error = (velocity - target.to(velocity.scalar_type())).square();
-  if (channel_weights.defined()) error = error * channel_weights.to(error.device()).view({1, -1, 1, 1, 1});
+  if (channel_weights.defined())
+    error = error * channel_weights.to(error.device()).view({1, -1, 1, 1, 1});
   return error.narrow(2, 1, error.size(2) - 1).unflatten(2, {-1, chunk_size}).mean({1, 3, 4, 5});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training pass stays on the device of its parameters. The meta device stands for any that is not
-// the CPU: it has shapes but no numbers, and no operation takes its tensors together with the CPU's.
+// the CPU: it has shapes but no numbers, and no operation takes its tensors together with the
+// CPU's.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

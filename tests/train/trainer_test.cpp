@@ -105,8 +105,8 @@ TEST_F(TrainerTest, AResumedRunIsTheSameRun) {
   EXPECT_THROW(train("parts", 9, false), Error);
 }
 
-// gloo waits inside libtorch, where ThreadSanitizer sees no unlocking: its search for deadlocks takes
-// every wait for one more lock held, until its list is full.
+// gloo waits inside libtorch, where ThreadSanitizer sees no unlocking: its search for deadlocks
+// takes every wait for one more lock held, until its list is full.
 #ifdef __SANITIZE_THREAD__
 constexpr const char* kForRanks = "TSAN_OPTIONS=\"$TSAN_OPTIONS:detect_deadlocks=0\" ";
 #else
