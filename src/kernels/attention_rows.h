@@ -15,16 +15,19 @@ template <>
 struct VectorOf<4> {
   using Floats = float __attribute__((vector_size(16)));
   using Ints = int32_t __attribute__((vector_size(16)));
+  using Words = uint32_t __attribute__((vector_size(16)));
 };
 template <>
 struct VectorOf<8> {
   using Floats = float __attribute__((vector_size(32)));
   using Ints = int32_t __attribute__((vector_size(32)));
+  using Words = uint32_t __attribute__((vector_size(32)));
 };
 template <>
 struct VectorOf<16> {
   using Floats = float __attribute__((vector_size(64)));
   using Ints = int32_t __attribute__((vector_size(64)));
+  using Words = uint32_t __attribute__((vector_size(64)));
 };
 
 inline float widen(uint16_t half) {

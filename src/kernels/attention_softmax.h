@@ -20,6 +20,7 @@ template <int kLanes>
 struct Softmax {
   using Floats = typename VectorOf<kLanes>::Floats;
   using Ints = typename VectorOf<kLanes>::Ints;
+  using Words = typename VectorOf<kLanes>::Words;
 
   static Floats load(const float* from) {
     Floats lanes;
@@ -62,7 +63,7 @@ struct Softmax {
       sum = sum * f + 6.932609677e-1F;
       sum = sum * f + 9.999280572e-1F;
     }
-    Ints exponent, bits;
+    Words exponent, bits;  // sums that wrap
     __builtin_memcpy(&exponent, &shifted, sizeof exponent);
     __builtin_memcpy(&bits, &sum, sizeof bits);
     bits += exponent << 23;  // the low bits of `shifted` are the whole number
