@@ -172,8 +172,8 @@ test("saves, reloads, goes on; a saved world stays as it was", async () => {
   await row.waitFor();
   await shot("worlds");
   await row.getByRole("button", { name: "Go on" }).click();
+  await until("a copy", async () => new URL(page.url()).hash !== world);
   await live();
-  assert.notEqual(new URL(page.url()).hash, world, "a copy");
   await page.getByRole("button", { name: "Fork" }).click();
   await page.getByRole("textbox", { name: "Name of the copy" }).fill("Harbour by night");
   await page.keyboard.press("Enter");
