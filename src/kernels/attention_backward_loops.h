@@ -20,7 +20,7 @@ struct Backward {
   using Soft = attention_kernels::Softmax<kLanes>;
   static_assert(kQueryBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0 &&
                 kKeyBlock % T::kColumns == 0);
-  static constexpr float kLog2E = 1.4426950408889634F;
+  static constexpr float kLog2E = attention_kernels::kLog2E;
   static constexpr int64_t kWeights = kKeyBlock + kRowGap;  // length of a row of scores
 
   const Work& work;

@@ -4,31 +4,11 @@
 #pragma once
 
 #include "loci/kernels/attention_kernel.h"
+#include "loci/kernels/vector_types.h"
 
 namespace loci::kernels::attention_kernels {
 
 namespace {
-
-template <int kLanes>
-struct VectorOf;
-template <>
-struct VectorOf<4> {
-  using Floats = float __attribute__((vector_size(16)));
-  using Ints = int32_t __attribute__((vector_size(16)));
-  using Words = uint32_t __attribute__((vector_size(16)));
-};
-template <>
-struct VectorOf<8> {
-  using Floats = float __attribute__((vector_size(32)));
-  using Ints = int32_t __attribute__((vector_size(32)));
-  using Words = uint32_t __attribute__((vector_size(32)));
-};
-template <>
-struct VectorOf<16> {
-  using Floats = float __attribute__((vector_size(64)));
-  using Ints = int32_t __attribute__((vector_size(64)));
-  using Words = uint32_t __attribute__((vector_size(64)));
-};
 
 inline float widen(uint16_t half) {
   const uint32_t bits = static_cast<uint32_t>(half) << 16;
@@ -127,21 +107,21 @@ inline void transpose(typename VectorOf<kLanes>::Ints (&rows)[kLanes]) {
   using Ints = typename VectorOf<kLanes>::Ints;
 #pragma GCC unroll 2
   for (int i = 0; i < kLanes; i += 4) {
-    const Ints a = __builtin_shuffle(rows[i], rows[i + 1], Order::kLowWords);
-    const Ints b = __builtin_shuffle(rows[i], rows[i + 1], Order::kHighWords);
-    const Ints c = __builtin_shuffle(rows[i + 2], rows[i + 3], Order::kLowWords);
-    const Ints d = __builtin_shuffle(rows[i + 2], rows[i + 3], Order::kHighWords);
-    rows[i] = __builtin_shuffle(a, c, Order::kLowPairs);
-    rows[i + 1] = __builtin_shuffle(a, c, Order::kHighPairs);
-    rows[i + 2] = __builtin_shuffle(b, d, Order::kLowPairs);
-    rows[i + 3] = __builtin_shuffle(b, d, Order::kHighPairs);
+    const Ints a = shuffled(rows[i], rows[i + 1], Order::kLowWords);
+    const Ints b = shuffled(rows[i], rows[i + 1], Order::kHighWords);
+    const Ints c = shuffled(rows[i + 2], rows[i + 3], Order::kLowWords);
+    const Ints d = shuffled(rows[i + 2], rows[i + 3], Order::kHighWords);
+    rows[i] = shuffled(a, c, Order::kLowPairs);
+    rows[i + 1] = shuffled(a, c, Order::kHighPairs);
+    rows[i + 2] = shuffled(b, d, Order::kLowPairs);
+    rows[i + 3] = shuffled(b, d, Order::kHighPairs);
   }
   if constexpr (kLanes == 8) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const Ints a = rows[i], b = rows[i + 4];
-      rows[i] = __builtin_shuffle(a, b, Order::kLowHalves);
-      rows[i + 4] = __builtin_shuffle(a, b, Order::kHighHalves);
+      rows[i] = shuffled(a, b, Order::kLowHalves);
+      rows[i + 4] = shuffled(a, b, Order::kHighHalves);
     }
   }
 }

@@ -83,7 +83,7 @@ struct Softmax {
     for (int step = kLanes / 2; step > 0; step /= 2) {
       Ints order;
       for (int i = 0; i < kLanes; ++i) order[i] = i ^ step;
-      const Floats other = __builtin_shuffle(top, order);
+      const Floats other = shuffled(top, top, order);
       top = other > top ? other : top;
     }
     return top[0];

@@ -1,36 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of FP32 or BF16 numbers by vectors of 4, 8 or 16 lanes (the compiler's vector extension),
-// for loop files. Everything is in an unnamed namespace: no two instruction sets share a function.
+// Rows of FP32 or BF16 numbers by vectors of 4, 8 or 16 lanes, for loop files. Everything is in an
+// unnamed namespace: no two instruction sets share a function.
 #pragma once
 
 #include <cstdint>
 
+#include "loci/kernels/vector_types.h"
+
 namespace loci::kernels {
 namespace {
-
-template <int kLanes>
-struct VectorTypes;
-template <>
-struct VectorTypes<4> {
-  using Floats = float __attribute__((vector_size(16)));
-  using Ints = int32_t __attribute__((vector_size(16)));
-  using Words = uint32_t __attribute__((vector_size(16)));
-  using Halves = uint16_t __attribute__((vector_size(8)));
-};
-template <>
-struct VectorTypes<8> {
-  using Floats = float __attribute__((vector_size(32)));
-  using Ints = int32_t __attribute__((vector_size(32)));
-  using Words = uint32_t __attribute__((vector_size(32)));
-  using Halves = uint16_t __attribute__((vector_size(16)));
-};
-template <>
-struct VectorTypes<16> {
-  using Floats = float __attribute__((vector_size(64)));
-  using Ints = int32_t __attribute__((vector_size(64)));
-  using Words = uint32_t __attribute__((vector_size(64)));
-  using Halves = uint16_t __attribute__((vector_size(32)));
-};
 
 // A full vector, or the last `count` numbers of a row.
 struct Whole {};
@@ -41,10 +19,10 @@ struct Part {
 // BF16 is given as its bits.
 template <int kLanes>
 struct Lanes {
-  using Floats = typename VectorTypes<kLanes>::Floats;
-  using Ints = typename VectorTypes<kLanes>::Ints;
-  using Words = typename VectorTypes<kLanes>::Words;
-  using Halves = typename VectorTypes<kLanes>::Halves;
+  using Floats = typename VectorOf<kLanes>::Floats;
+  using Ints = typename VectorOf<kLanes>::Ints;
+  using Words = typename VectorOf<kLanes>::Words;
+  using Halves = typename VectorOf<kLanes>::Halves;
 
   static Floats load(const float* from, Whole) {
     Floats value;

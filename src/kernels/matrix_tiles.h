@@ -6,24 +6,11 @@
 
 #include <cstdint>
 
+#include "loci/kernels/vector_types.h"
+
 namespace loci::kernels {
 
 namespace {
-
-template <int kLanes>
-struct TileVector;
-template <>
-struct TileVector<4> {
-  using Floats = float __attribute__((vector_size(16)));
-};
-template <>
-struct TileVector<8> {
-  using Floats = float __attribute__((vector_size(32)));
-};
-template <>
-struct TileVector<16> {
-  using Floats = float __attribute__((vector_size(64)));
-};
 
 // How the left factor A stands: a[row * stride + depth], or transposed, a[depth * stride + row].
 enum class Left { kRows, kColumns };
@@ -32,7 +19,7 @@ enum class Into { kSet, kAdd, kSubtract };
 
 template <int kLanes, int kVectors, int kTileRows>
 struct Tiles {
-  using Floats = typename TileVector<kLanes>::Floats;
+  using Floats = typename VectorOf<kLanes>::Floats;
   static constexpr int kRows = kTileRows;
   static constexpr int kColumns = kLanes * kVectors;
 
@@ -101,7 +88,7 @@ struct Tiles {
   // to[c * to_stride + r] = from[r * from_stride + c]; rows and columns in fours.
   static void transpose(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                         float* to, int64_t to_stride) {
-    using Four = TileVector<4>::Floats;
+    using Four = VectorOf<4>::Floats;
     for (int64_t r = 0; r < rows; r += 4) {
       for (int64_t c = 0; c < columns; c += 4) {
         Four x[4];

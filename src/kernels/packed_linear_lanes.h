@@ -6,20 +6,10 @@
 #include <cstdint>
 
 #include "loci/kernels/packed_linear_kernel.h"
+#include "loci/kernels/vector_types.h"
 
 namespace loci::kernels::packed_linear_kernels {
 namespace {
-
-template <int kLanes>
-struct VectorOf {
-  typedef float Floats __attribute__((vector_size(4 * kLanes)));
-  typedef int32_t Ints __attribute__((vector_size(4 * kLanes)));
-  typedef uint32_t Words __attribute__((vector_size(4 * kLanes)));
-  typedef uint16_t Halves __attribute__((vector_size(2 * kLanes)));
-  typedef int16_t Shorts __attribute__((vector_size(2 * kLanes)));
-  typedef int8_t Bytes __attribute__((vector_size(kLanes)));
-  typedef uint8_t Nibbles __attribute__((vector_size(kLanes)));
-};
 
 template <typename Vector>
 inline Vector load(const void* from) {
@@ -109,7 +99,7 @@ struct Lanes {
     for (int i = 0; i < kLanes; ++i) {
       order[i] = static_cast<int16_t>(i % 4 == 1 ? i + 1 : i % 4 == 2 ? i - 1 : i);
     }
-    return __builtin_shuffle(four, order);
+    return shuffled(four, four, order);
   }
 
   // Number: int8_t, or int16_t with its middle swapped.

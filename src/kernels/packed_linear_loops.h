@@ -116,6 +116,24 @@ struct FloatLoops : Lanes<kLanes> {
 //   Ints spread(Number*)      the inputs of one lane in every lane
 //   Ints dot(sum, a, w)       sum plus, in each lane, the product of its inputs
 //   kUnsigned                 whether spread() adds 128 to each input
+// Such a machine without any instruction of its own.
+template <int kWidth>
+struct PlainWords {
+  static constexpr int kLanes = kWidth;
+  static constexpr bool kUnsigned = false;
+  using Ints = typename VectorOf<kLanes>::Ints;
+  using Number = int16_t;
+
+  static Ints spread(const int16_t* two) {
+    int32_t bits;
+    __builtin_memcpy(&bits, two, sizeof bits);
+    return Ints{} + bits;
+  }
+  static Ints dot(const Ints& sum, const Ints& a, const Ints& w) {
+    return sum + (a << 16 >> 16) * (w << 16 >> 16) + (a >> 16) * (w >> 16);
+  }
+};
+
 template <typename Machine, int kVectors, int kRows>
 struct ByteLoops : Lanes<Machine::kLanes> {
   using Ints = typename Machine::Ints;

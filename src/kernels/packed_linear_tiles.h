@@ -11,13 +11,13 @@
 namespace loci::kernels::packed_linear_kernels {
 namespace {
 
-// Tiles has, for tiles T of 16 rows of 64 bytes,
-//   begin(), end()                    around their use
+// A Machine has, for tiles T of 16 rows of 64 bytes,
+//   Tiles                             an object that lives as long as they are used
 //   load<T>(from, step), store<T>     rows that are `step` bytes apart
 //   zero<T>()
-//   dot<C, A, B>()                    INT32 C[m][n] += sum over k of A[m][4 k + i] B[k][4 n + i],
+//   dot_bytes<C, A, B>()              INT32 C[m][n] += sum over k of A[m][4 k + i] B[k][4 n + i],
 //                                     bytes with a sign
-template <typename Tiles>
+template <typename Machine>
 struct TileLoops : Lanes<16> {
   using Number = int8_t;
   static constexpr int64_t kHeight = 16, kWidth = 64;
@@ -31,34 +31,33 @@ struct TileLoops : Lanes<16> {
     const auto* x = static_cast<const int8_t*>(work.x);
     auto* sums = reinterpret_cast<int32_t*>(work.scratch);  // [kRowStep][kPanel]
     constexpr int64_t kSumStep = kPanel * 4, kPanelStep = kPanel * 4;
-    Tiles::begin();
+    const typename Machine::Tiles tiles;
     for (int64_t panel = work.first_panel; panel < work.last_panel; ++panel) {
       const int8_t* weights = static_cast<const int8_t*>(work.weights) + panel * in * kPanel;
       for (int64_t row = work.first_row; row < work.last_row; row += kRowStep) {
-        Tiles::template zero<0>();
-        Tiles::template zero<1>();
-        Tiles::template zero<2>();
-        Tiles::template zero<3>();
+        Machine::template zero<0>();
+        Machine::template zero<1>();
+        Machine::template zero<2>();
+        Machine::template zero<3>();
         for (int64_t k = 0; k < in; k += kWidth) {
-          Tiles::template load<4>(x + row * in + k, in);
-          Tiles::template load<5>(x + (row + kHeight) * in + k, in);
-          Tiles::template load<6>(weights + k * kPanel, kPanelStep);
-          Tiles::template load<7>(weights + k * kPanel + kWidth, kPanelStep);
-          Tiles::template dot<0, 4, 6>();
-          Tiles::template dot<1, 4, 7>();
-          Tiles::template dot<2, 5, 6>();
-          Tiles::template dot<3, 5, 7>();
+          Machine::template load<4>(x + row * in + k, in);
+          Machine::template load<5>(x + (row + kHeight) * in + k, in);
+          Machine::template load<6>(weights + k * kPanel, kPanelStep);
+          Machine::template load<7>(weights + k * kPanel + kWidth, kPanelStep);
+          Machine::template dot_bytes<0, 4, 6>();
+          Machine::template dot_bytes<1, 4, 7>();
+          Machine::template dot_bytes<2, 5, 6>();
+          Machine::template dot_bytes<3, 5, 7>();
         }
-        Tiles::template store<0>(sums, kSumStep);
-        Tiles::template store<1>(sums + kPanel / 2, kSumStep);
-        Tiles::template store<2>(sums + kHeight * kPanel, kSumStep);
-        Tiles::template store<3>(sums + kHeight * kPanel + kPanel / 2, kSumStep);
+        Machine::template store<0>(sums, kSumStep);
+        Machine::template store<1>(sums + kPanel / 2, kSumStep);
+        Machine::template store<2>(sums + kHeight * kPanel, kSumStep);
+        Machine::template store<3>(sums + kHeight * kPanel + kPanel / 2, kSumStep);
         for (int64_t r = 0; r < kRowStep && row + r < work.last_row; ++r) {
           finish_whole(work, row + r, panel, sums + r * kPanel, 0);
         }
       }
     }
-    Tiles::end();
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processors with instructions for BF16 pairs and tiles, in plain arrays: what Intel documents of
-// VDPBF16PS, VCVTNE2PS2BF16, TDPBF16PS and the tile registers, so that loops written for them are
-// tested on machines without.
+// VDPBF16PS, VCVTNE2PS2BF16, TDPBF16PS, TDPBSSD and the tile registers, so that loops written for
+// them are tested on machines without.
 #pragma once
 
 #include <cmath>
@@ -110,6 +110,21 @@ struct TileMachine : VectorMachine {
           odd = multiplied_add(widened(a[m][2 * k + 1]), widened(b[k][2 * n + 1]), odd);
         }
         sums[m][n] = flushed(flushed(sums[m][n]) + flushed(even + odd));
+      }
+    }
+    std::memcpy(tile(kSums), sums, kBytes);
+  }
+  // TDPBSSD: bytes with a sign in quadruples.
+  template <int kSums, int kA, int kB>
+  static void dot_bytes() {
+    int32_t sums[16][16];
+    int8_t a[16][64], b[16][64];
+    std::memcpy(sums, tile(kSums), kBytes);
+    std::memcpy(a, tile(kA), kBytes);
+    std::memcpy(b, tile(kB), kBytes);
+    for (int m = 0; m < 16; ++m) {
+      for (int k = 0; k < 16; ++k) {
+        for (int n = 0; n < 64; ++n) sums[m][n / 4] += a[m][4 * k + n % 4] * b[k][n];
       }
     }
     std::memcpy(tile(kSums), sums, kBytes);

@@ -17,6 +17,7 @@
 #include "loci/kernels/packed_linear_tiles.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/kernels/emulated_machines.h"
 
 namespace loci::kernels {
 namespace {
@@ -217,59 +218,6 @@ struct EmulatedVnni {
   }
 };
 
-struct EmulatedWords {
-  static constexpr int kLanes = 16;
-  static constexpr bool kUnsigned = false;
-  using Ints = VectorOf<16>::Ints;
-  using Number = int16_t;
-
-  static Ints spread(const int16_t* two) {
-    int32_t bits;
-    __builtin_memcpy(&bits, two, sizeof bits);
-    return Ints{} + bits;
-  }
-  // VPMADDWD.
-  static Ints dot(Ints sum, Ints a, Ints w) {
-    return sum + (a << 16 >> 16) * (w << 16 >> 16) + (a >> 16) * (w >> 16);
-  }
-};
-
-// Eight tiles of 16 rows of 64 bytes.
-struct EmulatedTiles {
-  static inline int8_t tiles[8][16][64];
-  static void begin() {}
-  static void end() {}
-
-  template <int kTile>
-  static void zero() {
-    std::memset(tiles[kTile], 0, sizeof tiles[kTile]);
-  }
-  template <int kTile>
-  static void load(const int8_t* from, int64_t step) {
-    for (int r = 0; r < 16; ++r) std::memcpy(tiles[kTile][r], from + r * step, 64);
-  }
-  template <int kTile>
-  static void store(int32_t* to, int64_t step) {
-    for (int r = 0; r < 16; ++r) {
-      std::memcpy(reinterpret_cast<std::byte*>(to) + r * step, tiles[kTile][r], 64);
-    }
-  }
-  // TDPBSSD.
-  template <int kSum, int kLeft, int kRight>
-  static void dot() {
-    for (int m = 0; m < 16; ++m) {
-      int32_t sums[16];
-      std::memcpy(sums, tiles[kSum][m], sizeof sums);
-      for (int k = 0; k < 16; ++k) {
-        for (int n = 0; n < 64; ++n) {
-          sums[n / 4] += tiles[kLeft][m][4 * k + n % 4] * tiles[kRight][k][n];
-        }
-      }
-      std::memcpy(tiles[kSum][m], sums, sizeof sums);
-    }
-  }
-};
-
 // One thread, all panels at once.
 at::Tensor run(const Kernels& kernels, const QuantizedWeight& weight, const at::Tensor& bias,
                const at::Tensor& x, bool gelu) {
@@ -314,9 +262,9 @@ at::Tensor run(const Kernels& kernels, const QuantizedWeight& weight, const at::
 
 TEST(PackedLinear, LoopsOfLargerMachinesEqualPlainOperations) {
   at::manual_seed(7);
-  const Kernels all[] = {kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedWords, 2, 12>>(),
+  const Kernels all[] = {kernels_of<FloatLoops<16, 2, 12>, ByteLoops<PlainWords<16>, 2, 12>>(),
                          kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedVnni, 2, 12>>(),
-                         kernels_of<FloatLoops<16, 2, 12>, TileLoops<EmulatedTiles>>()};
+                         kernels_of<FloatLoops<16, 2, 12>, TileLoops<emulated::TileMachine>>()};
   for (const auto& [rows, in, out] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {13, 130, 33}, {150, 301, 64}}) {
     for (const WeightFormat format :
