@@ -50,7 +50,8 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // What is registered last is called first: again and again, for objects that are made late.
   static uint64_t calls = 0;
-  if ((++calls & (calls - 1)) == 0) std::atexit(leave);
+  ++calls;
+  if ((calls & (calls - 1)) == 0) std::atexit(leave);
   try {
     loci::fuzz::call(*chosen, {reinterpret_cast<const char*>(data), size});
   } catch (const std::exception& error) {

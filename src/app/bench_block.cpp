@@ -24,6 +24,7 @@
 #include "loci/kernels/cpu_features.h"
 #include "loci/kernels/peak.h"
 #include "loci/model/block_work.h"
+#include "loci/model/summary.h"
 #include "loci/model/transformer.h"
 
 namespace loci::app {
@@ -130,7 +131,10 @@ void finish(const BenchBlockOptions& o, const Json& json) {
 }
 
 void run_blocks(const BenchBlockOptions& o, const BlockPreset& preset, double peak) {
-  const eval::BlockPair blocks(preset.config, preset.grid, chosen(kBlockDtypes, o.dtype).type);
+  const BlockDtype dtype = chosen(kBlockDtypes, o.dtype);
+  model::TransformerConfig config = preset.config;
+  config.quantization = dtype.quantization;
+  const eval::BlockPair blocks(config, preset.grid, dtype.type);
   if (!o.json) {
     fmt::print("{:<9}{:<19}{:>7}{:>9}{:>11}{:>11}{:>10}{:>10}{:>10}{:>11}{}\n", "block", "history",
                "keys", "linears", "attention", "recurrent", "s", "CPU s", "GFLOP/s", "of peak",
@@ -184,8 +188,9 @@ void run_blocks(const BenchBlockOptions& o, const BlockPreset& preset, double pe
 // The whole model with random weights, once through.
 void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double peak) {
   const at::NoGradGuard no_grad;
-  const model::TransformerConfig& config = preset.config;
-  const auto dtype = chosen(kBlockDtypes, o.dtype);
+  const BlockDtype dtype = chosen(kBlockDtypes, o.dtype);
+  model::TransformerConfig config = preset.config;
+  config.quantization = dtype.quantization;
   const std::string& history = o.histories.front();
   const auto parameters = std::make_shared<model::Parameters>(
       model::Parameters::Options{.dtype = dtype.type, .seed = 1});
@@ -213,11 +218,11 @@ void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double pea
   });
   if (!finite) fail_check("the forward's numbers are not all finite");
   const ProcessMemory memory = process_memory().value_or(ProcessMemory());
-  const auto weights = parameters->count() * static_cast<uint64_t>(c10::elementSize(dtype.type));
+  const uint64_t weights = parameters->bytes(), count = model::count_parameters(config).total();
   Json json = report(o, preset, peak);
   json["whole"] = {{"history", history},
                    {"past_frames", step.options().past_frames},
-                   {"parameters", parameters->count()},
+                   {"parameters", count},
                    {"weight_bytes", weights},
                    {"history_bytes", step.store_bytes()},
                    {"staged_bytes", step.staged_bytes()},
@@ -228,7 +233,7 @@ void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double pea
                    {"share_of_peak", work / cost.processor / peak}};
   if (!o.json) {
     fmt::print("{:.2f} G parameters, {}; {} history of {} frames, {}, staged {}\n",
-               static_cast<double>(parameters->count()) / 1e9, format_bytes(weights), history,
+               static_cast<double>(count) / 1e9, format_bytes(weights), history,
                step.options().past_frames, format_bytes(static_cast<uint64_t>(step.store_bytes())),
                format_bytes(static_cast<uint64_t>(step.staged_bytes())));
     fmt::print("a step: {:.3f} s, {:.3f} CPU s, {:.1f} GFLOP/s, {:.0f} % of the peak\n",
@@ -256,10 +261,11 @@ void run_bench_block(const BenchBlockOptions& given) {
   if (o.width > 0) preset.grid.columns = o.width / kPixelsPerToken;
   if (o.height > 0) preset.grid.rows = o.height / kPixelsPerToken;
   // A core's: processor seconds count those of all threads. Without instructions for BF16 its
-  // numbers are widened to FP32.
+  // numbers are widened to FP32. INT8 weights have a higher peak, but attention has not.
   const auto measured = [](kernels::Arithmetic kind) { return kernels::measure_peak(kind, 0.5); };
-  const std::optional<double> bf16 =
-      o.dtype == "bf16" ? measured(kernels::Arithmetic::kBfloat16) : std::nullopt;
+  const std::optional<double> bf16 = chosen(kBlockDtypes, o.dtype).type == at::kBFloat16
+                                         ? measured(kernels::Arithmetic::kBfloat16)
+                                         : std::nullopt;
   const double peak = bf16 ? *bf16 : *measured(kernels::Arithmetic::kFloat);
   if (!o.json) {
     fmt::print("{}, {} tokens a chunk, {}, {}, threads: {}; a core in registers: {:.1f} GFLOP/s\n",
@@ -289,7 +295,8 @@ void add_bench_block(CLI::App& app) {
   app.add_option("--height", o->height, "pixels; the preset's: 0")
       ->check(CLI::Range(0, 8192))
       ->capture_default_str();
-  app.add_option("--dtype", o->dtype, "of weights and products")
+  app.add_option("--dtype", o->dtype,
+                 "of weights and products; with int8 and int4 the rest is bf16")
       ->check(CLI::IsMember(names_in(kBlockDtypes)))
       ->capture_default_str();
   app.add_option("--history", o->histories,
@@ -318,6 +325,10 @@ void add_bench_block(CLI::App& app) {
   app.add_option("--compare", o->compare,
                  "run the same in PyTorch in turn, checked to give the same numbers")
       ->check(CLI::IsMember(std::vector<std::string>{"torch"}));
+  app.add_option("--torch-dtype", o->torch_dtype,
+                 "PyTorch's type; same: bf16 for int8 and int4, otherwise the same")
+      ->check(CLI::IsMember(std::vector<std::string>(kTorchDtypes.begin(), kTorchDtypes.end())))
+      ->capture_default_str();
   app.add_option("--python", o->python, "a Python with torch")->capture_default_str();
   app.add_option("--script", o->script, "the PyTorch version")->capture_default_str();
   app.add_option("--out", o->out, "write JSON to this file")->type_name("FILE");
@@ -327,7 +338,9 @@ void add_bench_block(CLI::App& app) {
             {"loci --threads 1 bench block --preset wan5b --dtype bf16 --repeats 1",
              "the 5B model's; takes minutes"},
             {"loci bench block --preset wan5b --dtype bf16 --whole --history sparse",
-             "all 30 blocks; needs 16 GiB"}});
+             "all 30 blocks; needs 16 GiB"},
+            {"loci bench block --preset wan5b --dtype int8 --kv int8 --whole --history sparse",
+             "the same in 9 GiB"}});
   app.callback([o] { run_bench_block(*o); });
 }
 

@@ -77,7 +77,10 @@ std::vector<BlockRow> measure_blocks(const BenchBlockOptions& o, const BlockPres
                                      const eval::BlockPair& blocks, const std::string& history) {
   const eval::ChunkStep step(blocks.config(), step_options(o, preset, history));
   const CaseFiles files;
-  if (!o.compare.empty()) blocks.write_case(files.file, step);
+  if (!o.compare.empty()) {
+    blocks.write_case(files.file, step,
+                      chosen(kBlockDtypes, o.torch_dtype == "same" ? o.dtype : o.torch_dtype).type);
+  }
   std::vector<BlockRow> rows;
   for (const BlockKind kind : eval::kBlockKinds) {
     const bool hybrid = kind == BlockKind::kHybrid;
@@ -107,7 +110,9 @@ std::vector<BlockRow> measure_blocks(const BenchBlockOptions& o, const BlockPres
       if (!row.torch) row.torch = {1e300, 1e300};
       keep_best(*row.torch, {cost.at("seconds"), cost.at("processor_seconds")});
       row.error = difference(results[i], files.result(row.kind), blocks.input());
-      const double most = chosen(kBlockDtypes, o.dtype).tolerance;
+      const double most =
+          std::max(chosen(kBlockDtypes, o.dtype).tolerance,
+                   o.torch_dtype == "same" ? 0 : chosen(kBlockDtypes, o.torch_dtype).tolerance);
       if (!(row.error <= most)) {
         fail_check(
             "{} block, {}: PyTorch's result differs by {:.2g} of what the block adds, more than "

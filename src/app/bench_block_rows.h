@@ -24,17 +24,21 @@ struct BlockPreset {
 };
 
 // How weights are kept and products computed, and how far PyTorch's result may be: FP32 sums in
-// another order, BF16 rounds at other places.
+// another order, BF16 rounds at other places, and PyTorch multiplies what INT8 and INT4 weights
+// stand for with inputs that are not rounded to INT8.
 struct BlockDtype {
   const char* name;
-  at::ScalarType type;
-  double tolerance;  // of the length of what the block adds to its input
+  at::ScalarType type;       // of what flows between layers, and of weights that stay
+  const char* quantization;  // of the large weights
+  double tolerance;          // of the length of what the block adds to its input
 };
-inline constexpr std::array kBlockDtypes = {BlockDtype{"fp32", at::kFloat, 1e-4},
-                                            BlockDtype{"bf16", at::kBFloat16, 3e-2}};
+inline constexpr std::array kBlockDtypes = {BlockDtype{"fp32", at::kFloat, "none", 1e-4},
+                                            BlockDtype{"bf16", at::kBFloat16, "none", 3e-2},
+                                            BlockDtype{"int8", at::kBFloat16, "int8", 6e-2},
+                                            BlockDtype{"int4", at::kBFloat16, "int4", 3e-2}};
 
 struct BenchBlockOptions {
-  std::string preset = "mini", dtype = "fp32", kv = "plain", compare, out;
+  std::string preset = "mini", dtype = "fp32", kv = "plain", compare, torch_dtype = "same", out;
   std::vector<std::string> histories = {"sparse", "dense"};
   int64_t width = 0, height = 0;  // pixels; 0: the preset's
   double seconds = 40;
@@ -60,6 +64,9 @@ auto chosen(const List& list, const std::string& name) {
   return *std::find_if(list.begin(), list.end(),
                        [&](const auto& each) { return each.name == name; });
 }
+
+// PyTorch's types by name; "same" is that of the block's activations.
+inline constexpr std::array kTorchDtypes = {"same", "fp32", "bf16"};
 
 // A chunk in the middle of a stream under that history.
 eval::ChunkStepOptions step_options(const BenchBlockOptions& o, const BlockPreset& preset,

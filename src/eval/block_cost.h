@@ -25,14 +25,15 @@ std::string_view name_of(BlockKind kind);  // "softmax", "hybrid"
 
 class BlockPair {
  public:
-  // Random weights of that type; those that start at zero in training are random too, so that no
-  // branch stays silent.
+  // Random weights; those that start at zero in training are random too, so that no branch stays
+  // silent. The config's quantization is that of the large ones, `dtype` of all others and of what
+  // flows between them.
   BlockPair(const model::TransformerConfig& config, const camera::TokenGrid& grid,
             at::ScalarType dtype);
 
   // The model of these two blocks alone: a ChunkStep for run() is made from it.
   const model::TransformerConfig& config() const { return config_; }
-  uint64_t weight_bytes() const;
+  uint64_t weight_bytes() const { return parameters_.bytes(); }
 
   // Residual stream after the block, [1, N, width]; `commit` also writes the recurrent state.
   at::Tensor run(const ChunkStep& step, BlockKind kind, bool commit) const;
@@ -40,7 +41,9 @@ class BlockPair {
   const at::Tensor& input() const { return input_; }
 
   // Weights, inputs, maps, text, history and states as safetensors; the config in its metadata.
-  void write_case(const std::filesystem::path& file, const ChunkStep& step) const;
+  // Weights, text and history are written in `dtype`, quantized ones as what they stand for.
+  void write_case(const std::filesystem::path& file, const ChunkStep& step,
+                  at::ScalarType dtype) const;
 
  private:
   model::TransformerConfig config_;

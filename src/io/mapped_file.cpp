@@ -51,6 +51,17 @@ SharedBytes map_file(const std::filesystem::path& path) {
   return {{static_cast<const char*>(address), size}, owner};
 }
 
+void page_out(const at::Tensor& tensor) {
+#if defined(MADV_PAGEOUT)
+  if (!tensor.device().is_cpu() || !tensor.is_contiguous()) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t last = (begin + tensor.nbytes()) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_PAGEOUT);
+#endif
+}
+
 std::shared_ptr<char[]> allocate_aligned(size_t size) {
   constexpr std::align_val_t kAlignment{64};
   return {static_cast<char*>(operator new[](size, kAlignment)),

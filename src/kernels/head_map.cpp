@@ -29,10 +29,12 @@ constexpr double kUnitEps = 1e-6;
 struct MapInput {
   at::Tensor x;
   at::Tensor units, inverse_lengths;  // of a unit's gradient
+  at::Tensor addend, gate;            // of a gated map, contiguous
+  at::Tensor mapped;                  // of its gradient, contiguous
 };
 
 struct MapOutput {
-  at::Tensor y, inverse_lengths;
+  at::Tensor y, inverse_lengths, gate_gradient;
 };
 
 MapOutput run_map(const MapInput& input, const HeadMap& map, bool transposed, bool unit) {
@@ -54,6 +56,13 @@ MapOutput run_map(const MapInput& input, const HeadMap& map, bool transposed, bo
   if (input.units.defined()) {
     work.units = input.units.const_data_ptr<float>();
     work.unit_inverse_lengths = input.inverse_lengths.const_data_ptr<float>();
+  }
+  if (input.gate.defined()) work.gate = input.gate.const_data_ptr<float>();
+  if (input.addend.defined()) work.addend = input.addend.const_data_ptr<float>();
+  if (input.mapped.defined()) {
+    output.gate_gradient = at::empty(input.gate.sizes(), input.gate.options());
+    work.mapped = input.mapped.const_data_ptr<float>();
+    work.gate_gradient = output.gate_gradient.mutable_data_ptr<float>();
   }
   constexpr int64_t kTokens = 64;  // a task
   at::parallel_for(0, x.size(0) * x.size(1), kTokens, [&](int64_t begin, int64_t end) {
@@ -80,19 +89,38 @@ class MapHeads : public torch::autograd::Function<MapHeads> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const HeadMap& map, bool unit) {
     hold_map(*context, map);
-    const MapOutput output = run_map({x}, map, false, unit);
+    const MapOutput output = run_map({.x = x}, map, false, unit);
     if (unit) context->save_for_backward({output.y, output.inverse_lengths});
     return output.y;
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
-    MapInput input{channels_together(gradients[0])};
+    MapInput input{.x = channels_together(gradients[0])};
     const auto saved = context->get_saved_variables();
     if (!saved.empty()) {
       input.units = saved[0];
       input.inverse_lengths = saved[1];
     }
     return {run_map(input, held_map(*context), true, false).y, at::Tensor(), at::Tensor()};
+  }
+};
+
+// dL/dx = gate * Mᵀ dL/dy, dL/dgate = (Mᵀ dL/dy)·x.
+class AddGatedMap : public torch::autograd::Function<AddGatedMap> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& addend,
+                            const at::Tensor& gate, const at::Tensor& x, const HeadMap& map) {
+    hold_map(*context, map);
+    context->save_for_backward({gate, x});
+    return run_map({.x = x, .addend = addend, .gate = gate}, map, false, false).y;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const MapOutput output =
+        run_map({.x = channels_together(gradients[0]), .gate = saved[0], .mapped = saved[1]},
+                held_map(*context), true, false);
+    return {gradients[0], output.gate_gradient, output.y, at::Tensor()};
   }
 };
 
@@ -106,7 +134,7 @@ at::Tensor map_heads(const at::Tensor& x, const HeadMap& map, bool unit) {
   const at::Tensor wide = channels_together(x.to(at::kFloat));
   const bool differentiate = at::GradMode::is_enabled() && wide.requires_grad();
   const at::Tensor y = differentiate ? MapHeads::apply(wide, prepared_map(map), unit)
-                                     : run_map({wide}, prepared_map(map), false, unit).y;
+                                     : run_map({.x = wide}, prepared_map(map), false, unit).y;
   return y.to(x.scalar_type());
 }
 
@@ -191,6 +219,30 @@ at::Tensor head_map(const at::Tensor& x, const HeadMap& map) { return map_heads(
 
 at::Tensor unit_head_map(const at::Tensor& x, const HeadMap& map) {
   return map_heads(x, map, true);
+}
+
+at::Tensor add_gated_head_map_by_libtorch(const at::Tensor& addend, const at::Tensor& gate,
+                                          const at::Tensor& x, const HeadMap& map) {
+  return (addend + gate.unsqueeze(-1) * head_map_by_libtorch(x, map)).to(addend.scalar_type());
+}
+
+at::Tensor add_gated_head_map(const at::Tensor& addend, const at::Tensor& gate, const at::Tensor& x,
+                              const HeadMap& map) {
+  LOCI_CHECK(x.dim() == 4 && addend.sizes() == x.sizes() && gate.sizes() == x.sizes().slice(0, 3),
+             "an addend [B, N, H, D] and a gate [B, N, H] for x [B, N, H, D] are expected");
+  if (!x.is_cpu() || x.scalar_type() == at::kDouble) {
+    return add_gated_head_map_by_libtorch(addend, gate, x, map);
+  }
+  check_map(map, x.size(3));
+  const auto ready = [](const at::Tensor& t) { return t.to(at::kFloat).contiguous(); };
+  const at::Tensor a = ready(addend), g = ready(gate), values = ready(x);
+  const bool differentiate = at::GradMode::is_enabled() &&
+                             (a.requires_grad() || g.requires_grad() || values.requires_grad());
+  const at::Tensor y =
+      differentiate
+          ? AddGatedMap::apply(a, g, values, prepared_map(map))
+          : run_map({.x = values, .addend = a, .gate = g}, prepared_map(map), false, false).y;
+  return y.to(addend.scalar_type());
 }
 
 }  // namespace loci::kernels

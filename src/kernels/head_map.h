@@ -43,4 +43,11 @@ at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map);
 at::Tensor unit_head_map(const at::Tensor& x, const HeadMap& map);
 at::Tensor unit_by_libtorch(const at::Tensor& x);
 
+// addend + gate * head_map(x), in the same pass. addend [B, N, H, D], gate [B, N, H] and x, whose
+// types need not be the same; given in addend's. Differentiable in all three.
+at::Tensor add_gated_head_map(const at::Tensor& addend, const at::Tensor& gate, const at::Tensor& x,
+                              const HeadMap& map);
+at::Tensor add_gated_head_map_by_libtorch(const at::Tensor& addend, const at::Tensor& gate,
+                                          const at::Tensor& x, const HeadMap& map);
+
 }  // namespace loci::kernels

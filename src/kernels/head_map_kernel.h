@@ -46,7 +46,13 @@ struct Work {
   // x is the gradient of these units, contiguous like y: what is mapped is the gradient of the
   // vectors they were made from.
   const float *units, *unit_inverse_lengths;
-  float* scratch;  // 4 * pairs + channels
+  // Of a map whose result y is gated and added to something, both contiguous: y becomes
+  // addend + gate * y. Null: no addend, gate 1.
+  const float *addend, *gate;  // [tokens, heads, channels], [tokens, heads]
+  // And of its gradient: what was mapped, against which y counts before it is gated.
+  const float* mapped;   // [tokens, heads, channels]
+  float* gate_gradient;  // [tokens, heads]
+  float* scratch;        // 4 * pairs + channels
 };
 
 void plain(const Work& work);

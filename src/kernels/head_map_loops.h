@@ -127,6 +127,24 @@ inline float dot(const float* a, const float* b, int64_t channels) {
   return sum.total();
 }
 
+inline void gate_head(const Work& work, int64_t number, float* y) {
+  const int64_t channels = work.map.channels;
+  if (work.mapped != nullptr) {
+    work.gate_gradient[number] = dot(y, work.mapped + number * channels, channels);
+  }
+  const float gate = work.gate[number];
+  if (work.addend == nullptr) {
+    Row::along(channels, [&](int64_t c, auto part, int) {
+      Row::store(y + c, Row::load(y + c, part) * gate, part);
+    });
+    return;
+  }
+  const float* addend = work.addend + number * channels;
+  Row::along(channels, [&](int64_t c, auto part, int) {
+    Row::store(y + c, Row::load(addend + c, part) + Row::load(y + c, part) * gate, part);
+  });
+}
+
 inline void run(const Work& work) {
   const TokenMap& map = work.map;
   float* unscaled = work.scratch + 4 * map.pairs;
@@ -150,6 +168,7 @@ inline void run(const Work& work) {
         x = unscaled;
       }
       tables.map_head(map, x, y);
+      if (work.gate != nullptr) gate_head(work, number, y);
       if (work.inverse_lengths != nullptr) {
         const float r = 1 / __builtin_sqrtf(dot(y, y, map.channels) + work.eps);
         work.inverse_lengths[number] = r;

@@ -42,6 +42,8 @@ class PackedLinear {
 
   // The numbers that the weight stands for, [out, in] FP32, read back from their layout.
   at::Tensor weight() const;
+  // Those numbers as they are laid out, the same on every machine.
+  const at::Tensor& panels() const { return layout_.panels; }
   const at::Tensor& bias() const { return bias_; }
   WeightFormat format() const { return format_; }
   int64_t in() const { return in_; }

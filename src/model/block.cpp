@@ -84,8 +84,7 @@ at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& cont
   if (recurrent_) {
     const at::Tensor local = history_attention(turned_query, turned_key, value, context, nullptr,
                                                /*turn_keys=*/true, /*local=*/true);
-    seen =
-        (local + (*recurrent_)(h, query, key, value, layer_, context, state)).to(h.scalar_type());
+    seen = (*recurrent_)(h, query, key, value, local, layer_, context, state);
   } else {
     if (context.store != nullptr) {
       context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);

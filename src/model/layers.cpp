@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/io/mapped_file.h"
 #include "loci/kernels/gelu.h"
 #include "loci/kernels/residual_norm.h"
 #include "loci/kernels/wide_linear.h"
@@ -31,12 +32,31 @@ Linear Linear::large(const Scope& scope, int64_t in, int64_t out, const std::str
     linear.bias = scope.parameter("bias", {out}, init::zeros);
     return linear;
   }
+  // A new layer starts with what a float one would, rounded.
+  kernels::QuantizedWeight fresh;
+  const auto rounded = [&](at::Generator& generator) -> const kernels::QuantizedWeight& {
+    if (!fresh.data.defined()) {
+      at::Tensor full = at::empty({out, in}, at::kFloat);
+      start(full, generator);
+      fresh = kernels::quantize_weight(full, *format);
+    }
+    return fresh;
+  };
   kernels::QuantizedWeight numbers{.format = *format, .in = in};
-  numbers.data = scope.exact("weight", kernels::data_shape(*format, out, in),
-                             *format == kernels::WeightFormat::kInt8 ? at::kChar : at::kByte);
-  numbers.scale = scope.exact("weight_scale", kernels::scale_shape(*format, out, in), at::kFloat);
+  numbers.data = scope.exact(
+      "weight", kernels::data_shape(*format, out, in),
+      *format == kernels::WeightFormat::kInt8 ? at::kChar : at::kByte,
+      [&](at::Tensor& data, at::Generator& generator) { data.copy_(rounded(generator).data); });
+  numbers.scale = scope.exact(
+      "weight_scale", kernels::scale_shape(*format, out, in), at::kFloat,
+      [&](at::Tensor& scale, at::Generator& generator) { scale.copy_(rounded(generator).scale); });
   linear.bias = scope.parameter("bias", {out}, init::zeros);
-  if (!numbers.data.is_meta()) linear.product = kernels::PackedLinear(numbers, linear.bias);
+  if (numbers.data.is_meta()) return linear;
+  const kernels::PackedLinear packed(numbers, linear.bias);
+  // The same numbers are not kept twice.
+  io::page_out(numbers.data);
+  scope.replace("weight", packed.panels());
+  linear.product = packed;
   return linear;
 }
 

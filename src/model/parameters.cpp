@@ -62,6 +62,14 @@ std::string LoadReport::text() const {
 Parameters::Parameters(Options options, Source source)
     : options_(options), source_(std::move(source)) {}
 
+void Parameters::start(const std::string& name, at::Tensor& tensor,
+                       const Initialiser& initialise) const {
+  // Every parameter has its own stream, so its start does not depend on which others exist.
+  at::Generator generator =
+      at::make_generator<at::CPUGeneratorImpl>(hash_keys({options_.seed, name_hash(name)}));
+  initialise(tensor, generator);
+}
+
 at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape,
                            const Initialiser& initialise) {
   LOCI_CHECK(!index_.contains(name), "parameter {} was added twice", name);
@@ -87,12 +95,9 @@ at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape,
   if (!tensor.defined()) {
     tensor = at::empty(shape, wanted);
     if (!tensor.is_meta()) {
-      // Every parameter has its own stream, so its start does not depend on which others exist.
-      at::Generator generator =
-          at::make_generator<at::CPUGeneratorImpl>(hash_keys({options_.seed, name_hash(name)}));
-      at::Tensor start = at::empty(shape, at::kFloat);
-      initialise(start, generator);
-      tensor.copy_(start);
+      at::Tensor numbers = at::empty(shape, at::kFloat);
+      start(name, numbers, initialise);
+      tensor.copy_(numbers);
     }
   }
   index_.emplace(name, all_.size());
@@ -101,7 +106,7 @@ at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape,
 }
 
 at::Tensor Parameters::add_exact(const std::string& name, at::IntArrayRef shape,
-                                 at::ScalarType type) {
+                                 at::ScalarType type, const Initialiser& initialise) {
   LOCI_CHECK(!index_.contains(name), "parameter {} was added twice", name);
   at::Tensor tensor = source_ ? source_(name) : at::Tensor();
   if (source_ && !tensor.defined()) report_.missing.push_back(name);
@@ -111,11 +116,23 @@ at::Tensor Parameters::add_exact(const std::string& name, at::IntArrayRef shape,
         fmt::join(tensor.sizes(), ", "), at::toString(type), fmt::join(shape, ", ")));
     tensor = at::Tensor();
   }
-  tensor = tensor.defined() ? tensor.to(options_.device).contiguous()
-                            : at::zeros(shape, at::TensorOptions(type).device(options_.device));
+  if (tensor.defined()) {
+    tensor = tensor.to(options_.device).contiguous();
+  } else {
+    const bool sketch = options_.device.is_meta();
+    tensor = at::empty(shape, at::TensorOptions(type).device(sketch ? at::kMeta : at::kCPU));
+    if (!sketch) start(name, tensor, initialise);
+    tensor = tensor.to(options_.device);
+  }
   index_.emplace(name, all_.size());
   all_.push_back({name, tensor});
   return tensor;
+}
+
+void Parameters::replace(const std::string& name, at::Tensor tensor) {
+  const auto found = index_.find(name);
+  LOCI_CHECK(found != index_.end(), "there is no parameter {} to replace", name);
+  all_[found->second].tensor = std::move(tensor);
 }
 
 LoadReport Parameters::report(const std::vector<std::string>& available) const {
@@ -130,6 +147,12 @@ uint64_t Parameters::count() const {
   uint64_t count = 0;
   for (const Parameter& parameter : all_) count += static_cast<uint64_t>(parameter.tensor.numel());
   return count;
+}
+
+uint64_t Parameters::bytes() const {
+  uint64_t bytes = 0;
+  for (const Parameter& parameter : all_) bytes += parameter.tensor.nbytes();
+  return bytes;
 }
 
 void Parameters::set_requires_grad(bool value) const {

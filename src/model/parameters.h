@@ -62,9 +62,12 @@ class Parameters {
   // when both already fit), or a new one from `initialise` when the source lacks it.
   at::Tensor add(const std::string& name, at::IntArrayRef shape, const Initialiser& initialise);
 
-  // One whose type is not the options': numbers of few bits, their scales. Zeros when the source
-  // lacks it.
-  at::Tensor add_exact(const std::string& name, at::IntArrayRef shape, at::ScalarType type);
+  // One whose type is not the options': numbers of few bits, their scales.
+  at::Tensor add_exact(const std::string& name, at::IntArrayRef shape, at::ScalarType type,
+                       const Initialiser& initialise);
+
+  // The parameter is kept as `tensor` from now on, in whatever layout; what it was is let go.
+  void replace(const std::string& name, at::Tensor tensor);
 
   const std::vector<Parameter>& all() const { return all_; }
   // Forgets the source, once everything was asked for: a file need not stay open for a copy of it.
@@ -73,10 +76,14 @@ class Parameters {
   LoadReport report(const std::vector<std::string>& available) const;
 
   uint64_t count() const;  // elements
+  uint64_t bytes() const;
   void set_requires_grad(bool value) const;
   const Options& options() const { return options_; }
 
  private:
+  // Fills `tensor` as `name` starts.
+  void start(const std::string& name, at::Tensor& tensor, const Initialiser& initialise) const;
+
   Options options_;
   Source source_;
   std::vector<Parameter> all_;
@@ -101,8 +108,12 @@ class Scope {
                        const Initialiser& initialise) const {
     return parameters_->add((*this)[name].prefix_, shape, initialise);
   }
-  at::Tensor exact(std::string_view name, at::IntArrayRef shape, at::ScalarType type) const {
-    return parameters_->add_exact((*this)[name].prefix_, shape, type);
+  at::Tensor exact(std::string_view name, at::IntArrayRef shape, at::ScalarType type,
+                   const Initialiser& initialise) const {
+    return parameters_->add_exact((*this)[name].prefix_, shape, type, initialise);
+  }
+  void replace(std::string_view name, at::Tensor tensor) const {
+    parameters_->replace((*this)[name].prefix_, std::move(tensor));
   }
 
  private:

@@ -111,8 +111,8 @@ at::Tensor RecurrentBranch::log_retention(const at::Tensor& h, const std::vector
 
 at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& query,
                                        const at::Tensor& key, const at::Tensor& value,
-                                       int64_t layer, const ForwardContext& context,
-                                       at::Tensor& state) const {
+                                       const at::Tensor& local, int64_t layer,
+                                       const ForwardContext& context, at::Tensor& state) const {
   const TokenMaps& maps = *context.maps;
   const int64_t tokens = maps.grid.tokens();
   const at::ScalarType type = wide(h.scalar_type());
@@ -142,12 +142,14 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
   } else if (reads) {
     read = memory_->read(state, q, maps.grid);
   }
-  if (!reads) return at::zeros({}, h.options().dtype(type));
-  read = kernels::head_map(read, maps.recurrent_output);
-  if (context.readout == Readout::kRandom) {
-    read = random_like(read, hash_keys({context.readout_seed, static_cast<uint64_t>(layer)}));
+  if (!reads) return local;
+  const at::Tensor gate = at::sigmoid(gate_(h).to(type));
+  if (context.readout != Readout::kRandom) {
+    return kernels::add_gated_head_map(local, gate, read, maps.recurrent_output);
   }
-  return at::sigmoid(gate_(h).to(type)).unsqueeze(-1) * read;
+  read = random_like(kernels::head_map(read, maps.recurrent_output),
+                     hash_keys({context.readout_seed, static_cast<uint64_t>(layer)}));
+  return (local + gate.unsqueeze(-1) * read).to(local.scalar_type());
 }
 
 }  // namespace loci::model

@@ -20,12 +20,12 @@ class RecurrentBranch {
                   std::shared_ptr<const memory::RecurrentMemory> memory);
 
   // h [B, N, width]: the block's modulated input. query, key (normed, not rotated) and value
-  // [B, N, H, 128]. Returns the gated readout [B, N, H, 128] in FP32 (a plain zero when it is
-  // switched off) and advances `state` over the chunks (when the context asks for it, over the last
-  // one too).
+  // [B, N, H, 128]. Returns `local` [B, N, H, 128] plus the gated readout, unless that is switched
+  // off, and advances `state` over the chunks (when the context asks for it, over the last one
+  // too).
   at::Tensor operator()(const at::Tensor& h, const at::Tensor& query, const at::Tensor& key,
-                        const at::Tensor& value, int64_t layer, const ForwardContext& context,
-                        at::Tensor& state) const;
+                        const at::Tensor& value, const at::Tensor& local, int64_t layer,
+                        const ForwardContext& context, at::Tensor& state) const;
 
   // Log retention of the first `written` chunks, [B, n, H, 128] with n by the memory's grain.
   // `ends` are those of all chunks, in tokens of h.

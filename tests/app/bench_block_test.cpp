@@ -75,6 +75,19 @@ TEST(BenchBlock, RunsAWholeModel) {
   EXPECT_GT(whole.at("processor_seconds"), 0);
 }
 
+TEST(BenchBlock, RunsAQuantizedModelInFewerBytes) {
+  const auto whole = [](const std::string& dtype) {
+    const Outcome outcome = bench({"--whole", "--history", "sparse", "--dtype", dtype, "--json"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out).at("whole");
+  };
+  const Json half = whole("bf16"), eight = whole("int8");
+  EXPECT_EQ(half.at("parameters"), eight.at("parameters"));
+  EXPECT_EQ(half.at("history_bytes"), eight.at("history_bytes"));
+  EXPECT_LT(eight.at("weight_bytes").get<int64_t>(),
+            half.at("weight_bytes").get<int64_t>() * 7 / 10);
+}
+
 TEST(BenchBlock, RefusesWhatItCannotDo) {
   EXPECT_EQ(bench({"--dtype", "int3"}).code, 2);
   EXPECT_EQ(bench({"--preset", "wan500b"}).code, 2);

@@ -127,12 +127,55 @@ TEST(BlockPair, Bf16IsNearFp32) {
   EXPECT_EQ(2 * narrow.weight_bytes(), wide.weight_bytes());
 }
 
+// Numbers of few bits against FP32 of the weights they were made of, and in fewer bytes.
+TEST(BlockPair, QuantizedIsNearFp32) {
+  const BlockPair wide(small(), {2, 3}, at::kFloat);
+  const ChunkStep wide_step(wide.config(), step_options(true, at::kFloat));
+  for (const auto& [quantization, tolerance, shrinks] :
+       {std::tuple("int8", 0.04, 3.0), std::tuple("int4", 0.4, 5.0)}) {
+    model::TransformerConfig config = small();
+    config.quantization = quantization;
+    const BlockPair narrow(config, {2, 3}, at::kBFloat16);
+    const ChunkStep step(narrow.config(), step_options(true, at::kBFloat16));
+    for (const BlockKind kind : kBlockKinds) {
+      const at::Tensor expected = wide.run(wide_step, kind, false);
+      const at::Tensor error = narrow.run(step, kind, false) - expected;
+      EXPECT_LT((error.norm() / (expected - wide.input()).norm()).item<double>(), tolerance)
+          << quantization;
+    }
+    EXPECT_LT(shrinks * static_cast<double>(narrow.weight_bytes()),
+              static_cast<double>(wide.weight_bytes()));
+  }
+}
+
+TEST(BlockPair, WritesWhatQuantizedWeightsStandFor) {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) /
+                                     fmt::format("loci_block_int8_{}.safetensors", ::getpid());
+  model::TransformerConfig config = small();
+  config.quantization = "int8";
+  const BlockPair blocks(config, {2, 3}, at::kBFloat16), wide(small(), {2, 3}, at::kFloat);
+  const ChunkStep step(blocks.config(), step_options(true, at::kBFloat16));
+  const ChunkStep wide_step(wide.config(), step_options(true, at::kFloat));
+  const std::string name = "weight.blocks.1.ffn.net.2.weight";
+  wide.write_case(file, wide_step, at::kFloat);
+  const at::Tensor original = io::SafetensorsFile::open(file).tensor(name).clone();
+  blocks.write_case(file, step, at::kFloat);
+  const auto saved = io::SafetensorsFile::open(file);
+  EXPECT_EQ(saved.tensor(name).scalar_type(), at::kFloat);
+  EXPECT_FALSE(saved.has(name + "_scale"));
+  EXPECT_EQ(saved.tensor("main.0.key").scalar_type(), at::kFloat);
+  const double error = ((saved.tensor(name) - original).norm() / original.norm()).item<double>();
+  EXPECT_GT(error, 0);
+  EXPECT_LT(error, 0.01);
+  std::filesystem::remove(file);
+}
+
 TEST(BlockPair, WritesTheCase) {
   const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) /
                                      fmt::format("loci_block_case_{}.safetensors", ::getpid());
   const BlockPair blocks(small(), {2, 3}, at::kBFloat16);
   const ChunkStep step(blocks.config(), step_options(true, at::kBFloat16));
-  blocks.write_case(file, step);
+  blocks.write_case(file, step, at::kBFloat16);
   const auto saved = io::SafetensorsFile::open(file);
   EXPECT_TRUE(at::equal(saved.tensor("in.x"), blocks.input()));
   EXPECT_EQ(saved.tensor("main.0.key").sizes(), (std::vector<int64_t>{1, 24, 2, 128}));

@@ -161,6 +161,28 @@ TEST(HeadMap, UnitsEqualFp64AtEveryLevel) {
   testing::expect_equal(run, reference, {x}, {at::kBFloat16}, 1e-2, "BF16");
 }
 
+TEST(HeadMap, GatedSumsEqualFp64AtEveryLevel) {
+  at::manual_seed(7);
+  const HeadMap map = example(0);
+  const auto run = [&](const testing::TensorList& t) -> testing::TensorList {
+    return {add_gated_head_map(t[0], t[1], t[2], map)};
+  };
+  const auto reference = [&](const testing::TensorList& t) -> testing::TensorList {
+    return {add_gated_head_map_by_libtorch(t[0], t[1], t[2], map)};
+  };
+  const testing::TensorList inputs = {at::randn({2, kTokens, 3, kChannels}),
+                                      at::rand({2, kTokens, 3}),
+                                      at::randn({2, kTokens, 3, kChannels})};
+  testing::expect_equal(run, reference, inputs, {at::kFloat, at::kFloat, at::kFloat}, 1e-5, "FP32");
+  testing::expect_equal(run, reference, inputs, {at::kBFloat16, at::kFloat, at::kFloat}, 1e-2,
+                        "a BF16 addend");
+  EXPECT_EQ(
+      add_gated_head_map(inputs[0].to(at::kBFloat16), inputs[1], inputs[2], map).scalar_type(),
+      at::kBFloat16);
+  EXPECT_INTERNAL_ERROR(add_gated_head_map(inputs[0], inputs[1].narrow(1, 0, 2), inputs[2], map),
+                        HasSubstr("a gate [B, N, H]"));
+}
+
 TEST(HeadMap, PartsThatDoNotFitAreRefused) {
   HeadMap map = example(0);
   const at::Tensor x = at::randn({1, kTokens, 1, kChannels});

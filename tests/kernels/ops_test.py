@@ -24,7 +24,7 @@ def close(got, expected, tolerance=1e-5):
 
 def gradients(output, inputs):
     weights = torch.linspace(-1, 1, output.numel()).view_as(output)
-    return torch.autograd.grad((output * weights).sum(), inputs)
+    return torch.autograd.grad((output * weights).sum(), inputs, retain_graph=True)
 
 
 def test_attention():
@@ -87,6 +87,136 @@ def test_delta_write():
         close(mine, plain)
         for a, b in zip(gradients(mine, inputs), gradients(plain, inputs)):
             close(a, b, 1e-4)
+
+
+def same_with_gradients(mine, plain, inputs, tolerance=1e-4):
+    for a, b in zip(mine, plain, strict=True):
+        close(a, b, tolerance)
+        for x, y in zip(gradients(a, inputs), gradients(b, inputs), strict=True):
+            close(x, y, tolerance)
+
+
+def test_attention_over_spans():
+    query, key, value = (torch.randn(2, 30, 2, 64, requires_grad=True) for _ in range(3))
+    ends, seen = [10, 30], [torch.arange(10), torch.tensor([3, 1, 7, *range(10, 30)])]
+    mine = ops.attention_over_spans(query, key, value, ends, seen)
+    parts = []
+    for begin, end, tokens in zip([0, 10], ends, seen):
+        rows = (query[:, begin:end], key[:, tokens], value[:, tokens])
+        parts.append(
+            torch.nn.functional.scaled_dot_product_attention(
+                *(x.transpose(1, 2) for x in rows)
+            ).transpose(1, 2)
+        )
+    inputs = (query, key, value)
+    plain = torch.cat(parts, 1)
+    close(mine, plain)
+    for a, b in zip(gradients(mine, inputs), gradients(plain, inputs)):
+        close(a, b)
+
+
+def test_unit_head_map():
+    x = torch.randn(2, 11, 3, 32, requires_grad=True)
+    rest = (0, 4, torch.randn(11, 4, 4), [], None, None)
+    mapped = ops.head_map(x, *rest)
+    plain = mapped * torch.rsqrt(mapped.square().sum(-1, keepdim=True) + 1e-6)
+    same_with_gradients([ops.unit_head_map(x, *rest)], [plain], (x,))
+
+
+def test_add_gated_head_map():
+    addend, x = (torch.randn(2, 11, 3, 32, requires_grad=True) for _ in range(2))
+    gate = torch.rand(2, 11, 3, requires_grad=True)
+    rest = (0, 4, torch.randn(11, 4, 4), [], None, None)
+    plain = addend + gate[..., None] * ops.head_map(x, *rest)
+    same_with_gradients([ops.add_gated_head_map(addend, gate, x, *rest)], [plain], (addend, gate, x))
+
+
+def rms(x, weight):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * weight
+
+
+def test_rms_norm():
+    x = torch.randn(2, 9, 64, requires_grad=True)
+    weight = torch.randn(64, requires_grad=True)
+    same_with_gradients([ops.rms_norm(x, weight)], [rms(x, weight)], (x, weight))
+    angle = torch.randn(9, 16)
+    turn = (0, 0, None, [0, 16, 1], angle.cos(), angle.sin())
+    normed = rms(x, weight).unflatten(-1, (2, 32))
+    same_with_gradients(
+        ops.rms_norm_heads(x, weight, 1e-6, 2, *turn),
+        [normed, ops.head_map(normed, *turn)],
+        (x, weight),
+    )
+
+
+def test_norms_and_gates():
+    x, y = (torch.randn(2, 12, 64, requires_grad=True) for _ in range(2))
+    gate, scale, shift = (torch.randn(2, 3, 1, 64, requires_grad=True) for _ in range(3))
+    frames = lambda z: z.unflatten(1, (3, 4))
+    norm = lambda z: torch.nn.functional.layer_norm(z, (64,), eps=1e-6)
+    modulated = lambda z: (frames(norm(z)) * (1 + scale) + shift).flatten(1, 2)
+    same_with_gradients(
+        [ops.affine_norm(x, scale, shift)], [modulated(x)], (x, scale, shift)
+    )
+    added = (frames(x) + gate * frames(y)).flatten(1, 2)
+    same_with_gradients([ops.gated_add(x, gate, y)], [added], (x, gate, y))
+    close(ops.gated_add(x, None, y), x + y)
+    mine = ops.gated_add_norm(x, gate, y, scale, shift)
+    close(mine[0], added)
+    same_with_gradients([mine[1]], [modulated(added)], (x, gate, y, scale, shift))
+    assert ops.affine_norm(x, scale, shift, dtype=torch.bfloat16).dtype == torch.bfloat16
+
+
+def test_gelu():
+    x = torch.randn(5, 33, requires_grad=True)
+    plain = torch.nn.functional.gelu(x, approximate="tanh")
+    same_with_gradients([ops.gelu(x)], [plain], (x,))
+    temporary = torch.ones(64)
+    ops.gelu(temporary)
+    assert temporary.eq(1).all(), "the argument was overwritten"
+
+
+def test_delta_chunks():
+    key = torch.nn.functional.normalize(torch.randn(1, 12, 2, 16), dim=-1).requires_grad_(True)
+    query = torch.randn(1, 12, 2, 16, requires_grad=True)
+    value = torch.randn(1, 12, 2, 8, requires_grad=True)
+    state = torch.randn(1, 2, 16, 8, requires_grad=True)
+    beta = torch.rand(1, 12, 2, requires_grad=True)
+    retention = torch.rand(1, 2, 2, 16, requires_grad=True)
+    inputs = (state, query, key, value, beta, retention)
+    read, last = ops.delta_chunks(*inputs, [5, 12], True, 0.5)
+    now, reads = state, []
+    for chunk, (begin, end) in enumerate([(0, 5), (5, 12)]):
+        reads.append(torch.einsum("bnhk,bhkv->bnhv", query[:, begin:end], now) * 0.5)
+        now = now * retention[:, chunk, :, :, None]
+        for t in range(begin, end):
+            wrong = value[:, t] - torch.einsum("bhkv,bhk->bhv", now, key[:, t])
+            now = now + torch.einsum("bh,bhk,bhv->bhkv", beta[:, t], key[:, t], wrong)
+    same_with_gradients([last], [now], (state, key, value, beta, retention))
+    plain = torch.cat(reads, 1)
+    same_with_gradients([read], [plain], inputs)
+
+
+def test_linear():
+    x = torch.randn(2, 12, 96)
+    weight, bias = torch.randn(64, 96) / 10, torch.randn(64)
+    plain = torch.nn.functional.linear(x, weight, bias)
+    close(ops.linear(x, weight, bias), plain)
+    close(ops.linear(x, weight.bfloat16(), bias), plain, 0.01)
+    residual, gate = torch.randn(2, 12, 64), torch.randn(2, 3, 1, 64)
+    for name, tolerance in (("bf16", 0.01), ("int8", 0.02), ("int4", 0.2)):
+        packed = torch.classes.loci.PackedLinear(weight, bias, name)
+        close(packed.forward(x), plain, tolerance)
+        fused = packed.forward(x, gelu=True, residual=residual, gate=gate)
+        activated = torch.nn.functional.gelu(plain, approximate="tanh")
+        expected = residual + (gate * activated.unflatten(1, (3, 4))).flatten(1, 2)
+        close(fused, expected, tolerance)
+    try:
+        torch.classes.loci.PackedLinear(weight, bias, "int3")
+    except RuntimeError as error:
+        assert "none of bf16, int8, int4" in str(error), error
+    else:
+        raise AssertionError("int3 was taken")
 
 
 for name, test in sorted(globals().items()):

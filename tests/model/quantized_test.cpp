@@ -2,6 +2,8 @@
 // Models with large linear layers in fewer bits: on disk, in memory, and what they compute.
 #include <unistd.h>
 
+#include <map>
+
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -75,6 +77,33 @@ TEST_F(Quantized, ModelsSurviveTheRoundTrip) {
       EXPECT_GT(off, 1e-4);
       EXPECT_LT(off, eight ? 0.05 : 0.5);
     }
+  }
+}
+
+// Without a file a quantized model starts where the float one of the same seed does, and holds each
+// large weight once, as its products read it.
+TEST_F(Quantized, NewModelsAreTheRoundedFloatOnes) {
+  const testing::TinyWindow window = testing::tiny_window(config_, 2);
+  for (const auto format : {kernels::WeightFormat::kInt8, kernels::WeightFormat::kInt4}) {
+    TransformerConfig config = config_;
+    config.quantization = kernels::name_of(format);
+    Transformer fresh(config, std::make_shared<Parameters>(Parameters::Options{.seed = 5}));
+    Transformer plain(config_, std::make_shared<Parameters>(Parameters::Options{.seed = 5}));
+    plain.visit_large([&](Linear& linear) {
+      linear.weight = kernels::dequantize(kernels::quantize_weight(linear.weight, format));
+    });
+    EXPECT_LT(testing::relative_error(testing::window_velocity(fresh, window),
+                                      testing::window_velocity(plain, window)),
+              format == kernels::WeightFormat::kInt8 ? 0.05 : 1e-4);
+    std::map<std::string, const void*> kept;
+    for (const Parameter& parameter : fresh.parameters().all()) {
+      kept[parameter.name] = parameter.tensor.const_data_ptr();
+    }
+    fresh.visit_large([&](const Linear& linear) {
+      const auto* packed = linear.product.target<kernels::PackedLinear>();
+      ASSERT_NE(packed, nullptr);
+      EXPECT_EQ(kept.at(linear.name + ".weight"), packed->panels().const_data_ptr());
+    });
   }
 }
 
