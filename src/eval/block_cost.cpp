@@ -51,8 +51,8 @@ std::vector<model::Block> make_blocks(model::Parameters& parameters,
   return blocks;
 }
 
-// Parameters of blocks that are random throughout, by name; large weights also as numbers of few
-// bits and their scales if the config says so.
+// Parameters of blocks that are random throughout, by name; large weights as numbers of few bits
+// and their scales if the config says so.
 std::map<std::string, at::Tensor> random_weights(model::TransformerConfig config,
                                                  at::ScalarType dtype) {
   const auto format = kernels::weight_format(config.quantization);
