@@ -17,22 +17,17 @@ struct Loops {
   static constexpr float kTwice = 1.5957691216F;  // 2 sqrt(2/π)
   static constexpr float kCubic = 0.044715F;
 
-  // 2u, and e^-|2u|, from which σ and its derivative come without cancellation.
-  struct Inner {
-    Floats twice, power, inverse;
+  static Floats twice_u(const Floats& x) { return x * kTwice * (1 + kCubic * x * x); }
 
-    explicit Inner(const Floats& x)
-        : twice(x * kTwice * (1 + kCubic * x * x)),
-          power(Row::exponential(twice < 0.0F ? twice : -twice)),
-          inverse(1 / (1 + power)) {}
-    Floats sigmoid() const { return twice < 0.0F ? power * inverse : inverse; }
-  };
+  static Floats gelu(const Floats& x) {
+    const typename Row::Sigmoid sigmoid(twice_u(x));
+    return x * sigmoid.value;
+  }
 
   template <typename T>
   static void forward(const T* x, T* y, int64_t count) {
     Row::along(count, [&](int64_t c, auto part, int) {
-      const Floats v = Row::load(x + c, part);
-      Row::store(y + c, v * Inner(v).sigmoid(), part);
+      Row::store(y + c, gelu(Row::load(x + c, part)), part);
     });
   }
 
@@ -40,9 +35,9 @@ struct Loops {
   static void backward(const T* x, const T* grad_y, T* grad_x, int64_t count) {
     Row::along(count, [&](int64_t c, auto part, int) {
       const Floats v = Row::load(x + c, part);
-      const Inner inner(v);
+      const typename Row::Sigmoid sigmoid(twice_u(v));
       const Floats slope = kTwice * (1 + 3 * kCubic * v * v);
-      const Floats d = inner.sigmoid() + v * slope * (inner.power * inner.inverse * inner.inverse);
+      const Floats d = sigmoid.value + v * slope * sigmoid.derivative();
       Row::store(grad_x + c, Row::load(grad_y + c, part) * d, part);
     });
   }

@@ -109,6 +109,18 @@ struct Lanes {
     p = p * r + 5.0000001201e-1F;
     return (p * r * r + r + 1.0F) * (Floats)((power + 127) << 23);
   }
+
+  // 1 / (1 + e^-x) without overflow, and e^-|x|, of which its derivative is made without
+  // cancellation.
+  struct Sigmoid {
+    Floats value, power, inverse;  // inverse: 1 / (1 + power)
+
+    explicit Sigmoid(const Floats& x)
+        : power(exponential(x < 0.0F ? x : -x)), inverse(1.0F / (1.0F + power)) {
+      value = x < 0.0F ? power * inverse : inverse;
+    }
+    Floats derivative() const { return power * inverse * inverse; }
+  };
 };
 
 }  // namespace

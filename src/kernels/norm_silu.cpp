@@ -20,6 +20,7 @@ constexpr int64_t kRows = 2048;
 
 norm_silu_kernels::Kernels loops() {
 #if defined(__x86_64__)
+  if (isa_level() >= IsaLevel::kAvx512) return norm_silu_kernels::avx512();
   if (isa_level() >= IsaLevel::kAvx2) return norm_silu_kernels::avx2();
 #endif
   return norm_silu_kernels::plain();

@@ -2,5 +2,5 @@
 #include "loci/kernels/norm_silu_loops.h"
 
 namespace loci::kernels::norm_silu_kernels {
-Kernels avx2() { return kKernels; }
+Kernels avx2() { return Loops<8>::kKernels; }
 }  // namespace loci::kernels::norm_silu_kernels

@@ -19,5 +19,6 @@ struct Kernels {
 
 Kernels plain();
 Kernels avx2();
+Kernels avx512();
 
 }  // namespace loci::kernels::norm_silu_kernels

@@ -2,5 +2,5 @@
 #include "loci/kernels/norm_silu_loops.h"
 
 namespace loci::kernels::norm_silu_kernels {
-Kernels plain() { return kKernels; }
+Kernels plain() { return Loops<4>::kKernels; }
 }  // namespace loci::kernels::norm_silu_kernels

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "loci/kernels/packed_linear_kernel.h"
-#include "loci/kernels/packed_linear_lanes.h"
+#include "loci/kernels/packed_linear_rows.h"
 
 namespace loci::kernels::packed_linear_kernels {
 namespace {
@@ -16,8 +16,8 @@ namespace {
 // FP32 rows times weights that are widened to FP32 a block at a time. A tile is kRows rows high and
 // kVectors vectors of kLanes wide.
 template <int kLanes, int kVectors, int kRows>
-struct FloatLoops : Lanes<kLanes> {
-  using Base = Lanes<kLanes>;
+struct FloatLoops : RowLoops<kLanes> {
+  using Base = RowLoops<kLanes>;
   using Floats = typename Base::Floats;
   using Ints = typename Base::Ints;
   static constexpr int kColumns = kLanes * kVectors;
@@ -135,12 +135,12 @@ struct PlainWords {
 };
 
 template <typename Machine, int kVectors, int kRows>
-struct ByteLoops : Lanes<Machine::kLanes> {
+struct ByteLoops : RowLoops<Machine::kLanes> {
   using Ints = typename Machine::Ints;
   using Number = typename Machine::Number;
   static constexpr int kLanes = Machine::kLanes, kColumns = kLanes * kVectors;
   static constexpr int kDot = 4 / static_cast<int>(sizeof(Number));
-  using Base = Lanes<kLanes>;
+  using Base = RowLoops<kLanes>;
   static_assert(kPanel % kColumns == 0 && kRowBlock % kRows == 0);
 
   static void quantize_rows(const RowWork& work) { Base::template quantize_rows<Number>(work); }
@@ -148,7 +148,7 @@ struct ByteLoops : Lanes<Machine::kLanes> {
   // [count / 4][kPanel][4] bytes into [count / 2][kPanel][2] words. Of every four inputs the words
   // of a lane hold the first and the third, then the second and the fourth, so that shifts do.
   static void widen_panel(const int8_t* from, int64_t count, int16_t* to) {
-    using Pairs = typename Lanes<2 * kLanes>::Shorts;
+    using Pairs = typename VectorOf<2 * kLanes>::Shorts;
     for (int64_t k = 0; k < count; k += 4) {
       for (int64_t c = 0; c < kPanel; c += kLanes) {
         const Pairs both = load<Pairs>(from + k * kPanel + c * 4);

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "loci/kernels/packed_linear_kernel.h"
-#include "loci/kernels/packed_linear_lanes.h"
+#include "loci/kernels/packed_linear_rows.h"
 
 namespace loci::kernels::packed_linear_kernels {
 namespace {
@@ -18,12 +18,12 @@ namespace {
 //   dot_bytes<C, A, B>()              INT32 C[m][n] += sum over k of A[m][4 k + i] B[k][4 n + i],
 //                                     bytes with a sign
 template <typename Machine>
-struct TileLoops : Lanes<16> {
+struct TileLoops : RowLoops<16> {
   using Number = int8_t;
   static constexpr int64_t kHeight = 16, kWidth = 64;
   static_assert(kRowStep == 2 * kHeight && kByteStep == kWidth && kPanel == 32);
 
-  static void quantize_rows(const RowWork& work) { Lanes<16>::quantize_rows<Number>(work); }
+  static void quantize_rows(const RowWork& work) { RowLoops<16>::quantize_rows<Number>(work); }
 
   // Two tiles of rows by the two halves of a panel: four sums, as many as the other four feed.
   static void multiply(const Work& work) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "loci/kernels/gelu_loops.h"
+#include "loci/kernels/lanes.h"
 #include "loci/kernels/packed_linear_kernel.h"
 #include "loci/kernels/vector_types.h"
 
@@ -22,50 +24,17 @@ inline void store(void* to, const Vector& lanes) {
   __builtin_memcpy(to, &lanes, sizeof lanes);
 }
 
-// Numbers as vectors of kLanes, and what is done with whole rows of them.
+// What is done with whole rows of numbers, kLanes at a time.
 template <int kLanes>
-struct Lanes {
+struct RowLoops {
   using Floats = typename VectorOf<kLanes>::Floats;
   using Ints = typename VectorOf<kLanes>::Ints;
-  using Words = typename VectorOf<kLanes>::Words;
-  using Halves = typename VectorOf<kLanes>::Halves;
   using Bytes = typename VectorOf<kLanes>::Bytes;
   using Shorts = typename VectorOf<kLanes>::Shorts;
 
-  static Floats widen(const uint16_t* from) {
-    return (Floats)(__builtin_convertvector(load<Halves>(from), Words) << 16);
-  }
-  // To the nearest, ties to even; what is not a number stays so.
-  static Halves narrow(const Floats& value) {
-    const Words bits = (Words)value;
-    const Words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const Words kept = value == value ? rounded : Words{} + 0x7fc0;
-    return __builtin_convertvector(kept, Halves);
-  }
+  using Row = Lanes<kLanes>;
 
-  // e^x to about 2 units in the last place, for x within +-87.
-  static Floats exponential(Floats x) {
-    x = x < -87.0F ? Floats{} - 87.0F : x;
-    x = x > 87.0F ? Floats{} + 87.0F : x;
-    const Floats shifter = Floats{} + 12582912.0F;  // 1.5 * 2^23: rounds to whole numbers
-    const Floats shifted = x * 1.44269504F + shifter;
-    const Floats whole = shifted - shifter;
-    const Floats r = x - whole * 0.693359375F + whole * 2.12194440e-4F;  // ln 2 in two parts
-    Floats p = Floats{} + 1.9875691500e-4F;
-    p = p * r + 1.3981999507e-3F;
-    p = p * r + 8.3334519073e-3F;
-    p = p * r + 4.1665795894e-2F;
-    p = p * r + 1.6666665459e-1F;
-    p = p * r + 5.0000001201e-1F;
-    const Floats power = (Floats)(((Ints)shifted << 23) + (127 << 23));
-    return (p * r * r + r + 1.0F) * power;
-  }
-
-  // y / 2 * (1 + tanh(sqrt(2 / pi) * (y + 0.044715 y^3))), as y times a sigmoid.
-  static Floats gelu(const Floats& y) {
-    const Floats inner = y * (1.5957691216F + 0.0713548162726F * y * y);
-    return y / (1.0F + exponential(-inner));
-  }
+  static Floats widen(const uint16_t* from) { return Row::load(from, Whole{}); }
 
   static void widen_rows(const RowWork& work) {
     const auto* x = static_cast<const uint16_t*>(work.x);
@@ -173,19 +142,16 @@ struct Lanes {
     for (int64_t c = 0; c < count; c += kLanes) {
       Floats y = load<Floats>(sums + c);
       if (e.bias != nullptr) y += at(e.bias, c);
-      if (e.gelu) y = gelu(y);
+      if (e.gelu) y = gelu_kernels::Loops<kLanes>::gelu(y);
       if (e.addend != nullptr) y += addend(work, row * work.out + column + c, count - c);
       if (gate != nullptr) y *= at(gate, c);
       if (residual != nullptr) y += at(residual, c);
       const int64_t width = count - c < kLanes ? count - c : kLanes;
       const int64_t to = row * work.out + column + c;
       if (work.bfloat16) {
-        const Halves half = narrow(y);
-        __builtin_memcpy(static_cast<uint16_t*>(work.y) + to, &half,
-                         static_cast<uint64_t>(width) * sizeof(uint16_t));
+        Row::store(static_cast<uint16_t*>(work.y) + to, y, Part{width});
       } else {
-        __builtin_memcpy(static_cast<float*>(work.y) + to, &y,
-                         static_cast<uint64_t>(width) * sizeof(float));
+        Row::store(static_cast<float*>(work.y) + to, y, Part{width});
       }
     }
   }
