@@ -118,6 +118,7 @@ Json report(const BenchBlockOptions& o, const BlockPreset& preset, double peak) 
           {"config", preset.config.to_json()},
           {"tokens", preset.config.chunk_size * preset.grid.tokens()},
           {"dtype", o.dtype},
+          {"torch_dtype", o.torch_dtype},
           {"kv", o.kv},
           {"commit", o.commit},
           {"threads", at::get_num_threads()},
@@ -131,10 +132,7 @@ void finish(const BenchBlockOptions& o, const Json& json) {
 }
 
 void run_blocks(const BenchBlockOptions& o, const BlockPreset& preset, double peak) {
-  const BlockDtype dtype = chosen(kBlockDtypes, o.dtype);
-  model::TransformerConfig config = preset.config;
-  config.quantization = dtype.quantization;
-  const eval::BlockPair blocks(config, preset.grid, dtype.type);
+  const eval::BlockPair blocks(preset.config, preset.grid, chosen(kBlockDtypes, o.dtype).type);
   if (!o.json) {
     fmt::print("{:<9}{:<19}{:>7}{:>9}{:>11}{:>11}{:>10}{:>10}{:>10}{:>11}{}\n", "block", "history",
                "keys", "linears", "attention", "recurrent", "s", "CPU s", "GFLOP/s", "of peak",
@@ -188,9 +186,8 @@ void run_blocks(const BenchBlockOptions& o, const BlockPreset& preset, double pe
 // The whole model with random weights, once through.
 void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double peak) {
   const at::NoGradGuard no_grad;
+  const model::TransformerConfig& config = preset.config;
   const BlockDtype dtype = chosen(kBlockDtypes, o.dtype);
-  model::TransformerConfig config = preset.config;
-  config.quantization = dtype.quantization;
   const std::string& history = o.histories.front();
   const auto parameters = std::make_shared<model::Parameters>(
       model::Parameters::Options{.dtype = dtype.type, .seed = 1});
@@ -258,6 +255,7 @@ void run_bench_block(const BenchBlockOptions& given) {
   }
   if (!o.compare.empty()) check_torch_script(o.python, o.script);
   BlockPreset preset = chosen(presets(), o.preset);
+  preset.config.quantization = chosen(kBlockDtypes, o.dtype).quantization;
   if (o.width > 0) preset.grid.columns = o.width / kPixelsPerToken;
   if (o.height > 0) preset.grid.rows = o.height / kPixelsPerToken;
   // A core's: processor seconds count those of all threads. Without instructions for BF16 its

@@ -2,7 +2,6 @@
 #include "loci/app/bench_ops.h"
 
 #include <algorithm>
-#include <ctime>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,7 +15,7 @@
 
 #include "loci/app/command.h"
 #include "loci/base/config.h"
-#include "loci/base/interrupt.h"
+#include "loci/eval/block_cost.h"
 #include "loci/kernels/attention.h"
 #include "loci/kernels/cpu_features.h"
 #include "loci/kernels/delta_rule.h"
@@ -57,27 +56,10 @@ struct Row {
 
 // One thread is measured by the processor's time, in which what else runs on the machine does not
 // count; several, which wait for each other, by the clock.
-double now() {
-  timespec time{};
-  clock_gettime(at::get_num_threads() == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-// What a call takes: the lower quartile of those that go on for about `seconds`. The least of all
-// would trust the one whose time a virtual machine told too short.
-double cost_of(double seconds, const std::function<at::Tensor()>& call) {
+double seconds_of(double again, const std::function<at::Tensor()>& call) {
   call();
-  std::vector<double> costs;
-  const double begun = now();
-  do {
-    check_interrupt();
-    const double start = now();
-    const at::Tensor result = call();
-    costs.push_back(now() - start);
-  } while (now() - begun < seconds);
-  const auto quartile = costs.begin() + std::ssize(costs) / 4;
-  std::nth_element(costs.begin(), quartile, costs.end());
-  return *quartile;
+  const eval::CallCost cost = eval::cost_of([&] { call(); }, again);
+  return at::get_num_threads() == 1 ? cost.processor : cost.seconds;
 }
 
 // Both in turn, so that a noisy moment hits both.
@@ -85,8 +67,8 @@ void compare(Row& row, double seconds, const std::function<at::Tensor()>& ours,
              const std::function<at::Tensor()>& libtorch) {
   row.ours = row.libtorch = 1e300;
   for (int turn = 0; turn < 3; ++turn) {
-    row.ours = std::min(row.ours, cost_of(seconds / 6, ours));
-    row.libtorch = std::min(row.libtorch, cost_of(seconds / 6, libtorch));
+    row.ours = std::min(row.ours, seconds_of(seconds / 6, ours));
+    row.libtorch = std::min(row.libtorch, seconds_of(seconds / 6, libtorch));
   }
 }
 
@@ -273,7 +255,7 @@ Row linear_row(const Sizes& s, double seconds) {
   Row row{.name = "linear, FP32 (libtorch's)",
           .size = fmt::format("{} x {} -> {}", s.tokens, s.heads * kChannels, s.ffn)};
   row.operations = 2.0 * static_cast<double>(s.tokens * s.heads * kChannels * s.ffn);
-  row.ours = row.libtorch = cost_of(seconds / 2, [&] { return at::linear(x, weight); });
+  row.ours = row.libtorch = seconds_of(seconds / 2, [&] { return at::linear(x, weight); });
   return row;
 }
 

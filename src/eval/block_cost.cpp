@@ -2,7 +2,6 @@
 #include "loci/eval/block_cost.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <map>
 #include <set>
@@ -18,8 +17,6 @@
 namespace loci::eval {
 
 namespace {
-
-constexpr double kCallAgain = 1;  // seconds
 
 at::Tensor random(at::IntArrayRef shape, uint64_t seed) {
   return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kFloat);
@@ -77,6 +74,18 @@ std::map<std::string, at::Tensor> random_weights(model::TransformerConfig config
     });
   }
   return weights;
+}
+
+double seconds_of(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double lower_quartile(std::vector<double>& values) {
+  const auto quartile = values.begin() + std::ssize(values) / 4;
+  std::nth_element(values.begin(), quartile, values.end());
+  return *quartile;
 }
 
 }  // namespace
@@ -150,21 +159,17 @@ void BlockPair::write_case(const std::filesystem::path& file, const ChunkStep& s
   io::write_safetensors(file, tensors, {{"loci.config", config_.to_json().dump()}});
 }
 
-CallCost cost_of(const std::function<void()>& call) {
-  using Clock = std::chrono::steady_clock;
-  CallCost best{1e300, 1e300};
-  const Clock::time_point begun = Clock::now();
+CallCost cost_of(const std::function<void()>& call, double again) {
+  std::vector<double> seconds, processor;
+  const double begun = seconds_of(CLOCK_MONOTONIC);
   do {
     check_interrupt();
-    const Clock::time_point start = Clock::now();
-    const std::clock_t processor = std::clock();
+    const double start = seconds_of(CLOCK_MONOTONIC), used = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
     call();
-    best.processor = std::min(
-        best.processor, static_cast<double>(std::clock() - processor) / double{CLOCKS_PER_SEC});
-    best.seconds =
-        std::min(best.seconds, std::chrono::duration<double>(Clock::now() - start).count());
-  } while (std::chrono::duration<double>(Clock::now() - begun).count() < kCallAgain);
-  return best;
+    processor.push_back(seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used);
+    seconds.push_back(seconds_of(CLOCK_MONOTONIC) - start);
+  } while (seconds_of(CLOCK_MONOTONIC) - begun < again);
+  return {lower_quartile(seconds), lower_quartile(processor)};
 }
 
 }  // namespace loci::eval

@@ -54,12 +54,14 @@ class BlockPair {
   std::vector<model::TextKeys::Entry> text_;
 };
 
-// What calls take at best.
+// What a call takes.
 struct CallCost {
   double seconds = 0;    // of the clock
   double processor = 0;  // of all threads: what else runs on the machine counts little
 };
-// Calls once, and again until a second has passed: small sizes warm up, large ones need no repeat.
-CallCost cost_of(const std::function<void()>& call);
+// The lower quartile of calls that go on until `again` seconds have passed: small sizes warm up,
+// large ones need no repeat. The least of many would be the one whose processor time a virtual
+// machine told too short.
+CallCost cost_of(const std::function<void()>& call, double again = 1);
 
 }  // namespace loci::eval

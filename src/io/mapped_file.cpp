@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -24,6 +27,39 @@ struct Descriptor {
     if (value >= 0) ::close(value);
   }
 };
+
+// Which memory is a file's: elsewhere release_pages() would destroy numbers.
+class LiveMappings {
+ public:
+  void add(const void* start, size_t size) {
+    const std::lock_guard lock(mutex_);
+    sizes_[reinterpret_cast<uintptr_t>(start)] = size;
+  }
+  void unmap(void* start, size_t size) {
+    const std::lock_guard lock(mutex_);
+    sizes_.erase(reinterpret_cast<uintptr_t>(start));
+    ::munmap(start, size);
+  }
+  // Calls if [begin, end) lies within one of them, which stays until then.
+  template <typename Call>
+  void within(uintptr_t begin, uintptr_t end, const Call& call) {
+    const std::lock_guard lock(mutex_);
+    const auto after = sizes_.upper_bound(begin);
+    if (after == sizes_.begin()) return;
+    const auto& [start, size] = *std::prev(after);
+    if (end <= start + size) call();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<uintptr_t, size_t> sizes_;  // by first address
+};
+
+// Never destroyed: the last tensors go when the program ends.
+LiveMappings& live_mappings() {
+  static auto* const mappings = new LiveMappings;
+  return *mappings;
+}
 
 }  // namespace
 
@@ -46,20 +82,22 @@ SharedBytes map_file(const std::filesystem::path& path) {
   if (address == MAP_FAILED) {
     fail_machine("cannot map {} into memory: {}", path.string(), std::strerror(errno));
   }
-  const std::shared_ptr<const void> owner(
-      address, [size](const void* start) { ::munmap(const_cast<void*>(start), size); });
+  live_mappings().add(address, size);
+  const std::shared_ptr<const void> owner(address, [size](const void* start) {
+    live_mappings().unmap(const_cast<void*>(start), size);
+  });
   return {{static_cast<const char*>(address), size}, owner};
 }
 
-void page_out(const at::Tensor& tensor) {
-#if defined(MADV_PAGEOUT)
+void release_pages(const at::Tensor& tensor) {
   if (!tensor.device().is_cpu() || !tensor.is_contiguous()) return;
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(tensor.const_data_ptr());
-  const uintptr_t first = (begin + page - 1) / page * page;
-  const uintptr_t last = (begin + tensor.nbytes()) / page * page;
-  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_PAGEOUT);
-#endif
+  live_mappings().within(begin, begin + tensor.nbytes(), [&] {
+    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const uintptr_t first = (begin + page - 1) / page * page;
+    const uintptr_t last = (begin + tensor.nbytes()) / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  });
 }
 
 std::shared_ptr<char[]> allocate_aligned(size_t size) {

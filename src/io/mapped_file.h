@@ -28,10 +28,11 @@ struct SharedBytes {
 // bad input.
 SharedBytes map_file(const std::filesystem::path& path);
 
-// For a tensor that will hardly be read again while something else keeps it: pages of a mapped file
-// are given back to the system, which reads them again if need be. Changes no number; does nothing
-// where the system does not offer that.
-void page_out(const at::Tensor& tensor);
+// For a tensor over a mapped file that will hardly be read again while something keeps the mapping:
+// its pages no longer count as this process's memory. They stay in the system's cache of the file
+// and are taken from there if need be, without what was written to them. Does nothing to other
+// tensors.
+void release_pages(const at::Tensor& tensor);
 
 // Uninitialised memory, aligned for any element type and vector load.
 std::shared_ptr<char[]> allocate_aligned(size_t size);

@@ -54,7 +54,7 @@ Linear Linear::large(const Scope& scope, int64_t in, int64_t out, const std::str
   if (numbers.data.is_meta()) return linear;
   const kernels::PackedLinear packed(numbers, linear.bias);
   // The same numbers are not kept twice.
-  io::page_out(numbers.data);
+  io::release_pages(numbers.data);
   scope.replace("weight", packed.panels());
   linear.product = packed;
   return linear;
