@@ -103,6 +103,16 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   c.kda_min_retention = reader.get<double>("kda_min_retention", c.kda_min_retention, 0.1, 1.0);
   c.kda_start_retention = reader.get<double>("kda_start_retention", c.kda_start_retention,
                                              c.kda_min_retention, 1 - 1e-6);
+  c.linear_guess = reader.get<std::vector<double>>("linear_guess", {});
+  if (!c.linear_guess.empty() && std::ssize(c.linear_guess) != c.channels) {
+    fail("{}: linear_guess has {} deviations; there are {} channels", where, c.linear_guess.size(),
+         c.channels);
+  }
+  for (const double deviation : c.linear_guess) {
+    if (!(deviation > 0 && deviation < 1e3)) {
+      fail("{}: linear_guess contains {}; expected deviations above 0", where, deviation);
+    }
+  }
   c.kda_phi_v_start = reader.get<double>("kda_phi_v_start", c.kda_phi_v_start, -1e3, 1e3);
   c.recurrent_memory =
       reader.choose("recurrent_memory", c.recurrent_memory, memory::recurrent_memory_names());
@@ -152,6 +162,7 @@ Json TransformerConfig::to_json() const {
                {"kda_start_retention", kda_start_retention},
                {"kda_phi_v_start", kda_phi_v_start},
                {"recurrent_memory", recurrent_memory}};
+  if (!linear_guess.empty()) json["linear_guess"] = linear_guess;
   if (is_quantized()) json["quantization"] = quantization;
   return json;
 }

@@ -33,6 +33,10 @@ struct TransformerConfig {
   double kda_start_retention = 0.7;
   double kda_phi_v_start = 1;  // phi_v starts at this times the identity
   std::string recurrent_memory = "chunk_kda";
+  // The deviations of the latents' channels, when the network's output is what the velocity has
+  // beyond the best linear guess from the noisy latents alone, at deviation 1; empty when it is the
+  // velocity itself. A small network has better to do than to carry the noise through its width.
+  std::vector<double> linear_guess;
   // How the weights of the large linear layers are kept: "none", "int8" or "int4".
   std::string quantization = "none";
 

@@ -14,6 +14,23 @@
 
 namespace loci::model {
 
+namespace {
+
+// The velocity v = noise - clean, of which `out` is the part beyond the best linear guess from the
+// latents x = (1 - s) clean + s noise, with noise of deviation 1 and clean of deviation a. With
+// d = s² + (1 - s)² a² that guess is (s - (1 - s) a²)/d x, and what it leaves has the variance
+// a²/d.
+at::Tensor beyond_linear_guess(const at::Tensor& out, const at::Tensor& latents,
+                               const at::Tensor& timesteps, const std::vector<double>& deviations) {
+  const at::Tensor s =
+      (timesteps.to(out.scalar_type()) / 1000).view({timesteps.size(0), 1, -1, 1, 1});
+  const at::Tensor a = at::tensor(deviations, out.options()).view({1, -1, 1, 1, 1});
+  const at::Tensor d = s.square() + ((1 - s) * a).square();
+  return (s - (1 - s) * a.square()) / d * latents + a / d.sqrt() * out;
+}
+
+}  // namespace
+
 Transformer::Transformer(TransformerConfig config, std::shared_ptr<Parameters> parameters)
     : config_(std::move(config)),
       parameters_(std::move(parameters)),
@@ -118,7 +135,9 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
       (head_table_.to(type).unsqueeze(0) + time.unsqueeze(2)).split(1, 2);
   const at::Tensor h = kernels::affine_norm(
       x, {.scale = m[1], .shift = m[0], .eps = config_.eps, .dtype = compute_});
-  return unpatchify(head_(h), frames, grid).to(type);
+  const at::Tensor out = unpatchify(head_(h), frames, grid).to(type);
+  if (config_.linear_guess.empty()) return out;
+  return beyond_linear_guess(out, latents.to(type), timesteps, config_.linear_guess);
 }
 
 void Transformer::visit_large(const std::function<void(Linear&)>& visit) {

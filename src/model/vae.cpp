@@ -46,10 +46,30 @@ at::Tensor channels_last(const at::Tensor& x) { return x.permute({2, 0, 3, 4, 1}
 // drown the first updates.
 constexpr double kFirstLogVariance = -5;
 
+// What stands for the posterior's width where a transform encodes: the decoder learns to forgive
+// errors of this size, in standard deviations of a channel.
+constexpr double kTransformNoise = 0.05;
+
 void start_quant_bias(at::Tensor& bias, at::Generator&) {
   const int64_t half = bias.size(0) / 2;
   bias.zero_();
   bias.narrow(0, half, half).fill_(kFirstLogVariance);
+}
+
+std::optional<BlockTransform> make_transform(Parameters& parameters, const VaeConfig& config) {
+  if (!config.block_transform) return std::nullopt;
+  return BlockTransform(parameters, config);
+}
+
+std::optional<EncoderNetwork> make_encoder(Parameters& parameters, const VaeConfig& config) {
+  if (config.block_transform) return std::nullopt;
+  return EncoderNetwork(Scope(parameters, "encoder"), config);
+}
+
+std::optional<PointConv> make_quant_conv(Parameters& parameters, const VaeConfig& config) {
+  if (config.block_transform) return std::nullopt;
+  return PointConv(Scope(parameters, "quant_conv"), 2 * config.z_dim, 2 * config.z_dim,
+                   start_quant_bias);
 }
 
 Parameters::Options parameter_options(const VaeOptions& options) {
@@ -61,9 +81,10 @@ Parameters::Options parameter_options(const VaeOptions& options) {
 Vae::Vae(const VaeConfig& config, std::unique_ptr<Parameters> parameters)
     : config_(config),
       parameters_(std::move(parameters)),
-      encoder_(Scope(*parameters_, "encoder"), config_),
-      quant_conv_(Scope(*parameters_, "quant_conv"), 2 * config_.z_dim, 2 * config_.z_dim,
-                  start_quant_bias),
+      compute_(parameters_->options().dtype),
+      transform_(make_transform(*parameters_, config_)),
+      encoder_(make_encoder(*parameters_, config_)),
+      quant_conv_(make_quant_conv(*parameters_, config_)),
       post_quant_conv_(Scope(*parameters_, "post_quant_conv"), config_.z_dim, config_.z_dim),
       decoder_(Scope(*parameters_, "decoder"), config_) {}
 
@@ -137,8 +158,13 @@ Vae::Posterior Vae::encode(const at::Tensor& pixels, const VaePass& pass) const 
          pass.first() ? "a clip starts with one frame, and the rest must be" : "there must be",
          factor);
   }
-  const at::Tensor x = encoder_(patchify(pixels.to(dtype()), config_.patch_size), pass);
-  const std::vector<at::Tensor> parts = quant_conv_(x).to(at::kFloat).chunk(2, -1);
+  if (transform_) {
+    const at::Tensor z = channels_first(transform_->encode(pixels, pass.first()));
+    if (pass.cache != nullptr) pass.cache->count(z.size(2));
+    return {z, transform_log_variance(z)};
+  }
+  const at::Tensor x = (*encoder_)(patchify(pixels.to(compute_), config_.patch_size), pass);
+  const std::vector<at::Tensor> parts = (*quant_conv_)(x).to(at::kFloat).chunk(2, -1);
   if (pass.cache != nullptr) pass.cache->count(x.size(0));
   return {channels_first(parts[0]), channels_first(parts[1])};
 }
@@ -149,10 +175,17 @@ at::Tensor Vae::decode(const at::Tensor& latents, const VaePass& pass) const {
   if (latents.size(1) != config_.z_dim) {
     fail("latents have {} channels; this autoencoder has {}", latents.size(1), config_.z_dim);
   }
-  const at::Tensor z = post_quant_conv_(channels_last(latents).to(dtype()));
-  const at::Tensor patches = decoder_(z, pass);
+  const at::Tensor last = channels_last(latents);
+  at::Tensor beneath;
+  if (transform_) beneath = transform_->decode(last, pass.first());
+  const at::Tensor patches = decoder_(post_quant_conv_(last.to(compute_)), pass);
   if (pass.cache != nullptr) pass.cache->count(latents.size(2));
-  return unpatchify(patches.to(at::kFloat), config_.patch_size);
+  const at::Tensor pixels = unpatchify(patches.to(at::kFloat), config_.patch_size);
+  return beneath.defined() ? add_to(beneath, pixels) : pixels;
+}
+
+at::Tensor Vae::transform_log_variance(const at::Tensor& mean) const {
+  return (2 * at::log(kTransformNoise * statistics(config_.latents_std, mean))).expand_as(mean);
 }
 
 at::Tensor Vae::statistics(const std::vector<double>& values, const at::Tensor& like) const {

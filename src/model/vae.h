@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/model/block_transform.h"
 #include "loci/model/parameters.h"
 #include "loci/model/vae_config.h"
 #include "loci/model/vae_network.h"
@@ -46,9 +48,13 @@ class Vae {
   void save(const std::filesystem::path& folder, at::ScalarType dtype = at::kFloat) const;
 
   const VaeConfig& config() const { return config_; }
+  const std::optional<BlockTransform>& transform() const { return transform_; }
   void set_statistics(std::vector<double> mean, std::vector<double> deviation);
   const Parameters& parameters() const { return *parameters_; }
   at::ScalarType dtype() const { return parameters_->options().dtype; }
+  // The type of arithmetic: that of the parameters unless told otherwise, as in training in BF16
+  // with FP32 weights.
+  void set_compute_type(at::ScalarType type) { compute_ = type; }
 
   // One call for a clip, or for the next part of a streamed one (pass.cache): 1 + 4n frames at the
   // start, 4n afterwards. Differentiable.
@@ -64,12 +70,16 @@ class Vae {
 
  private:
   Vae(const VaeConfig& config, std::unique_ptr<Parameters> parameters);
+  at::Tensor transform_log_variance(const at::Tensor& mean) const;
   at::Tensor statistics(const std::vector<double>& values, const at::Tensor& like) const;
 
   VaeConfig config_;
   std::unique_ptr<Parameters> parameters_;
-  EncoderNetwork encoder_;
-  PointConv quant_conv_, post_quant_conv_;
+  at::ScalarType compute_;
+  std::optional<BlockTransform> transform_;
+  std::optional<EncoderNetwork> encoder_;  // unless there is a transform
+  std::optional<PointConv> quant_conv_;
+  PointConv post_quant_conv_;
   DecoderNetwork decoder_;
 };
 

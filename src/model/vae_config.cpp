@@ -48,8 +48,9 @@ std::vector<double> read_statistics(const ConfigReader& reader, const std::strin
                                     const std::vector<double>& published, double fallback) {
   if (!reader.has(key)) {
     reader.get<std::vector<double>>(key, {});
-    return config.z_dim == 48 ? published
-                              : std::vector<double>(static_cast<size_t>(config.z_dim), fallback);
+    return config.z_dim == 48 && !config.block_transform
+               ? published
+               : std::vector<double>(static_cast<size_t>(config.z_dim), fallback);
   }
   const auto values = reader.get<std::vector<double>>(key);
   if (values.size() != static_cast<size_t>(config.z_dim)) {
@@ -76,6 +77,7 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.patch_size = reader.get<int64_t>("patch_size", config.patch_size, 1, 16);
   config.dim_mult = reader.get<std::vector<int64_t>>("dim_mult", config.dim_mult);
   config.shuffle = reader.choose("upsample", "repeat", {"repeat", "shuffle"}) == "shuffle";
+  config.block_transform = reader.get<bool>("block_transform", config.block_transform);
   config.temporal_downsample =
       reader.get<std::vector<bool>>("temperal_downsample", config.temporal_downsample);
   if (!reader.get<bool>("is_residual", true)) {
@@ -125,23 +127,25 @@ VaeConfig VaeConfig::wan22() {
 }
 
 Json VaeConfig::to_json() const {
-  return Json{{"_class_name", "AutoencoderKLWan"},
-              {"base_dim", base_dim},
-              {"decoder_base_dim", decoder_base_dim},
-              {"z_dim", z_dim},
-              {"dim_mult", dim_mult},
-              {"num_res_blocks", num_res_blocks},
-              {"attn_scales", Json::array()},
-              {"temperal_downsample", temporal_downsample},
-              {"is_residual", true},
-              {"in_channels", patch_channels()},
-              {"out_channels", patch_channels()},
-              {"patch_size", patch_size},
-              {"upsample", shuffle ? "shuffle" : "repeat"},
-              {"scale_factor_temporal", temporal_factor()},
-              {"scale_factor_spatial", spatial_factor()},
-              {"latents_mean", latents_mean},
-              {"latents_std", latents_std}};
+  Json json{{"_class_name", "AutoencoderKLWan"},
+            {"base_dim", base_dim},
+            {"decoder_base_dim", decoder_base_dim},
+            {"z_dim", z_dim},
+            {"dim_mult", dim_mult},
+            {"num_res_blocks", num_res_blocks},
+            {"attn_scales", Json::array()},
+            {"temperal_downsample", temporal_downsample},
+            {"is_residual", true},
+            {"in_channels", patch_channels()},
+            {"out_channels", patch_channels()},
+            {"patch_size", patch_size},
+            {"upsample", shuffle ? "shuffle" : "repeat"},
+            {"scale_factor_temporal", temporal_factor()},
+            {"scale_factor_spatial", spatial_factor()},
+            {"latents_mean", latents_mean},
+            {"latents_std", latents_std}};
+  if (block_transform) json["block_transform"] = true;
+  return json;
 }
 
 int64_t VaeConfig::spatial_factor() const { return patch_size << (dim_mult.size() - 1); }

@@ -22,6 +22,9 @@ struct VaeConfig {
   // Whether the decoder doubles its frames by turning channels into pixels instead of repeating
   // pixels as Wan2.2 does: a narrow network draws the inside of a 16x16 block sooner that way.
   bool shuffle = false;
+  // Whether a linear transform of whole blocks (block_transform.h) stands in the encoder's place,
+  // and the decoder adds to its inverse what a linear map cannot give.
+  bool block_transform = false;
   std::vector<double> latents_mean, latents_std;  // [z_dim], of the encoder's mean
 
   // The published sizes and statistics.

@@ -74,8 +74,12 @@ at::Tensor EncoderNetwork::operator()(const at::Tensor& patches, const VaePass& 
 
 DecoderNetwork::DecoderNetwork(const Scope& scope, const VaeConfig& config)
     : conv_in(scope["conv_in"], config.z_dim, config.decoder_base_dim * config.dim_mult.back(), 3),
+      // Beside a transform it starts by adding nothing.
       conv_out(scope["conv_out"], config.decoder_base_dim * config.dim_mult.front(),
-               config.patch_channels(), 3),
+               config.patch_channels(), 3,
+               config.block_transform
+                   ? Initialiser(init::zeros)
+                   : init::fan_in(config.decoder_base_dim * config.dim_mult.front() * 27)),
       mid_block(scope["mid_block"], config.decoder_base_dim * config.dim_mult.back()),
       norm_out(scope["norm_out"], config.decoder_base_dim * config.dim_mult.front()),
       latent_(config.spatial_factor()),

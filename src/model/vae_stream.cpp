@@ -28,6 +28,7 @@ uint64_t two_frames(int64_t channels, int64_t positions) {
 }  // namespace
 
 uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t width) {
+  if (config.block_transform) return 0;  // a block knows nothing of the others
   int64_t positions = height / config.patch_size * (width / config.patch_size);
   uint64_t size = two_frames(config.base_dim, positions);
   for (size_t i = 0; i < config.dim_mult.size(); ++i) {

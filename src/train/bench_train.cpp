@@ -62,7 +62,7 @@ TrainBenchResult measure_training(const model::TransformerConfig& config,
   model::Transformer transformer(config, parameters);
   if (options.bf16) transformer.set_compute_type(at::kBFloat16);
   const Window window = made_up_window(config, options);
-  const WindowPass pass = prepare_window(window, config, {}, {}, 0, 2);
+  const WindowPass pass = prepare_window(window, config, NoiseConfig{}, {}, 0, 2);
   const at::Tensor text = random({1, config.text_len, config.text_dim}, 3);
   if (!options.case_file.empty()) write_case(options.case_file, transformer, pass, text);
   parameters->set_requires_grad(true);

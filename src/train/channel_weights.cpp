@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kWindows = 4;
 constexpr int64_t kLatents = 3;
-constexpr double kNoise = 0.5;  // standard deviations of a channel
+constexpr double kNoise = 0.5;
+constexpr int64_t kWindowsForDeviations = 64;
 
 }  // namespace
 
@@ -52,6 +53,17 @@ at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& so
   }
   const at::Tensor weights = error.pow(power);
   return weights / weights.mean();
+}
+
+std::vector<double> channel_deviations(const WindowSource& source) {
+  std::vector<at::Tensor> windows;
+  for (int64_t i = 0; i < kWindowsForDeviations; ++i) {
+    windows.push_back(source.window(static_cast<uint64_t>(i), kLatents).latents);
+  }
+  const at::Tensor deviation =
+      at::stack(windows, 1).flatten(1).to(at::kDouble).std(1).clamp_min(1e-3).contiguous();
+  return {deviation.const_data_ptr<double>(),
+          deviation.const_data_ptr<double>() + deviation.numel()};
 }
 
 }  // namespace loci::train

@@ -29,4 +29,7 @@ struct ChannelWeightsConfig {
 // of half a standard deviation in one channel at a time. The same on every rank.
 at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& source, double power);
 
+// The deviation of every channel over some windows of `source`.
+std::vector<double> channel_deviations(const WindowSource& source);
+
 }  // namespace loci::train

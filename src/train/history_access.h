@@ -19,6 +19,8 @@ struct HistoryAccessConfig {
   // Budgets drawn uniformly for a bounded window: frames of the bank and of the recent window.
   std::vector<int64_t> bank_frames = {0, 4, 20};
   std::vector<int64_t> recent_frames = {0, 2, 8};
+  // Share of windows in which the model itself made part of the past (guessed_past.h).
+  double guess_share = 0;
 
   static HistoryAccessConfig from(const ConfigReader& reader);
 };

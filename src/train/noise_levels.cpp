@@ -25,17 +25,32 @@ NoiseConfig NoiseConfig::from(const ConfigReader& reader) {
   c.deviation = reader.get<double>("deviation", c.deviation, 1e-3, 100.0);
   c.clean_share = reader.get<double>("clean_share", c.clean_share, 0.0, 1.0);
   c.clean_factor = reader.get<double>("clean_factor", c.clean_factor, 0.0, 1.0);
+  c.past_weight = reader.get<double>("past_weight", c.past_weight, 0.0, 1.0);
+  c.past_share = reader.get<double>("past_share", c.past_share, 0.0, 1.0);
   return c;
 }
 
-std::vector<double> draw_noise_levels(const NoiseConfig& config, int64_t chunks, Random& random) {
-  std::vector<double> levels(chunks);
-  for (double& level : levels) level = draw_level(config, random);
-  if (random.chance(config.clean_share)) {
-    const auto present = static_cast<int64_t>(random.below(static_cast<uint64_t>(chunks)));
-    for (int64_t i = 0; i < present; ++i) levels[i] *= config.clean_factor;
+ChunkNoise draw_chunk_noise(const NoiseConfig& config, int64_t chunks, Random& random,
+                            const std::vector<bool>& guessed) {
+  ChunkNoise noise;
+  noise.weights.assign(static_cast<size_t>(chunks), 1.0);
+  for (int64_t i = 0; i < chunks; ++i) noise.levels.push_back(draw_level(config, random));
+  const auto make_past = [&](size_t chunk, double weight) {
+    noise.levels[chunk] *= config.clean_factor;
+    noise.weights[chunk] = weight;
+  };
+  const auto count = static_cast<size_t>(chunks);
+  if (random.chance(config.clean_share) && guessed.empty()) {
+    const size_t present = random.below(count);
+    for (size_t i = 0; i < present; ++i) make_past(i, config.past_weight);
+    return noise;
   }
-  return levels;
+  for (size_t i = 0; i < count; ++i) {
+    const bool past = config.past_share > 0 && random.chance(config.past_share);
+    const bool own = !guessed.empty() && guessed[i];
+    if (own || (past && guessed.empty())) make_past(i, own ? 0 : config.past_weight);
+  }
+  return noise;
 }
 
 }  // namespace loci::train

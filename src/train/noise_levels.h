@@ -18,11 +18,25 @@ struct NoiseConfig {
   // can only be learnt from a past clean enough to copy from.
   double clean_share = 0;
   double clean_factor = 0.2;
+  // In the other windows each chunk is cleaner by itself with this chance: long windows then have
+  // both pasts and presents all along.
+  double past_share = 0;
+  // What those cleaner chunks count in the loss, where others count 1: they are there to be looked
+  // at.
+  double past_weight = 1;
 
   static NoiseConfig from(const ConfigReader& reader);
 };
 
-// One level in (0, 1] for each of `chunks`; 0 is a clean latent, 1 is noise.
-std::vector<double> draw_noise_levels(const NoiseConfig& config, int64_t chunks, Random& random);
+// What is drawn for each chunk of a window.
+struct ChunkNoise {
+  std::vector<double> levels;   // in (0, 1]; 0 is a clean latent, 1 is noise
+  std::vector<double> weights;  // in the loss
+};
+
+// Chunks that `guessed` names, if it is not empty, are past to the others and count nothing: there
+// is nothing to learn from noise on a guess.
+ChunkNoise draw_chunk_noise(const NoiseConfig& config, int64_t chunks, Random& random,
+                            const std::vector<bool>& guessed = {});
 
 }  // namespace loci::train

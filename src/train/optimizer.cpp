@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/kernels/cpu_features.h"
 #include "loci/sample/finite.h"
 
 namespace loci::train {
@@ -120,11 +121,14 @@ at::Tensor orthogonalise(const at::Tensor& matrices) {
   const bool tall = matrices.size(1) > matrices.size(2);
   at::Tensor x = tall ? matrices.transpose(1, 2) : matrices;
   x = x / (x.flatten(1).norm(2, 1).view({-1, 1, 1}) + 1e-7);
+  // Eight bits are enough for a direction, and where there are instructions for them half the time.
+  if (kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16) x = x.to(at::kBFloat16);
   for (int i = 0; i < 5; ++i) {
     const at::Tensor square = at::bmm(x, x.transpose(1, 2));
     const at::Tensor polynomial = at::baddbmm(square, square, square, kB, kC);
     x = at::baddbmm(x, polynomial, x, kA, 1);
   }
+  x = x.to(matrices.scalar_type());
   return tall ? x.transpose(1, 2) : x;
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "loci/train/compute_type.h"
+
 namespace loci::train {
 
 DistillConfig DistillConfig::from(const ConfigReader& reader) {
@@ -30,9 +32,10 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   c.batch = reader.get<int64_t>("batch", c.batch, 1, 1 << 20);
   c.seed = reader.get<uint64_t>("seed", c.seed);
   c.device = reader.choose("device", c.device, {"cpu", "cuda"});
-  c.compute = reader.choose("compute", c.compute, {"auto", "float32", "bfloat16"});
+  c.compute = read_compute(reader);
   c.checkpoint_blocks = reader.get<bool>("checkpoint_blocks", c.checkpoint_blocks);
   c.ema = reader.get<double>("ema", c.ema, 0.0, 1.0);
+  c.linear_guess = reader.get<bool>("linear_guess", c.linear_guess);
   c.noise = NoiseConfig::from(reader.section("noise"));
   c.channel_weights = ChannelWeightsConfig::from(reader.section("channel_weights"));
   c.optimizer = OptimizerConfig::from(reader.section("optimizer"));

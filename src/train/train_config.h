@@ -59,6 +59,8 @@ struct TrainConfig {
   double ema = 0.999;
   NoiseConfig noise;
   ChannelWeightsConfig channel_weights;
+  // Measures the deviations of the latents' channels for model.linear_guess when the run starts.
+  bool linear_guess = false;
   OptimizerConfig optimizer;
   std::vector<Phase> phases;
   DistillConfig distill;

@@ -14,9 +14,10 @@
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
 #include "loci/io/image.h"
-#include "loci/kernels/cpu_features.h"
 #include "loci/model/weights.h"
 #include "loci/sample/finite.h"
+#include "loci/train/compute_type.h"
+#include "loci/train/guessed_past.h"
 #include "loci/train/latent_folder.h"
 #include "loci/train/rollout.h"
 #include "loci/train/sample_sheet.h"
@@ -27,13 +28,6 @@ namespace loci::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-at::ScalarType compute_type(const std::string& name, at::Device device) {
-  if (name == "float32") return at::kFloat;
-  if (name == "bfloat16" || !device.is_cpu()) return at::kBFloat16;
-  // Without BF16 instructions libtorch converts back and forth, which is slower than FP32.
-  return kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16 ? at::kBFloat16 : at::kFloat;
-}
 
 }  // namespace
 
@@ -61,6 +55,10 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     channel_weights_ =
         decoder_channel_weights(model::Vae::load(config_.channel_weights.vae),
                                 *sources_.begin()->second, config_.channel_weights.power);
+  }
+  if (config_.linear_guess) {
+    config_.model.linear_guess = channel_deviations(*sources_.begin()->second);
+    config_.source["model"]["linear_guess"] = config_.model.linear_guess;  // for the checkpoint
   }
   const std::optional<TrainingState> saved = folder_.load_newest();
   if (saved && !resume) {
@@ -191,9 +189,14 @@ double Trainer::sample_loss(uint64_t index, double weight) {
         continue_window(*teacher_, window, 1, captions_->encode(window.caption).detach(),
                         config_.distill.rollout_steps, hash_keys({config_.seed, index}));
   }
-  const WindowPass pass =
-      prepare_window(window, config_.model, config_.noise, phase.history, config_.text.dropout,
-                     hash_keys({config_.seed, index}), device_);
+  const uint64_t key = hash_keys({config_.seed, index});
+  std::vector<bool> guessed;
+  if (Random{key, 0x70617374}.chance(phase.history.guess_share)) {
+    guessed = guess_past(*transformer_, window, phase.history,
+                         captions_->encode(window.caption).detach(), key);
+  }
+  const WindowPass pass = prepare_window(window, config_.model, config_.noise, phase.history,
+                                         config_.text.dropout, key, device_, guessed);
   const at::Tensor text = captions_->encode(pass.drop_text ? std::string() : window.caption);
   at::Tensor loss;
   if (teacher_) {
@@ -201,8 +204,9 @@ double Trainer::sample_loss(uint64_t index, double weight) {
   } else {
     const at::Tensor velocity =
         run_window(*transformer_, pass, text, {.checkpoint_blocks = config_.checkpoint_blocks});
-    loss = chunk_losses(velocity, pass.batch.target, config_.model.chunk_size, channel_weights_)
-               .mean();
+    const at::Tensor losses =
+        chunk_losses(velocity, pass.batch.target, config_.model.chunk_size, channel_weights_);
+    loss = (losses * pass.chunk_weights).sum() / pass.chunk_weights.sum().clamp_min(1e-6);
   }
   (loss * weight).backward();
   const auto value = loss.item<double>();

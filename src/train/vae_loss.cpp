@@ -32,6 +32,7 @@ at::Tensor mean_ssim(const at::Tensor& a, const at::Tensor& b) {
 VaeLossWeights VaeLossWeights::from(const ConfigReader& reader) {
   VaeLossWeights weights;
   weights.l1 = reader.get<double>("l1", weights.l1, 0.0, 1e3);
+  weights.l2 = reader.get<double>("l2", weights.l2, 0.0, 1e3);
   weights.structure = reader.get<double>("structure", weights.structure, 0.0, 1e3);
   weights.kl = reader.get<double>("kl", weights.kl, 0.0, 1e3);
   return weights;
@@ -62,7 +63,8 @@ at::Tensor sample_posterior(const model::Vae::Posterior& posterior, const at::Te
 
 VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
                  const model::Vae::Posterior& posterior, const VaeLossWeights& weights) {
-  const at::Tensor l1 = (decoded - pixels).abs().mean();
+  const at::Tensor error = decoded - pixels;
+  const at::Tensor l1 = error.abs().mean();
   const at::Tensor structure = structure_loss(decoded, pixels);
   const at::Tensor log_variance =
       posterior.log_variance.clamp(kLeastLogVariance, kLargestLogVariance);
@@ -70,6 +72,7 @@ VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
       0.5 * (posterior.mean.square() + log_variance.exp() - 1 - log_variance).mean();
   VaeLoss loss;
   loss.total = weights.l1 * l1 + weights.structure * structure + weights.kl * kl;
+  if (weights.l2 > 0) loss.total = loss.total + weights.l2 * error.square().mean();
   loss.l1 = l1.item<double>();
   loss.structure = structure.item<double>();
   loss.kl = kl.item<double>();

@@ -11,6 +11,7 @@ namespace loci::train {
 
 struct VaeLossWeights {
   double l1 = 1;           // mean absolute difference of pixels in [-1, 1]
+  double l2 = 0;           // mean square, which PSNR is made of
   double structure = 0.2;  // see structure_loss()
   // Mean over latent values of the divergence from a unit normal. It keeps the posterior wide
   // enough for the decoder to forgive small errors in latents: at 1e-3 the noise it buys lies some

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <csignal>
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -14,6 +15,8 @@
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
 #include "loci/model/pixels.h"
+#include "loci/train/compute_type.h"
+#include "loci/train/transform_fit.h"
 
 namespace loci::train {
 
@@ -23,6 +26,10 @@ using Clock = std::chrono::steady_clock;
 
 bool belongs_to_encoder(const model::Parameter& parameter) {
   return parameter.name.starts_with("encoder.") || parameter.name.starts_with("quant_conv.");
+}
+
+bool belongs_to_transform(const model::Parameter& parameter) {
+  return parameter.name.find("_transform.") != std::string::npos;
 }
 
 std::vector<double> to_list(const at::Tensor& values) {
@@ -72,12 +79,16 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
     if (json.contains("model")) fail("{}: with start, its own config counts; drop model", where);
     config.model = model::Vae::load(config.start).config();
   }
+  config.decoder_only = config.decoder_only || config.model.block_transform;
+  config.transform_clips =
+      reader.get<int64_t>("transform_clips", config.transform_clips, 1, 1 << 30);
   config.data = VideoClipsConfig::from(reader.section("data"));
   config.loss = VaeLossWeights::from(reader.section("loss"));
   for (const ConfigReader& phase : reader.sections("phases")) {
     config.phases.push_back(VaePhase::from(phase, config.model, config.data));
   }
   if (config.phases.empty()) fail("{}: phases is empty; list at least one", where);
+  config.compute = read_compute(reader);
   config.ema = reader.get<double>("ema", config.ema, 0.0, 1.0);
   config.seed = reader.get<uint64_t>("seed", config.seed);
   config.checkpoint_every =
@@ -106,8 +117,14 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   return config;
 }
 
-VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folder, bool resume)
-    : config_(std::move(config)), folder_(folder), communicator_(make_single_communicator()) {
+VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folder, bool resume,
+                       Communicator& communicator)
+    : config_(std::move(config)), folder_(folder), communicator_(communicator) {
+  for (const VaePhase& phase : config_.phases) {
+    if (phase.batch % communicator_.size() == 0) continue;
+    fail("a phase has batches of {} clips, which do not divide among {} ranks", phase.batch,
+         communicator_.size());
+  }
   const std::optional<TrainingState> saved = folder_.load_newest();
   if (saved && !resume) {
     fail("{} already holds a run at update {}; add --resume to go on, or choose another folder",
@@ -118,19 +135,33 @@ VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folde
       saved                   ? model::Vae::from_tensors(config_.model, stored, folder.string())
       : config_.start.empty() ? model::Vae(config_.model, {.seed = config_.seed})
                               : model::Vae::load(config_.start));
+  vae_->set_compute_type(compute_type(config_.compute, at::kCPU));
   std::vector<model::Parameter> trained = vae_->parameters().all();
   if (config_.decoder_only) std::erase_if(trained, belongs_to_encoder);
-  optimizer_ = std::make_unique<Optimizer>(config_.optimizer, trained, *communicator_);
+  std::erase_if(trained, belongs_to_transform);
+  if (!saved && config_.start.empty() && config_.model.block_transform) fit_new_transform();
+  optimizer_ = std::make_unique<Optimizer>(config_.optimizer, trained, communicator_);
   averages_ = std::make_unique<AveragedWeights>(
-      vae_->parameters().all(), *optimizer_, *communicator_, config_.ema,
+      vae_->parameters().all(), *optimizer_, communicator_, config_.ema,
       saved ? by_name(saved->ema) : std::map<std::string, at::Tensor>());
   if (saved) {
     optimizer_->load_state(by_name(saved->optimizer));
     done_ = saved->update;
   }
-  folder_.truncate_log(done_);
-  training_ = open_video_clips(config_.data, ClipSplit::kTraining, config_.seed);
+  if (communicator_.leader()) folder_.truncate_log(done_);
+  training_ = open_video_clips(config_.data, ClipSplit::kTraining, config_.seed,
+                               communicator_.rank(), communicator_.size());
   validation_ = open_video_clips(config_.data, ClipSplit::kValidation, config_.seed);
+}
+
+void VaeTrainer::fit_new_transform() {
+  communicator_.as_leader([&] {
+    const auto clips = open_video_clips(config_.data, ClipSplit::kTraining, config_.seed);
+    fit_transform(*vae_, *clips, config_.transform_clips);
+  });
+  for (const model::Parameter& parameter : vae_->parameters().all()) {
+    if (belongs_to_transform(parameter)) communicator_.broadcast(parameter.tensor, 0);
+  }
 }
 
 const VaePhase& VaeTrainer::phase() const {
@@ -150,16 +181,19 @@ uint64_t VaeTrainer::first_clip() const {
     clips += static_cast<uint64_t>(updates) * static_cast<uint64_t>(phase.batch);
     left -= updates;
   }
-  return clips;
+  return clips / static_cast<uint64_t>(communicator_.size());
 }
 
 VaeLoss VaeTrainer::update() {
+  const DeferInterrupts to_the_end;  // heard after the update, with a checkpoint
   const VaePhase& now = phase();
+  const auto rank = static_cast<uint64_t>(communicator_.rank());
+  const auto ranks = static_cast<uint64_t>(communicator_.size());
   const uint64_t first = first_clip();
   std::vector<at::Tensor> clips;
-  for (int64_t i = 0; i < now.batch; ++i) {
+  for (int64_t i = 0; i < now.batch / communicator_.size(); ++i) {
     const uint64_t number = first + static_cast<uint64_t>(i);
-    Random random{config_.seed, number};
+    Random random{config_.seed, number * ranks + rank};
     at::Tensor clip = training_->clip(number, now.frames);
     clip = clip.narrow(1, random.between(0, clip.size(1) - now.height), now.height)
                .narrow(2, random.between(0, clip.size(2) - now.width), now.width);
@@ -168,9 +202,10 @@ VaeLoss VaeTrainer::update() {
   }
   const at::Tensor pixels = at::cat(clips);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(
-      hash_keys({config_.seed, static_cast<uint64_t>(done_)}));
+      hash_keys({config_.seed, static_cast<uint64_t>(done_) * ranks + rank}));
 
   optimizer_->zero_gradients();
+  optimizer_->arm();
   const model::Vae::Posterior posterior = [&] {
     const at::AutoGradMode differentiate(!config_.decoder_only);
     return vae_->encode(pixels);
@@ -179,25 +214,32 @@ VaeLoss VaeTrainer::update() {
   VaeLoss loss =
       vae_loss(vae_->decode(sample_posterior(posterior, noise)), pixels, posterior, config_.loss);
   loss.total.backward();
+  at::Tensor shared = at::tensor(
+      {loss.total.item<double>(), loss.l1, loss.structure, loss.kl, interrupted() ? 1.0 : 0.0},
+      at::kDouble);
+  communicator_.all_reduce_mean(shared);
   gradient_norm_ = optimizer_->step(done_);
   ++done_;
   averages_->update(done_);
-  loss.total = loss.total.detach();
-  return loss;
+  const auto* mean = shared.const_data_ptr<double>();
+  stop_ = mean[4] > 0;
+  return {.total = shared[0], .l1 = mean[1], .structure = mean[2], .kl = mean[3]};
 }
 
-model::Vae VaeTrainer::averaged() const {
-  return model::Vae::from_tensors(config_.model, by_name(averages_->gathered()),
-                                  "the averaged weights");
+std::unique_ptr<model::Vae> VaeTrainer::averaged() const {
+  const io::NamedTensors weights = averages_->gathered();
+  if (!communicator_.leader()) return nullptr;
+  auto vae = std::make_unique<model::Vae>(
+      model::Vae::from_tensors(config_.model, by_name(weights), "the averaged weights"));
+  vae->set_compute_type(compute_type(config_.compute, at::kCPU));
+  return vae;
 }
 
-VaeScore VaeTrainer::validate() {
+VaeScore VaeTrainer::validate(const model::Vae& vae) {
   const at::NoGradGuard no_grad;
-  const model::Vae vae = averaged();
   VaeScore score;
   std::vector<at::Tensor> means, deviations;
   for (int64_t i = 0; i < config_.validation_clips; ++i) {
-    check_interrupt();
     const at::Tensor frames =
         validation_->clip(static_cast<uint64_t>(i), config_.validation_frames);
     const at::Tensor pixels = model::pixels_from_frames(frames);
@@ -222,25 +264,25 @@ VaeScore VaeTrainer::validate() {
 void VaeTrainer::save() {
   TrainingState state;
   state.update = done_;
-  for (const auto& [name, tensor] : vae_->parameters().all()) {
-    state.model.emplace_back(name, tensor.detach());
-  }
   state.ema = averages_->gathered();
   state.optimizer = optimizer_->state();
   state.config = config_.source;
-  folder_.save(state, config_.keep);
+  communicator_.as_leader([&] {
+    for (const auto& [name, tensor] : vae_->parameters().all()) {
+      state.model.emplace_back(name, tensor.detach());
+    }
+    folder_.save(state, config_.keep);
+  });
 }
 
-void VaeTrainer::run() {
-  Progress progress("train vae", static_cast<uint64_t>(config_.updates()), "updates",
-                    static_cast<uint64_t>(done_));
-  log_info("{} parameters, update {} of {}", vae_->parameters().count(), done_, config_.updates());
-  const auto export_model = [this] {
-    const VaeScore score = validate();
-    model::Vae vae = averaged();
-    if (!config_.decoder_only) vae.set_statistics(score.mean, score.deviation);
+void VaeTrainer::export_model() {
+  const std::unique_ptr<model::Vae> vae = averaged();
+  communicator_.as_leader([&] {
+    const DeferInterrupts to_the_end;
+    const VaeScore score = validate(*vae);
+    if (!config_.decoder_only) vae->set_statistics(score.mean, score.deviation);
     AtomicDirectory target(folder_.path() / "vae", AtomicDirectory::Existing::kReplace);
-    vae.save(target.temporary());
+    vae->save(target.temporary());
     target.commit();
     folder_.log({{"update", done_},
                  {"psnr", score.psnr},
@@ -249,9 +291,19 @@ void VaeTrainer::run() {
                  {"posterior_deviation", score.posterior_deviation}});
     log_info("update {}: PSNR {:.2f} dB on unseen clips ({:.2f} dB in first frames)", done_,
              score.psnr, score.first_psnr);
-  };
+  });
+}
+
+void VaeTrainer::run() {
+  std::optional<Progress> progress;
+  if (communicator_.leader()) {
+    progress.emplace("train vae", static_cast<uint64_t>(config_.updates()), "updates",
+                     static_cast<uint64_t>(done_));
+    log_info("{} parameters, update {} of {}", vae_->parameters().count(), done_,
+             config_.updates());
+  }
   Clock::time_point before = Clock::now();
-  const auto step = [&] {
+  while (done_ < config_.updates()) {
     const VaeLoss loss = update();
     const auto total = loss.total.item<double>();
     if (!std::isfinite(total) || !std::isfinite(gradient_norm_)) {
@@ -261,30 +313,27 @@ void VaeTrainer::run() {
           "is good, lower optimizer.rate and resume",
           done_, total, gradient_norm_, optimizer_->not_finite_gradient(), folder_.path().string());
     }
-    const Clock::time_point now = Clock::now();
-    folder_.log({{"update", done_},
-                 {"loss", total},
-                 {"l1", loss.l1},
-                 {"structure", loss.structure},
-                 {"kl", loss.kl},
-                 {"gradient_norm", gradient_norm_},
-                 {"rate", config_.rate * config_.optimizer.rate_factor(done_ - 1)},
-                 {"seconds", std::chrono::duration<double>(now - before).count()}});
-    before = now;
-    progress.set_note(fmt::format("loss {:.4f}", total));
-    progress.advance();
-    if (done_ % config_.checkpoint_every == 0 || done_ == config_.updates()) save();
-    if (done_ % config_.validate_every == 0 || done_ == config_.updates()) export_model();
-  };
-  try {
-    while (done_ < config_.updates()) {
-      check_interrupt();
-      step();
+    if (communicator_.leader()) {
+      const Clock::time_point now = Clock::now();
+      folder_.log({{"update", done_},
+                   {"loss", total},
+                   {"l1", loss.l1},
+                   {"structure", loss.structure},
+                   {"kl", loss.kl},
+                   {"gradient_norm", gradient_norm_},
+                   {"rate", config_.rate * config_.optimizer.rate_factor(done_ - 1)},
+                   {"seconds", std::chrono::duration<double>(now - before).count()}});
+      before = now;
+      progress->set_note(fmt::format("loss {:.4f}", total));
+      progress->advance();
     }
-  } catch (const Interrupted&) {
-    const DeferInterrupts while_saving;
-    save();  // nothing of an update was done when it is thrown
-    throw;
+    if (done_ % config_.checkpoint_every == 0 || done_ == config_.updates() || stop_) save();
+    if (stop_) {
+      log_info("interrupted: checkpoint written at update {}", done_);
+      check_interrupt();
+      throw Interrupted(SIGTERM);  // another rank was
+    }
+    if (done_ % config_.validate_every == 0 || done_ == config_.updates()) export_model();
   }
 }
 

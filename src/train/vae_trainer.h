@@ -23,7 +23,7 @@ namespace loci::train {
 struct VaePhase {
   int64_t updates = 1000;
   int64_t frames = 9;
-  int64_t batch = 2;              // clips an update
+  int64_t batch = 2;              // clips an update, over all ranks
   int64_t width = 0, height = 0;  // cut from a random place; all of it if the recipe does not say
 
   static VaePhase from(const ConfigReader& reader, const model::VaeConfig& model,
@@ -37,6 +37,7 @@ struct VaeTrainConfig {
   double rate = 1e-3;  // AdamW's learning rate at its highest
   OptimizerConfig optimizer;
   std::vector<VaePhase> phases;  // in order
+  std::string compute = "auto";  // float32, bfloat16, or by what the machine does fast
   double ema = 0.999;            // share of the old average kept at each update
   uint64_t seed = 0;
   // A folder or file that Vae::load() reads, to start from instead of random weights; its sizes and
@@ -44,6 +45,9 @@ struct VaeTrainConfig {
   std::filesystem::path start;
   // Leaves the encoder of `start` as it is, so that what it encoded stays valid.
   bool decoder_only = false;
+  // Clips from which a new model's block transform is fitted before the first update. It stays as
+  // it is from then on.
+  int64_t transform_clips = 400;
   int64_t checkpoint_every = 250, keep = 2;
   int64_t validate_every = 250, validation_clips = 8, validation_frames = 17;
   Json source;  // what it was read from, for checkpoints
@@ -64,8 +68,9 @@ struct VaeScore {
 class VaeTrainer {
  public:
   // Goes on from the folder's newest checkpoint when `resume`; otherwise a folder that holds one is
-  // bad input.
-  VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folder, bool resume);
+  // bad input. The batches of a recipe must divide among the ranks.
+  VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folder, bool resume,
+             Communicator& communicator);
 
   // Runs to the configured number of updates, then leaves the averaged weights with the statistics
   // of their latents in <folder>/vae, which Vae::load() reads; every validation renews it. On an
@@ -73,30 +78,34 @@ class VaeTrainer {
   // with the last checkpoint in place.
   void run();
 
-  // One update. Public for tests.
+  // One update; returns the mean loss over all ranks. Public for tests.
   VaeLoss update();
 
-  // Passes validation clips through the averaged weights.
-  VaeScore validate();
+  // Passes validation clips through `vae`.
+  VaeScore validate(const model::Vae& vae);
+  // With the averaged weights, in the leader; null in other ranks, which take part as well.
+  std::unique_ptr<model::Vae> averaged() const;
 
   int64_t updates_done() const { return done_; }
   const model::Vae& vae() const { return *vae_; }
 
  private:
+  void fit_new_transform();
   const VaePhase& phase() const;  // of the next update
-  uint64_t first_clip() const;    // number of the next update's first clip
-  model::Vae averaged() const;
+  uint64_t first_clip() const;    // number of the next update's first clip of this rank
+  void export_model();
   void save();
 
   VaeTrainConfig config_;
   RunFolder folder_;
-  std::unique_ptr<Communicator> communicator_;
+  Communicator& communicator_;
   std::unique_ptr<model::Vae> vae_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<VideoClips> training_, validation_;
   std::unique_ptr<AveragedWeights> averages_;
   double gradient_norm_ = 0;
   int64_t done_ = 0;
+  bool stop_ = false;  // some rank was interrupted
 };
 
 }  // namespace loci::train

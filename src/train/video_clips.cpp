@@ -24,8 +24,11 @@ constexpr int64_t kClipsPerWorld = 4;
 
 class WorldClips : public VideoClips {
  public:
-  WorldClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed)
-      : seed_(seed), workers_(static_cast<int>(config.workers)) {
+  WorldClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed, int rank, int ranks)
+      : seed_(seed) {
+    loading_.workers = static_cast<int>(config.workers);
+    loading_.rank = rank;
+    loading_.ranks = ranks;
     options_.width = static_cast<int>(config.width);
     options_.height = static_cast<int>(config.height);
     options_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
@@ -38,19 +41,17 @@ class WorldClips : public VideoClips {
     if (!loader_ || options_.frames != frames || loader_->position() != position) {
       options_.frames = frames;
       loader_.reset();
-      world::LoaderOptions ahead;
-      ahead.workers = workers_;
-      ahead.start = position;
-      loader_ = std::make_unique<world::ClipLoader>(seed_, options_, ahead);
+      loading_.start = position;
+      loader_ = std::make_unique<world::ClipLoader>(seed_, options_, loading_);
     }
     return loader_->next().frames;
   }
 
  private:
   world::ClipOptions options_;
+  world::LoaderOptions loading_;
   std::unique_ptr<world::ClipLoader> loader_;
   uint64_t seed_;
-  int workers_;
 };
 
 // Video files at any depth, and folders that hold numbered images.
@@ -76,8 +77,8 @@ std::vector<fs::path> find_videos(const fs::path& folder) {
 
 class FolderClips : public VideoClips {
  public:
-  FolderClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed)
-      : config_(config), seed_(seed) {
+  FolderClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed, int rank, int ranks)
+      : config_(config), seed_(seed), rank_(rank), ranks_(ranks) {
     const std::vector<fs::path> all = find_videos(config.folder);
     for (size_t i = 0; i < all.size(); ++i) {
       const bool validation = i % 16 == 0;
@@ -93,7 +94,9 @@ class FolderClips : public VideoClips {
   }
 
   at::Tensor clip(uint64_t number, int64_t frames) override {
-    Random random{seed_, number, 0x766964656f};  // not the stream of the trainer's cuts
+    const uint64_t among_all =
+        number * static_cast<uint64_t>(ranks_) + static_cast<uint64_t>(rank_);
+    Random random{seed_, among_all, 0x766964656f};  // not the stream of the trainer's cuts
     // A video that is too short gives way to the next, all round once.
     size_t at = random.below(videos_.size());
     for (size_t tries = 0; tries < videos_.size(); ++tries, at = (at + 1) % videos_.size()) {
@@ -124,6 +127,7 @@ class FolderClips : public VideoClips {
 
   VideoClipsConfig config_;
   uint64_t seed_;
+  int rank_, ranks_;
   std::vector<fs::path> videos_;
   bool said_ = false;
 };
@@ -140,9 +144,9 @@ VideoClipsConfig VideoClipsConfig::from(const ConfigReader& reader) {
 }
 
 std::unique_ptr<VideoClips> open_video_clips(const VideoClipsConfig& config, ClipSplit split,
-                                             uint64_t seed) {
-  if (config.folder.empty()) return std::make_unique<WorldClips>(config, split, seed);
-  return std::make_unique<FolderClips>(config, split, seed);
+                                             uint64_t seed, int rank, int ranks) {
+  if (config.folder.empty()) return std::make_unique<WorldClips>(config, split, seed, rank, ranks);
+  return std::make_unique<FolderClips>(config, split, seed, rank, ranks);
 }
 
 }  // namespace loci::train

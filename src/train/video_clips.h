@@ -23,7 +23,8 @@ struct VideoClipsConfig {
   static VideoClipsConfig from(const ConfigReader& reader);
 };
 
-// Clips by number; the same number and length give the same clip on every machine.
+// Clips by number; the same number and length give the same clip on every machine. Of several ranks
+// each counts its own.
 class VideoClips {
  public:
   virtual ~VideoClips() = default;
@@ -37,6 +38,6 @@ enum class ClipSplit { kTraining, kValidation };
 // Of a folder, one video in sixteen is kept for validation (one at least, unless there is only
 // one, which then serves both); of worlds, those that the world layer sets aside for tests.
 std::unique_ptr<VideoClips> open_video_clips(const VideoClipsConfig& config, ClipSplit split,
-                                             uint64_t seed);
+                                             uint64_t seed, int rank = 0, int ranks = 1);
 
 }  // namespace loci::train

@@ -16,12 +16,19 @@ struct WindowPass {
   NoisedBatch batch;  // of one window
   model::TokenMaps maps;
   std::vector<model::ChunkSpan> chunks;
-  bool drop_text = false;  // the window is to be seen without its caption
+  at::Tensor chunk_weights;  // [chunks] in the loss
+  bool drop_text = false;    // the window is to be seen without its caption
 };
 
-// On `device`, the transformer's; what is drawn does not depend on it.
+// On `device`, the transformer's; what is drawn does not depend on it. `guessed` as for
+// draw_chunk_noise().
 WindowPass prepare_window(const Window& window, const model::TransformerConfig& model,
                           const NoiseConfig& noise, const HistoryAccessConfig& history,
+                          double text_dropout, uint64_t key, at::Device device = at::kCPU,
+                          const std::vector<bool>& guessed = {});
+// With given noise.
+WindowPass prepare_window(const Window& window, const model::TransformerConfig& model,
+                          const ChunkNoise& noise, const HistoryAccessConfig& history,
                           double text_dropout, uint64_t key, at::Device device = at::kCPU);
 
 struct PassOptions {

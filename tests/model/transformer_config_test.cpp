@@ -39,11 +39,18 @@ TEST(TransformerConfig, SurvivesItsOwnJson) {
            {{"recurrent_memory", "ssm"}, {"eps", 1e-5}, {"chunk_size", 3}, {"text_len", 7}},
            {{"hybrid_layers", Json::array()}},
            {{"recurrent_memory", "none"}},
+           {{"linear_guess", std::vector<double>(8, 0.5)}},
            {{"kda_phi_v_start", 8.0}, {"kda_start_retention", 0.9}, {"kda_min_retention", 0.5}}}) {
     const TransformerConfig once = parse(small(changes));
     EXPECT_EQ(parse(once.to_json()).to_json(), once.to_json());
   }
   EXPECT_EQ(parse(small({{"hybrid_layers", Json::array()}})).recurrent_memory, "none");
+}
+
+TEST(TransformerConfig, TheLinearGuessHasADeviationAChannel) {
+  EXPECT_BAD_INPUT(parse(small({{"linear_guess", {1.0, 2.0}}})), HasSubstr("8 channels"));
+  EXPECT_BAD_INPUT(parse(small({{"linear_guess", std::vector<double>(8, 0.0)}})),
+                   HasSubstr("above 0"));
 }
 
 TEST(TransformerConfig, AcceptsWhatTheReleasesWrite) {

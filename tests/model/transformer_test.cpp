@@ -43,6 +43,42 @@ TEST(Transformer, GradientsEqualCentralDifferences) {
   EXPECT_LT(testing::gradient_error(loss, inputs, 1), 1e-5);
 }
 
+// A network that says nothing leaves the regression of the velocity on the noisy latents.
+TEST(Transformer, TheLinearGuessIsTheBestOne) {
+  const at::NoGradGuard no_grad;
+  TransformerConfig config = testing::tiny_config();
+  config.linear_guess.assign(static_cast<size_t>(config.channels), 1.0);
+  config.linear_guess[1] = 2.5;
+  const Transformer transformer = testing::random_transformer(config);
+  const TinyWindow w = testing::tiny_window(config, 1);
+  const at::Tensor said = testing::window_velocity(transformer, w);
+  for (const Parameter& parameter : transformer.parameters().all()) {
+    if (parameter.name.starts_with("proj_out.")) parameter.tensor.zero_();
+  }
+  const at::Tensor silent = testing::window_velocity(transformer, w);
+  EXPECT_FALSE(said.equal(silent));
+  at::manual_seed(4);
+  const double s = w.timesteps[0][1].item<double>() / 1000;
+  const at::Tensor noise = at::randn({200000}, at::kDouble);
+  for (const int64_t channel : {0, 1}) {
+    const at::Tensor clean =
+        config.linear_guess[static_cast<size_t>(channel)] * at::randn({200000}, at::kDouble);
+    const at::Tensor x = (1 - s) * clean + s * noise, v = noise - clean;
+    const double slope = (x * v).mean().item<double>() / x.square().mean().item<double>();
+    EXPECT_TRUE(at::allclose(silent[0][channel][1], slope * w.latents[0][channel][1], 0.03, 0.01))
+        << channel;
+    // What is left to the network has deviation 1.
+    const at::Tensor rest =
+        (said - silent)[0][channel][1] / (v - slope * x).square().mean().sqrt().item<double>();
+    TransformerConfig plain = config;
+    plain.linear_guess.clear();
+    const Transformer same = testing::random_transformer(plain);
+    EXPECT_TRUE(at::allclose(rest, testing::window_velocity(same, w)[0][channel][1].to(at::kFloat),
+                             0.03, 0.01))
+        << channel;
+  }
+}
+
 TEST(Transformer, EveryParameterGetsAGradient) {
   for (const std::string memory :
        {"chunk_kda", "chunk_kda_no_camera", "token_kda", "frame_deltanet", "ssm"}) {

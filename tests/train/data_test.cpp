@@ -63,7 +63,7 @@ TEST(NoiseLevels, FollowTheirDistribution) {
   Random random(1);
   double sum = 0;
   for (int i = 0; i < 4000; ++i) {
-    for (const double level : draw_noise_levels(config, 4, random)) {
+    for (const double level : draw_chunk_noise(config, 4, random).levels) {
       ASSERT_GT(level, 0);
       ASSERT_LE(level, 1);
       sum += level;
@@ -81,12 +81,33 @@ TEST(NoiseLevels, ThePastIsCleanerInItsShareOfWindows) {
   Random random(2);
   double first = 0, last = 0;
   for (int i = 0; i < 4000; ++i) {
-    const std::vector<double> levels = draw_noise_levels(config, 4, random);
+    const std::vector<double> levels = draw_chunk_noise(config, 4, random).levels;
     first += levels.front();
     last += levels.back();
   }
   EXPECT_NEAR(last / 4000, 0.5, 0.02);
   EXPECT_NEAR(first / 4000, 0.25 * 0.5 + 0.75 * 0.1, 0.02);
+}
+
+TEST(NoiseLevels, ChunksAreThePastOfOthersByThemselvesOrAsTold) {
+  NoiseConfig config;
+  config.shift = 1;
+  config.past_share = 0.75;
+  config.clean_factor = 0.1;
+  Random random(3);
+  double sum = 0;
+  for (int i = 0; i < 4000; ++i) {
+    for (const double level : draw_chunk_noise(config, 3, random).levels) sum += level;
+  }
+  EXPECT_NEAR(sum / 12000, 0.25 * 0.5 + 0.75 * 0.05, 0.01);
+  config.past_weight = 0.5;
+  config.past_share = 1;
+  EXPECT_EQ(draw_chunk_noise(config, 2, random).weights, (std::vector<double>{0.5, 0.5}));
+  for (int i = 0; i < 100; ++i) {
+    const ChunkNoise noise = draw_chunk_noise(config, 2, random, {true, false});
+    EXPECT_LE(noise.levels[0], 0.1);
+    EXPECT_EQ(noise.weights, (std::vector<double>{0, 1}));
+  }
 }
 
 TEST(NoiseWindows, MixesCleanAndNoise) {

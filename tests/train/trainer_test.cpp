@@ -15,6 +15,7 @@
 #include "loci/base/file.h"
 #include "loci/model/weights.h"
 #include "loci/train/bench_train.h"
+#include "loci/train/guessed_past.h"
 #include "loci/train/latent_folder.h"
 #include "loci/train/run_folder.h"
 
@@ -75,6 +76,31 @@ TEST_F(TrainerTest, RecomputedBlocksTrainTheSame) {
   for (size_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(again[i], kept[i], 1e-5 * kept[i]);
 }
 
+TEST_F(TrainerTest, ThePastIsGuessedWhereItIsSaidToBe) {
+  const TrainConfig config = TrainConfig::from_json(recipe_, "toy");
+  const auto parameters = std::make_shared<model::Parameters>();
+  const model::Transformer transformer(config.model, parameters);
+  Window window = LatentFolder(folder_ / "clips", 1).window(0, 13);
+  const at::Tensor recorded = window.latents.clone();
+  const at::Tensor text = at::zeros({1, 1, config.model.text_dim});
+  const std::vector<bool> guessed = guess_past(transformer, window, {}, text, 5);
+  const int64_t chunk = config.model.chunk_size;
+  ASSERT_EQ(std::ssize(guessed), 12 / chunk);
+  EXPECT_THAT(guessed, ::testing::Contains(true));
+  EXPECT_THAT(guessed, ::testing::Contains(false));
+  EXPECT_TRUE(window.latents.narrow(1, 0, 1).equal(recorded.narrow(1, 0, 1)));
+  for (size_t i = 0; i < guessed.size(); ++i) {
+    const int64_t begin = 1 + static_cast<int64_t>(i) * chunk;
+    EXPECT_NE(window.latents.narrow(1, begin, chunk).equal(recorded.narrow(1, begin, chunk)),
+              guessed[i])
+        << i;
+  }
+  EXPECT_FALSE(window.latents.requires_grad());
+  Window again = LatentFolder(folder_ / "clips", 1).window(0, 13);
+  EXPECT_EQ(guess_past(transformer, again, {}, text, 5), guessed);
+  EXPECT_TRUE(again.latents.equal(window.latents));
+}
+
 TEST_F(TrainerTest, EveryRankNeedsAWindow) {
   struct Three : Communicator {
     int rank() const override { return 0; }
@@ -90,9 +116,12 @@ TEST_F(TrainerTest, EveryRankNeedsAWindow) {
 }
 
 TEST_F(TrainerTest, AResumedRunIsTheSameRun) {
-  recipe_["phases"][0]["history"] = {
-      {"bounded_share", 0.5}, {"bank_frames", {0, 2}}, {"recent_frames", {1}}};
+  recipe_["phases"][0]["history"] = {{"bounded_share", 0.5},
+                                     {"bank_frames", {0, 2}},
+                                     {"recent_frames", {1}},
+                                     {"guess_share", 0.5}};
   recipe_["optimizer"]["kind"] = "muon";
+  recipe_["noise"] = {{"past_share", 0.5}};
   train("whole", 8, false);
   train("parts", 3, false);
   train("parts", 8, true);

@@ -74,13 +74,14 @@ class VaeTraining : public ::testing::Test {
 
   fs::path folder_;
   Json recipe_;
+  std::unique_ptr<Communicator> alone_ = make_single_communicator();
 };
 
 TEST_F(VaeTraining, LowersItsLossOnAFolderOfVideos) {
   for (const char* kind : {"adamw", "muon"}) {
     recipe_["optimizer"]["kind"] = kind;
     recipe_["phases"] = {{{"updates", 60}, {"frames", 3}, {"batch", 1}}};
-    VaeTrainer trainer(config(), folder_ / kind, false);
+    VaeTrainer trainer(config(), folder_ / kind, false, *alone_);
     std::vector<double> l1;
     for (int i = 0; i < 60; ++i) l1.push_back(trainer.update().l1);
     const auto mean = [&l1](size_t begin) {
@@ -90,7 +91,7 @@ TEST_F(VaeTraining, LowersItsLossOnAFolderOfVideos) {
     };
     EXPECT_LT(mean(50), 0.8 * mean(0)) << kind;
     EXPECT_EQ(trainer.updates_done(), 60);
-    const VaeScore score = trainer.validate();
+    const VaeScore score = trainer.validate(*trainer.averaged());
     EXPECT_GT(score.psnr, 10);
     EXPECT_EQ(score.mean.size(), 4u);
   }
@@ -100,12 +101,12 @@ class VaeResume : public VaeTraining, public ::testing::WithParamInterface<const
 
 TEST_P(VaeResume, GoesOnAsIfNothingHadHappened) {
   recipe_["optimizer"]["kind"] = GetParam();
-  VaeTrainer(config(), folder_ / "run", false).run();
+  VaeTrainer(config(), folder_ / "run", false, *alone_).run();
   const std::vector<double> expected = losses("run");
   ASSERT_EQ(expected.size(), 6u);
   const std::string weights = "run/vae/diffusion_pytorch_model.safetensors";
   const std::string made = read_file(folder_ / weights);
-  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run", false), HasSubstr("--resume"));
+  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run", false, *alone_), HasSubstr("--resume"));
 
   // As after a crash in the second phase: only the checkpoint of update 3 is left.
   int removed = 0;
@@ -116,7 +117,7 @@ TEST_P(VaeResume, GoesOnAsIfNothingHadHappened) {
   }
   ASSERT_EQ(removed, 1);
   fs::remove_all(folder_ / "run/vae");
-  VaeTrainer resumed(config(), folder_ / "run", true);
+  VaeTrainer resumed(config(), folder_ / "run", true, *alone_);
   EXPECT_EQ(resumed.updates_done(), 3);
   resumed.run();
   EXPECT_EQ(losses("run"), expected);
@@ -142,12 +143,12 @@ TEST_F(VaeTraining, TheDecoderGoesOnAlone) {
   whole.erase("start");
   whole["decoder_only"] = true;
   EXPECT_BAD_INPUT(VaeTrainConfig::from_json(whole, "recipe"), HasSubstr("set start"));
-  VaeTrainer(VaeTrainConfig::from_json(recipe_, "recipe"), folder_ / "first", false).run();
+  VaeTrainer(VaeTrainConfig::from_json(recipe_, "recipe"), folder_ / "first", false, *alone_).run();
   Json second = recipe_;
   second.erase("model");
   second["start"] = (folder_ / "first/vae").string();
   second["decoder_only"] = true;
-  VaeTrainer(VaeTrainConfig::from_json(second, "recipe"), folder_ / "second", false).run();
+  VaeTrainer(VaeTrainConfig::from_json(second, "recipe"), folder_ / "second", false, *alone_).run();
   const model::Vae before = model::Vae::load(folder_ / "first/vae");
   const model::Vae after = model::Vae::load(folder_ / "second/vae");
   const at::Tensor pixels = model::pixels_from_frames(moving_slope(5, 32, 32, 1));
@@ -155,6 +156,59 @@ TEST_F(VaeTraining, TheDecoderGoesOnAlone) {
   EXPECT_EQ(before.config().latents_mean, after.config().latents_mean);
   const at::Tensor latents = before.encode(pixels).mean;
   EXPECT_FALSE(at::equal(before.decode(latents), after.decode(latents)));
+}
+
+// Without any network: principal components, exact where there are enough of them.
+TEST_F(VaeTraining, ATransformIsFittedAndStays) {
+  recipe_["model"]["block_transform"] = true;
+  recipe_["model"]["z_dim"] = 24;
+  recipe_["transform_clips"] = 12;
+  recipe_["loss"] = {{"l1", 0.0}, {"l2", 1.0}};
+  VaeTrainer trainer(config(), folder_ / "run", false, *alone_);
+  const model::Vae& vae = trainer.vae();
+  const at::Tensor pixels = model::pixels_from_frames(moving_slope(5, 32, 32, 0.9));
+  const model::Vae::Posterior before = vae.encode(pixels);
+  const auto error = [&] {
+    const at::NoGradGuard no_grad;
+    return (vae.decode(vae.encode(pixels).mean) - pixels).square().mean().item<double>();
+  };
+  // Slopes are smooth: 24 of 384 numbers are nearly all of them.
+  EXPECT_LT(error(), 0.002);
+  EXPECT_LT(before.mean.mean().abs().item<double>(), 0.5);
+  // The strongest channel varies most, but not by as much as it does in the pixels.
+  const at::Tensor strength = before.mean.transpose(0, 1).flatten(1).std(1);
+  EXPECT_GT(strength[0].item<double>(), strength[23].item<double>());
+  for (int i = 0; i < 3; ++i) trainer.update();
+  EXPECT_TRUE(vae.encode(pixels).mean.equal(before.mean));
+  trainer.run();
+  VaeTrainer resumed(config(), folder_ / "run", true, *alone_);
+  EXPECT_TRUE(resumed.vae().encode(pixels).mean.equal(before.mean));
+  EXPECT_TRUE(model::Vae::load(folder_ / "run/vae").encode(pixels).mean.equal(before.mean));
+}
+
+TEST_F(VaeTraining, RanksHaveClipsOfTheirOwn) {
+  VideoClipsConfig worlds;
+  worlds.width = worlds.height = 32;
+  worlds.workers = 0;
+  const auto all = open_video_clips(worlds, ClipSplit::kTraining, 3);
+  const auto second = open_video_clips(worlds, ClipSplit::kTraining, 3, 1, 2);
+  // Four clips share a world, and a rank.
+  EXPECT_TRUE(second->clip(0, 5).equal(all->clip(4, 5)));
+  EXPECT_TRUE(second->clip(5, 5).equal(all->clip(13, 5)));
+  const std::string recipe = (folder_ / "recipe.json").string();
+  recipe_["phases"] = {{{"updates", 3}, {"frames", 3}, {"batch", 2}}};
+  write_file(recipe, recipe_.dump());
+  const auto run = [&](const std::string& options) {
+    return std::system(fmt::format("'{}' --quiet train vae '{}' --out '{}' --ranks 2 {}",
+                                   LOCI_BINARY, recipe, (folder_ / "two").string(), options)
+                           .c_str());
+  };
+  ASSERT_EQ(run(""), 0);
+  EXPECT_EQ(losses("two").size(), 3u);
+  EXPECT_TRUE(fs::exists(folder_ / "two/vae/config.json"));
+  recipe_["phases"][0]["batch"] = 3;
+  write_file(recipe, recipe_.dump());
+  EXPECT_NE(run("--resume 2> /dev/null"), 0);  // three clips for two ranks
 }
 
 TEST_F(VaeTraining, ClipsOfAFolderAreFittedSplitAndRepeatable) {
@@ -175,16 +229,18 @@ TEST_F(VaeTraining, ClipsOfAFolderAreFittedSplitAndRepeatable) {
 
   fs::create_directories(folder_ / "empty");
   recipe_["data"]["folder"] = (folder_ / "empty").string();
-  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run", false), HasSubstr("holds no video"));
+  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run", false, *alone_),
+                   HasSubstr("holds no video"));
   recipe_["data"]["folder"] = (folder_ / "absent").string();
-  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run2", false), HasSubstr("not a folder"));
+  EXPECT_BAD_INPUT(VaeTrainer(config(), folder_ / "run2", false, *alone_),
+                   HasSubstr("not a folder"));
 }
 
 TEST_F(VaeTraining, WorksOnProceduralWorlds) {
   recipe_["data"] = {{"width", 32}, {"height", 32}};
-  VaeTrainer trainer(config(), folder_ / "run", false);
+  VaeTrainer trainer(config(), folder_ / "run", false, *alone_);
   EXPECT_TRUE(std::isfinite(trainer.update().total.item<double>()));
-  EXPECT_TRUE(std::isfinite(trainer.validate().psnr));
+  EXPECT_TRUE(std::isfinite(trainer.validate(*trainer.averaged()).psnr));
 }
 
 TEST_F(VaeTraining, RefusesRecipesThatCannotWork) {
