@@ -174,6 +174,10 @@ class VideoWriter::Impl {
     codec_->color_primaries = AVCOL_PRI_BT709;
     codec_->color_trc = AVCOL_TRC_BT709;
     set("preset", options.speed);
+#if defined(__x86_64__)
+    // With x264's AVX-512 code the same pictures do not always become the same bytes.
+    if (__builtin_cpu_supports("avx512f")) set("x264-params", "asm=AVX2");
+#endif
     if (options.lossless) {
       codec_->pix_fmt = AV_PIX_FMT_RGB24;
       codec_->colorspace = AVCOL_SPC_RGB;
