@@ -68,8 +68,11 @@ void fit_transform(model::Vae& vae, VideoClips& clips, int64_t count) {
     fail("{} blocks are too few to find {} components in; take more clips", clip.count(), channels);
   }
   const auto [values, vectors] = at::linalg_eigh(clip.covariance());  // rising
-  const at::Tensor components =
+  at::Tensor components =
       vectors.narrow(1, vectors.size(1) - channels, channels).flip(1).t();  // [z, numbers]
+  // Which of the two directions of a component is found depends on the machine.
+  const at::Tensor largest = components.gather(1, components.abs().argmax(1, /*keepdim=*/true));
+  components = components * largest.sign();
   const at::Tensor deviation =
       values.narrow(0, values.size(0) - channels, channels).flip(0).clamp_min(1e-8).sqrt();
   // Half of the spectrum is kept: at deviation 1 all round, every detail that a model cannot know
