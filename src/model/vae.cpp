@@ -47,7 +47,7 @@ at::Tensor channels_last(const at::Tensor& x) { return x.permute({2, 0, 3, 4, 1}
 constexpr double kFirstLogVariance = -5;
 
 // What stands for the posterior's width where a transform encodes: the decoder learns to forgive
-// errors of this size, in standard deviations of a channel.
+// errors of this size, in model space.
 constexpr double kTransformNoise = 0.05;
 
 void start_quant_bias(at::Tensor& bias, at::Generator&) {

@@ -40,15 +40,17 @@ ChunkNoise draw_chunk_noise(const NoiseConfig& config, int64_t chunks, Random& r
     noise.weights[chunk] = weight;
   };
   const auto count = static_cast<size_t>(chunks);
-  if (random.chance(config.clean_share) && guessed.empty()) {
+  if (!guessed.empty()) {
+    for (size_t i = 0; i < count; ++i) {
+      if (guessed[i]) make_past(i, 0);
+    }
+  } else if (random.chance(config.clean_share)) {
     const size_t present = random.below(count);
     for (size_t i = 0; i < present; ++i) make_past(i, config.past_weight);
-    return noise;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const bool past = config.past_share > 0 && random.chance(config.past_share);
-    const bool own = !guessed.empty() && guessed[i];
-    if (own || (past && guessed.empty())) make_past(i, own ? 0 : config.past_weight);
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      if (random.chance(config.past_share)) make_past(i, config.past_weight);
+    }
   }
   return noise;
 }
