@@ -24,7 +24,9 @@ class OverlapRetrieval : public RetrievalHistory {
       for (const camera::View& source : views_) {
         const camera::View* const others[] = {&source};
         const double share = camera::coverage(wanted, others, options().radius);
-        row.push_back(share > 0 ? share : kNever);
+        // A near one sees the same from almost the same side.
+        const double away = camera::norm(wanted.position - source.position);
+        row.push_back(share > 0 ? share * (1 - away / options().radius) : kNever);
       }
     }
     return scores;

@@ -30,6 +30,8 @@ struct ChunkSpan {
   // Turns their keys from their own to their compact time; empty when they keep their own.
   kernels::HeadMap turn;
   bool turned = false;
+  // Otherwise it reads the recurrent states and leaves them as they are.
+  bool written = true;
 
   // Whether `earlier` is exactly [0, begin), which needs no gathering.
   bool sees_prefix() const { return static_cast<int64_t>(earlier.size()) == begin; }

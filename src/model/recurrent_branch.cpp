@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/recurrent_branch.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -51,6 +52,28 @@ at::Tensor random_like(const at::Tensor& read, uint64_t seed) {
       at::randn(read.sizes(), at::make_generator<at::CPUGeneratorImpl>(seed), read.scalar_type())
           .to(read.device());
   return noise * (read.norm(2, -1, true) / noise.norm(2, -1, true).clamp_min(1e-12));
+}
+
+// Which tokens, and which rows of log retention, belong to chunks that are written.
+struct WrittenRows {
+  at::Tensor tokens;      // [N] bool
+  at::Tensor retentions;  // [n] bool
+};
+
+// Log retentions are there for the first `written` chunks.
+WrittenRows written_rows(const std::vector<ChunkSpan>& chunks, int64_t written,
+                         int64_t tokens_per_frame, memory::Grain grain) {
+  std::vector<at::Tensor> tokens, retentions;
+  for (int64_t i = 0; i < std::ssize(chunks); ++i) {
+    const ChunkSpan& chunk = chunks[static_cast<size_t>(i)];
+    const int64_t frames = chunk.end - chunk.begin;
+    const int64_t rows = grain == memory::Grain::kChunk   ? 1
+                         : grain == memory::Grain::kFrame ? frames
+                                                          : frames * tokens_per_frame;
+    tokens.push_back(at::full({frames * tokens_per_frame}, chunk.written, at::kBool));
+    if (i < written) retentions.push_back(at::full({rows}, chunk.written, at::kBool));
+  }
+  return {at::cat(tokens), at::cat(retentions)};
 }
 
 }  // namespace
@@ -134,8 +157,15 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
     memory::ChunkSequence chunks{.write_last = context.write_states};
     for (const ChunkSpan& chunk : context.chunks) chunks.ends.push_back(chunk.end * tokens);
     const int64_t written = std::ssize(chunks.ends) - (chunks.write_last ? 0 : 1);
-    const at::Tensor retention = log_retention(h, chunks.ends, written, tokens);
+    at::Tensor retention = log_retention(h, chunks.ends, written, tokens);
     if (context.on_retention) context.on_retention(layer, retention);
+    const auto is_written = [](const ChunkSpan& chunk) { return chunk.written; };
+    if (!std::ranges::all_of(context.chunks, is_written)) {
+      // What is written with no weight and makes nothing fade leaves the state as it is.
+      const WrittenRows rows = written_rows(context.chunks, written, tokens, memory_->grain());
+      beta = beta * rows.tokens.to(beta.options()).view({1, -1, 1});
+      retention = retention * rows.retentions.to(retention.options()).view({1, -1, 1, 1});
+    }
     chunks.query = q;
     chunks.write = {k, v, beta, retention};
     read = memory_->run(state, chunks, maps.grid);

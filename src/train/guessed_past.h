@@ -9,14 +9,14 @@
 #include "loci/model/transformer.h"
 #include "loci/train/history_access.h"
 #include "loci/train/window.h"
+#include "loci/train/window_pass.h"
 
 namespace loci::train {
 
 // Replaces about half of the window's chunks by what `transformer` takes them for, seeing them
-// under much noise and the others clean. Returns which ones; nothing of it has a gradient. `text`
-// as CaptionEncoder gives it.
-std::vector<bool> guess_past(const model::Transformer& transformer, Window& window,
-                             const HistoryAccessConfig& history, const at::Tensor& text,
-                             uint64_t key);
+// under much noise and the others clean. Nothing of it has a gradient. `text` as CaptionEncoder
+// gives it.
+GuessedPast guess_past(const model::Transformer& transformer, const Window& window,
+                       const HistoryAccessConfig& history, const at::Tensor& text, uint64_t key);
 
 }  // namespace loci::train

@@ -3,12 +3,15 @@
 // bounded access, as in streaming, the recurrent state has to carry what the keys no longer do.
 #pragma once
 
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "loci/base/config.h"
 #include "loci/base/random.h"
 #include "loci/camera/pose.h"
+#include "loci/memory/history_policy.h"
 #include "loci/model/forward_context.h"
 
 namespace loci::train {
@@ -16,7 +19,9 @@ namespace loci::train {
 struct HistoryAccessConfig {
   // Share of windows with bounded access; the others see their whole past.
   double bounded_share = 0;
-  // Budgets drawn uniformly for a bounded window: frames of the bank and of the recent window.
+  // Drawn uniformly for a bounded window: the policy that chooses (sparse, overlap or landmarks),
+  // and how many frames it may choose and how many it keeps as recent ones.
+  std::vector<std::string> kinds = {"sparse"};
   std::vector<int64_t> bank_frames = {0, 4, 20};
   std::vector<int64_t> recent_frames = {0, 2, 8};
   // Share of windows in which the model itself made part of the past (guessed_past.h).
@@ -25,19 +30,18 @@ struct HistoryAccessConfig {
   static HistoryAccessConfig from(const ConfigReader& reader);
 };
 
-// Chunks of a window as its budget lets them see: with a bank chosen by the panorama rule from the
-// window's own poses (relative to its first frame).
+// Chunks of a window as its budget lets them see, chosen by the window's own poses (relative to its
+// first frame).
 std::vector<model::ChunkSpan> draw_history_access(const HistoryAccessConfig& config,
                                                   int64_t chunk_size, int64_t tokens_per_frame,
                                                   std::span<const camera::Pose> poses,
                                                   std::span<const camera::Intrinsics> lenses,
                                                   double aspect, Random& random);
 
-// The same for a fixed budget.
-std::vector<model::ChunkSpan> bounded_chunks(int64_t bank_frames, int64_t recent_frames,
+// The same for one policy, which has no past yet.
+std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPolicy> policy,
                                              int64_t chunk_size, int64_t tokens_per_frame,
                                              std::span<const camera::Pose> poses,
-                                             std::span<const camera::Intrinsics> lenses,
-                                             double aspect);
+                                             std::span<const camera::Intrinsics> lenses);
 
 }  // namespace loci::train

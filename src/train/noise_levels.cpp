@@ -27,6 +27,13 @@ NoiseConfig NoiseConfig::from(const ConfigReader& reader) {
   c.clean_factor = reader.get<double>("clean_factor", c.clean_factor, 0.0, 1.0);
   c.past_weight = reader.get<double>("past_weight", c.past_weight, 0.0, 1.0);
   c.past_share = reader.get<double>("past_share", c.past_share, 0.0, 1.0);
+  c.past_copies = reader.get<bool>("past_copies", c.past_copies);
+  if (c.past_copies && (c.clean_share > 0 || c.past_share > 0)) {
+    fail(
+        "{}: past_copies makes every chunk past to later ones; leave out clean_share and "
+        "past_share",
+        reader.where());
+  }
   return c;
 }
 
@@ -35,6 +42,12 @@ ChunkNoise draw_chunk_noise(const NoiseConfig& config, int64_t chunks, Random& r
   ChunkNoise noise;
   noise.weights.assign(static_cast<size_t>(chunks), 1.0);
   for (int64_t i = 0; i < chunks; ++i) noise.levels.push_back(draw_level(config, random));
+  if (config.past_copies) {
+    for (int64_t i = 0; i < chunks; ++i) {
+      noise.past_levels.push_back(config.clean_factor * draw_level(config, random));
+    }
+    return noise;
+  }
   const auto make_past = [&](size_t chunk, double weight) {
     noise.levels[chunk] *= config.clean_factor;
     noise.weights[chunk] = weight;

@@ -21,6 +21,9 @@ struct NoiseConfig {
   // In the other windows each chunk is cleaner by itself with this chance: long windows then have
   // both pasts and presents all along.
   double past_share = 0;
+  // Instead of both: every chunk stands twice in its window, under its noise and, as the past of
+  // later ones, with a level drawn like that and made smaller by clean_factor (past_copies.h).
+  bool past_copies = false;
   // What those cleaner chunks count in the loss, where others count 1: they are there to be looked
   // at.
   double past_weight = 1;
@@ -32,6 +35,8 @@ struct NoiseConfig {
 struct ChunkNoise {
   std::vector<double> levels;   // in (0, 1]; 0 is a clean latent, 1 is noise
   std::vector<double> weights;  // in the loss
+  // Levels of the copies that later chunks see; empty where they see the chunks themselves.
+  std::vector<double> past_levels;
 };
 
 // Chunks that `guessed` names, if it is not empty, are past to the others and count nothing: there

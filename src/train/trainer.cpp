@@ -190,13 +190,13 @@ double Trainer::sample_loss(uint64_t index, double weight) {
                         config_.distill.rollout_steps, hash_keys({config_.seed, index}));
   }
   const uint64_t key = hash_keys({config_.seed, index});
-  std::vector<bool> guessed;
+  GuessedPast guess;
   if (Random{key, 0x70617374}.chance(phase.history.guess_share)) {
-    guessed = guess_past(*transformer_, window, phase.history,
-                         captions_->encode(window.caption).detach(), key);
+    guess = guess_past(*transformer_, window, phase.history,
+                       captions_->encode(window.caption).detach(), key);
   }
   const WindowPass pass = prepare_window(window, config_.model, config_.noise, phase.history,
-                                         config_.text.dropout, key, device_, guessed);
+                                         config_.text.dropout, key, device_, guess);
   const at::Tensor text = captions_->encode(pass.drop_text ? std::string() : window.caption);
   at::Tensor loss;
   if (teacher_) {
@@ -220,7 +220,7 @@ void Trainer::explain_loss(const WindowPass& pass, const at::Tensor& text, uint6
   std::vector<at::Tensor> outputs;
   run_window(*transformer_, pass, text.detach(), {.block_outputs = &outputs});
   // The input counts as what comes before layer 0.
-  if (!sample::all_finite(pass.batch.latents)) {
+  if (!sample::all_finite(pass.latents)) {
     outputs.clear();
     where = "in its latents";
   }
@@ -247,7 +247,7 @@ at::Tensor Trainer::distillation_loss(const WindowPass& pass, const at::Tensor& 
     const at::NoGradGuard no_grad;
     // The teacher sees the whole past, whatever the student may see.
     WindowPass whole = pass;
-    whole.chunks = model::window_chunks(pass.batch.latents.size(2), chunk);
+    whole.chunks = whole_past(pass, chunk);
     target = run_window(*teacher_, whole, text.detach(), {.block_outputs = &taught});
   }
   PassOptions options;

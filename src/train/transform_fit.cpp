@@ -59,7 +59,7 @@ void fit_transform(model::Vae& vae, VideoClips& clips, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     check_interrupt();
     const at::Tensor pixels =
-        model::pixels_from_frames(clips.clip(static_cast<uint64_t>(i), 1 + 2 * frames));
+        model::pixels_from_frames(clips.clip(static_cast<uint64_t>(i), 1 + 2 * frames).frames);
     image.add(BlockTransform::blocks(pixels.narrow(2, 0, 1), 1, side));
     clip.add(BlockTransform::blocks(pixels.narrow(2, 1, 2 * frames), frames, side));
     progress.advance();

@@ -80,12 +80,26 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
     config.model = model::Vae::load(config.start).config();
   }
   config.decoder_only = config.decoder_only || config.model.block_transform;
+  config.guesser = reader.get<std::string>("guesser", "");
   config.transform_clips =
       reader.get<int64_t>("transform_clips", config.transform_clips, 1, 1 << 30);
   config.data = VideoClipsConfig::from(reader.section("data"));
   config.loss = VaeLossWeights::from(reader.section("loss"));
   for (const ConfigReader& phase : reader.sections("phases")) {
     config.phases.push_back(VaePhase::from(phase, config.model, config.data));
+  }
+  if (!config.guesser.empty()) {
+    if (!config.decoder_only || config.start.empty()) {
+      fail("{}: guesser is for the decoder of what it was trained on; set start and decoder_only",
+           where);
+    }
+    if (!config.data.folder.empty()) {
+      fail("{}: guesser needs cameras, which videos lack; drop data.folder", where);
+    }
+    for (const VaePhase& phase : config.phases) {
+      if (phase.width == config.data.width && phase.height == config.data.height) continue;
+      fail("{}: guesser needs whole frames; drop width and height of phases", where);
+    }
   }
   if (config.phases.empty()) fail("{}: phases is empty; list at least one", where);
   config.compute = read_compute(reader);
@@ -136,6 +150,12 @@ VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folde
       : config_.start.empty() ? model::Vae(config_.model, {.seed = config_.seed})
                               : model::Vae::load(config_.start));
   vae_->set_compute_type(compute_type(config_.compute, at::kCPU));
+  if (!config_.guesser.empty()) {
+    guesser_ =
+        std::make_unique<LatentGuesser>(config_.guesser, compute_type(config_.compute, at::kCPU));
+    for (const VaePhase& phase : config_.phases) guesser_->check_clip(phase.frames, config_.model);
+    guesser_->check_clip(config_.validation_frames, config_.model);
+  }
   std::vector<model::Parameter> trained = vae_->parameters().all();
   if (config_.decoder_only) std::erase_if(trained, belongs_to_encoder);
   std::erase_if(trained, belongs_to_transform);
@@ -190,11 +210,19 @@ VaeLoss VaeTrainer::update() {
   const auto rank = static_cast<uint64_t>(communicator_.rank());
   const auto ranks = static_cast<uint64_t>(communicator_.size());
   const uint64_t first = first_clip();
-  std::vector<at::Tensor> clips;
+  std::vector<at::Tensor> clips, guesses;
   for (int64_t i = 0; i < now.batch / communicator_.size(); ++i) {
     const uint64_t number = first + static_cast<uint64_t>(i);
     Random random{config_.seed, number * ranks + rank};
-    at::Tensor clip = training_->clip(number, now.frames);
+    const world::Clip whole = training_->clip(number, now.frames);
+    if (guesser_) {
+      clips.push_back(model::pixels_from_frames(whole.frames));
+      const at::NoGradGuard no_grad;
+      guesses.push_back(guesser_->guess(*vae_, vae_->encode(clips.back()).mean, whole,
+                                        hash_keys({config_.seed, number * ranks + rank})));
+      continue;
+    }
+    at::Tensor clip = whole.frames;
     clip = clip.narrow(1, random.between(0, clip.size(1) - now.height), now.height)
                .narrow(2, random.between(0, clip.size(2) - now.width), now.width);
     if (random.chance(0.5)) clip = clip.flip(2);  // left and right swapped
@@ -211,8 +239,8 @@ VaeLoss VaeTrainer::update() {
     return vae_->encode(pixels);
   }();
   const at::Tensor noise = at::randn(posterior.mean.sizes(), generator, at::kFloat);
-  VaeLoss loss =
-      vae_loss(vae_->decode(sample_posterior(posterior, noise)), pixels, posterior, config_.loss);
+  const at::Tensor latents = guesser_ ? at::cat(guesses) : sample_posterior(posterior, noise);
+  VaeLoss loss = vae_loss(vae_->decode(latents), pixels, posterior, config_.loss);
   loss.total.backward();
   at::Tensor shared = at::tensor(
       {loss.total.item<double>(), loss.l1, loss.structure, loss.kl, interrupted() ? 1.0 : 0.0},
@@ -240,14 +268,19 @@ VaeScore VaeTrainer::validate(const model::Vae& vae) {
   VaeScore score;
   std::vector<at::Tensor> means, deviations;
   for (int64_t i = 0; i < config_.validation_clips; ++i) {
-    const at::Tensor frames =
-        validation_->clip(static_cast<uint64_t>(i), config_.validation_frames);
+    const world::Clip clip = validation_->clip(static_cast<uint64_t>(i), config_.validation_frames);
+    const at::Tensor& frames = clip.frames;
     const at::Tensor pixels = model::pixels_from_frames(frames);
     const model::Vae::Posterior posterior = vae.encode(pixels);
     const at::Tensor decoded = vae.decode(posterior.mean).clamp(-1, 1);
     const at::Tensor back = model::frames_from_pixels(decoded);
     const auto share = 1.0 / static_cast<double>(config_.validation_clips);
     score.psnr += share * psnr(back, frames);
+    if (guesser_) {
+      const at::Tensor guess = guesser_->guess(vae, posterior.mean, clip, static_cast<uint64_t>(i));
+      score.guessed_psnr = score.guessed_psnr.value_or(0) +
+                           share * psnr(model::frames_from_pixels(vae.decode(guess)), frames);
+    }
     score.first_psnr += share * psnr(back[0], frames[0]);
     score.structure += share * structure_loss(decoded, pixels).item<double>();
     means.push_back(posterior.mean.transpose(0, 1).flatten(1));  // [z, latents * h * w]
@@ -284,13 +317,17 @@ void VaeTrainer::export_model() {
     AtomicDirectory target(folder_.path() / "vae", AtomicDirectory::Existing::kReplace);
     vae->save(target.temporary());
     target.commit();
-    folder_.log({{"update", done_},
+    Json metrics{{"update", done_},
                  {"psnr", score.psnr},
                  {"first_psnr", score.first_psnr},
                  {"validation_structure", score.structure},
-                 {"posterior_deviation", score.posterior_deviation}});
-    log_info("update {}: PSNR {:.2f} dB on unseen clips ({:.2f} dB in first frames)", done_,
-             score.psnr, score.first_psnr);
+                 {"posterior_deviation", score.posterior_deviation}};
+    if (score.guessed_psnr) metrics["guessed_psnr"] = *score.guessed_psnr;
+    folder_.log(metrics);
+    log_info(
+        "update {}: PSNR {:.2f} dB on unseen clips ({:.2f} dB in first frames){}", done_,
+        score.psnr, score.first_psnr,
+        score.guessed_psnr ? fmt::format(", {:.2f} dB half guessed", *score.guessed_psnr) : "");
   });
 }
 

@@ -4,12 +4,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "loci/base/config.h"
 #include "loci/model/vae.h"
 #include "loci/train/averaged_weights.h"
 #include "loci/train/communicator.h"
+#include "loci/train/latent_guesser.h"
 #include "loci/train/optimizer.h"
 #include "loci/train/run_folder.h"
 #include "loci/train/vae_loss.h"
@@ -45,6 +47,9 @@ struct VaeTrainConfig {
   std::filesystem::path start;
   // Leaves the encoder of `start` as it is, so that what it encoded stays valid.
   bool decoder_only = false;
+  // A world model's folder: the decoder learns from latents as that model makes them, for about
+  // half of every clip (latent_guesser.h). Needs the cameras of procedural worlds.
+  std::filesystem::path guesser;
   // Clips from which a new model's block transform is fitted before the first update. It stays as
   // it is from then on.
   int64_t transform_clips = 400;
@@ -60,6 +65,7 @@ struct VaeTrainConfig {
 struct VaeScore {
   double psnr = 0;                      // mean over clips, dB
   double first_psnr = 0;                // of the first frames, which have a latent each
+  std::optional<double> guessed_psnr;   // of clips with guessed latents
   double structure = 0;                 // structure_loss()
   double posterior_deviation = 0;       // mean standard deviation of the posterior, in model space
   std::vector<double> mean, deviation;  // of the latents, per channel
@@ -102,6 +108,7 @@ class VaeTrainer {
   std::unique_ptr<model::Vae> vae_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<VideoClips> training_, validation_;
+  std::unique_ptr<LatentGuesser> guesser_;  // or null
   std::unique_ptr<AveragedWeights> averages_;
   double gradient_norm_ = 0;
   int64_t done_ = 0;

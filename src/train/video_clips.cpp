@@ -35,7 +35,7 @@ class WorldClips : public VideoClips {
     options_.clips_per_world = kClipsPerWorld;
   }
 
-  at::Tensor clip(uint64_t number, int64_t frames) override {
+  world::Clip clip(uint64_t number, int64_t frames) override {
     // Clips are asked for in order, but for the start, a resumed run and a phase of other lengths.
     const auto position = static_cast<int64_t>(number);
     if (!loader_ || options_.frames != frames || loader_->position() != position) {
@@ -44,7 +44,7 @@ class WorldClips : public VideoClips {
       loading_.start = position;
       loader_ = std::make_unique<world::ClipLoader>(seed_, options_, loading_);
     }
-    return loader_->next().frames;
+    return loader_->next();
   }
 
  private:
@@ -93,7 +93,7 @@ class FolderClips : public VideoClips {
     }
   }
 
-  at::Tensor clip(uint64_t number, int64_t frames) override {
+  world::Clip clip(uint64_t number, int64_t frames) override {
     const uint64_t among_all =
         number * static_cast<uint64_t>(ranks_) + static_cast<uint64_t>(rank_);
     Random random{seed_, among_all, 0x766964656f};  // not the stream of the trainer's cuts
@@ -103,7 +103,9 @@ class FolderClips : public VideoClips {
       const std::unique_ptr<io::FrameSource> source = io::FrameSource::open(videos_[at]);
       if (source->frame_count() < frames) continue;
       source->seek(random.between(0, source->frame_count() - frames));
-      return read(*source, videos_[at], frames);
+      world::Clip clip;
+      clip.frames = read(*source, videos_[at], frames);
+      return clip;
     }
     fail("no video of {} has {} frames; ask for fewer in phases", config_.folder, frames);
   }

@@ -7,9 +7,8 @@
 #include <memory>
 #include <string>
 
-#include <ATen/core/Tensor.h>
-
 #include "loci/base/config.h"
+#include "loci/world/clip.h"
 
 namespace loci::train {
 
@@ -29,8 +28,9 @@ class VideoClips {
  public:
   virtual ~VideoClips() = default;
 
-  // uint8 [frames, height, width, 3]. Numbers in rising order are made fastest.
-  virtual at::Tensor clip(uint64_t number, int64_t frames) = 0;
+  // Numbers in rising order are made fastest. Of a folder's videos only the frames are known;
+  // worlds give their cameras and captions, too.
+  virtual world::Clip clip(uint64_t number, int64_t frames) = 0;
 };
 
 enum class ClipSplit { kTraining, kValidation };

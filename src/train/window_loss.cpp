@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/window_loss.h"
 
-#include <numeric>
-
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 
 namespace loci::train {
 
-NoisedBatch noise_windows(std::span<const Window> windows,
-                          const std::vector<std::vector<double>>& levels, const at::Tensor& noise,
-                          int64_t chunk_size) {
-  const auto batch = static_cast<int64_t>(windows.size());
+NoisedBatch noise_windows(const at::Tensor& clean, const std::vector<std::vector<double>>& levels,
+                          const at::Tensor& noise, int64_t chunk_size) {
+  const int64_t batch = clean.size(0), frames = clean.size(2);
   LOCI_CHECK(static_cast<int64_t>(levels.size()) == batch, "{} lists of levels for {} windows",
              levels.size(), batch);
-  std::vector<at::Tensor> clean;
-  for (const Window& window : windows) clean.push_back(window.latents);
-  const at::Tensor x0 = at::stack(clean);
-  const int64_t frames = x0.size(2);
   at::Tensor sigma = at::zeros({batch, frames}, at::kFloat);
   const auto chunks = static_cast<int64_t>(levels.front().size());
   LOCI_CHECK(1 + chunks * chunk_size == frames, "{} levels for {} frames", chunks, frames);
@@ -31,30 +24,29 @@ NoisedBatch noise_windows(std::span<const Window> windows,
     }
   }
   const at::Tensor mix = sigma.view({batch, 1, frames, 1, 1});
-  out.latents = at::lerp(x0, noise, mix);
+  out.latents = at::lerp(clean, noise, mix);
   out.timesteps = sigma * 1000;
-  out.target = noise - x0;
+  out.target = noise - clean;
   return out;
 }
 
-model::TokenMaps window_maps(std::span<const Window> windows,
+model::TokenMaps window_maps(const Window& window, std::span<const int64_t> frames,
+                             const std::vector<model::ChunkSpan>& chunks,
                              const model::TransformerConfig& config) {
-  const at::Tensor& latents = windows.front().latents;
-  const camera::TokenGrid grid = config.grid(latents.size(2), latents.size(3));
-  const auto frames = static_cast<int64_t>(windows.front().poses.size());
+  const camera::TokenGrid grid = config.grid(window.latents.size(2), window.latents.size(3));
   std::vector<int64_t> starts;
-  for (const model::ChunkSpan& chunk : model::window_chunks(frames, config.chunk_size)) {
-    starts.push_back(chunk.begin);
+  for (const model::ChunkSpan& chunk : chunks) starts.push_back(chunk.begin);
+  const std::vector<camera::Pose> relative = camera::relative_to_first(window.poses);
+  std::vector<camera::Pose> poses;
+  std::vector<camera::Intrinsics> lenses;
+  for (const int64_t frame : frames) {
+    poses.push_back(relative[static_cast<size_t>(frame)]);
+    lenses.push_back(window.lenses[static_cast<size_t>(frame)]);
   }
-  std::vector<camera::FrameGeometry> geometries;
-  for (const Window& window : windows) {
-    geometries.push_back(camera::frame_geometry(camera::relative_to_first(window.poses),
-                                                window.lenses, starts, grid,
-                                                config.kda_translation_scale));
-  }
-  std::vector<double> times(frames);
-  std::iota(times.begin(), times.end(), 0.0);
-  return model::make_token_maps(geometries, times, config.projective());
+  const camera::FrameGeometry geometry =
+      camera::frame_geometry(poses, lenses, starts, grid, config.kda_translation_scale);
+  const std::vector<double> times(frames.begin(), frames.end());
+  return model::make_token_maps({&geometry, 1}, times, config.projective());
 }
 
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size,

@@ -21,13 +21,15 @@ struct NoisedBatch {
   at::Tensor levels;     // [B, chunks], chunks after frame 0
 };
 
-// levels[b] has one entry per chunk after frame 0. `noise` [B, C, F, h, w] is standard normal.
-NoisedBatch noise_windows(std::span<const Window> windows,
-                          const std::vector<std::vector<double>>& levels, const at::Tensor& noise,
-                          int64_t chunk_size);
+// `clean` and `noise` (standard normal) [B, C, F, h, w]; levels[b] has one entry per chunk after
+// frame 0.
+NoisedBatch noise_windows(const at::Tensor& clean, const std::vector<std::vector<double>>& levels,
+                          const at::Tensor& noise, int64_t chunk_size);
 
-// Geometry of every window, in one set of maps.
-model::TokenMaps window_maps(std::span<const Window> windows,
+// Geometry of the frames of a window that an input shows, some perhaps twice; `chunks` are those of
+// the input.
+model::TokenMaps window_maps(const Window& window, std::span<const int64_t> frames,
+                             const std::vector<model::ChunkSpan>& chunks,
                              const model::TransformerConfig& config);
 
 // Squared error of the velocity per sample and chunk, [B, chunks]; frame 0 does not count. Channels

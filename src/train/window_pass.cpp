@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/window_pass.h"
 
-#include <span>
+#include <numeric>
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "loci/base/random.h"
+#include "loci/train/past_copies.h"
 
 namespace loci::train {
 
@@ -20,35 +21,59 @@ enum : uint64_t { kStreamLevels = 1, kStreamNoise = 2, kStreamText = 3, kStreamH
 WindowPass prepare_window(const Window& window, const model::TransformerConfig& model,
                           const NoiseConfig& noise, const HistoryAccessConfig& history,
                           double text_dropout, uint64_t key, at::Device device,
-                          const std::vector<bool>& guessed) {
+                          const GuessedPast& guess) {
   const int64_t chunks = (window.latents.size(1) - 1) / model.chunk_size;
   Random random{key, kStreamLevels};
-  return prepare_window(window, model, draw_chunk_noise(noise, chunks, random, guessed), history,
-                        text_dropout, key, device);
+  return prepare_window(window, model, draw_chunk_noise(noise, chunks, random, guess.chunks),
+                        history, text_dropout, key, device, guess);
 }
 
 WindowPass prepare_window(const Window& window, const model::TransformerConfig& model,
                           const ChunkNoise& noise, const HistoryAccessConfig& history,
-                          double text_dropout, uint64_t key, at::Device device) {
-  const std::span<const Window> one(&window, 1);
+                          double text_dropout, uint64_t key, at::Device device,
+                          const GuessedPast& guess) {
   const int64_t chunk = model.chunk_size;
+  const bool copies = !noise.past_levels.empty();
   Random random{key, kStreamHistory};
   at::Generator generator =
       at::make_generator<at::CPUGeneratorImpl>(hash_keys({key, kStreamNoise}));
+  const auto noised = [&](const at::Tensor& clean, const std::vector<double>& levels) {
+    return noise_windows(clean.unsqueeze(0), {levels},
+                         at::randn(clean.unsqueeze(0).sizes(), generator, at::kFloat), chunk);
+  };
+  const at::Tensor past = guess.latents.defined() ? guess.latents : window.latents;
+  const camera::TokenGrid grid = model.grid(window.latents.size(2), window.latents.size(3));
+  const double aspect =
+      static_cast<double>(window.latents.size(3)) / static_cast<double>(window.latents.size(2));
   WindowPass pass;
-  pass.batch =
-      noise_windows(one, {noise.levels},
-                    at::randn(window.latents.unsqueeze(0).sizes(), generator, at::kFloat), chunk);
-  for (at::Tensor* tensor : {&pass.batch.latents, &pass.batch.timesteps, &pass.batch.target}) {
+  pass.batch = noised(copies ? window.latents : past, noise.levels);
+  pass.chunks =
+      draw_history_access(history, chunk, grid.tokens(), camera::relative_to_first(window.poses),
+                          window.lenses, aspect, random);
+  pass.latents = pass.batch.latents;
+  pass.timesteps = pass.batch.timesteps;
+  std::vector<int64_t> frames(static_cast<size_t>(window.latents.size(1)));
+  std::iota(frames.begin(), frames.end(), int64_t{0});
+  if (copies) {
+    PastCopies input = with_past_copies(pass.chunks);
+    const NoisedBatch seen = noised(past, noise.past_levels);
+    const at::Tensor index = at::tensor(input.frames);
+    const at::Tensor present =
+        at::tensor(std::vector<int64_t>(input.present.begin(), input.present.end())).to(at::kBool);
+    pass.latents = at::where(present.view({1, 1, -1, 1, 1}), pass.latents.index_select(2, index),
+                             seen.latents.index_select(2, index));
+    pass.timesteps = at::where(present, pass.timesteps.index_select(1, index),
+                               seen.timesteps.index_select(1, index));
+    pass.outputs = input.outputs();
+    pass.chunks = std::move(input.chunks);
+    frames = std::move(input.frames);
+  }
+  for (at::Tensor* tensor : {&pass.batch.latents, &pass.batch.timesteps, &pass.batch.target,
+                             &pass.latents, &pass.timesteps}) {
     *tensor = tensor->to(device);
   }
   pass.chunk_weights = at::tensor(noise.weights, at::kFloat).to(device);
-  pass.maps = window_maps(one, model).to(device);
-  const double aspect =
-      static_cast<double>(window.latents.size(3)) / static_cast<double>(window.latents.size(2));
-  pass.chunks =
-      draw_history_access(history, chunk, pass.maps.grid.tokens(),
-                          camera::relative_to_first(window.poses), window.lenses, aspect, random);
+  pass.maps = window_maps(window, frames, pass.chunks, model).to(device);
   for (model::ChunkSpan& span : pass.chunks) span.turn = span.turn.to(device);
   pass.drop_text = Random{key, kStreamText}.chance(text_dropout);
   return pass;
@@ -66,7 +91,15 @@ at::Tensor run_window(const model::Transformer& transformer, const WindowPass& p
   context.readout = options.readout;
   context.block_outputs = options.block_outputs;
   context.on_retention = options.on_retention;
-  return transformer.forward(pass.batch.latents, pass.batch.timesteps, context);
+  const at::Tensor velocity = transformer.forward(pass.latents, pass.timesteps, context);
+  if (pass.outputs.empty()) return velocity;
+  return velocity.index_select(2, at::tensor(pass.outputs).to(velocity.device()));
+}
+
+std::vector<model::ChunkSpan> whole_past(const WindowPass& pass, int64_t chunk_size) {
+  std::vector<model::ChunkSpan> chunks =
+      model::window_chunks(pass.batch.latents.size(2), chunk_size);
+  return pass.outputs.empty() ? chunks : with_past_copies(chunks).chunks;
 }
 
 }  // namespace loci::train

@@ -111,10 +111,9 @@ TEST(NoiseLevels, ChunksAreThePastOfOthersByThemselvesOrAsTold) {
 }
 
 TEST(NoiseWindows, MixesCleanAndNoise) {
-  Window window;
-  window.latents = at::full({1, 5, 1, 1}, 2.0);
+  const at::Tensor clean = at::full({1, 1, 5, 1, 1}, 2.0);
   const at::Tensor noise = at::full({1, 1, 5, 1, 1}, -1.0);
-  const NoisedBatch batch = noise_windows(std::span(&window, 1), {{0.25, 1.0}}, noise, 2);
+  const NoisedBatch batch = noise_windows(clean, {{0.25, 1.0}}, noise, 2);
   const at::Tensor expected = at::tensor({2.0, 1.25, 1.25, -1.0, -1.0}, at::kFloat);
   EXPECT_TRUE(at::allclose(batch.latents.flatten(), expected));
   EXPECT_TRUE(at::allclose(batch.timesteps.flatten(),
@@ -170,7 +169,8 @@ TEST(HistoryAccess, BoundsWhatAChunkSees) {
   std::vector<camera::Pose> poses;
   for (int i = 0; i < 41; ++i) poses.push_back({camera::rotation_from_angles(0.2 * i, 0), {}});
   const std::vector<camera::Intrinsics> lenses(poses.size());
-  const auto chunks = bounded_chunks(4, 2, 5, 3, poses, lenses, 1.5);
+  const auto chunks = bounded_chunks(
+      memory::make_panorama_bank({.bank_frames = 4, .recent_frames = 2}), 5, 3, poses, lenses);
   ASSERT_EQ(chunks.size(), 9u);
   const model::ChunkSpan& last = chunks.back();
   EXPECT_EQ(last.earlier.size(), 7u);  // frame 0, four of the bank, two recent

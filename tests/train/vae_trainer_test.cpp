@@ -11,6 +11,8 @@
 #include "loci/io/frames.h"
 #include "loci/model/pixels.h"
 #include "loci/model/vae_stream.h"
+#include "loci/model/weights.h"
+#include "loci/train/train_config.h"
 
 #include "../base/expect_error.h"
 #include "toy_clips.h"
@@ -158,6 +160,49 @@ TEST_F(VaeTraining, TheDecoderGoesOnAlone) {
   EXPECT_FALSE(at::equal(before.decode(latents), after.decode(latents)));
 }
 
+// A decoder for latents as a world model makes them.
+TEST_F(VaeTraining, TheDecoderLearnsFromAModelsGuesses) {
+  VaeTrainer(config(), folder_ / "first", false, *alone_).run();
+  const TrainConfig world = TrainConfig::from_json(toy_recipe(folder_), "toy");
+  const model::Transformer transformer(world.model, std::make_shared<model::Parameters>());
+  fs::create_directories(folder_ / "world");
+  model::save_model(world.model, transformer.parameters().all(), folder_ / "world/transformer", {});
+  fs::copy(folder_ / "first/vae", folder_ / "world/vae");
+  Json recipe = recipe_;
+  recipe.erase("model");
+  recipe["start"] = (folder_ / "first/vae").string();
+  recipe["guesser"] = (folder_ / "world").string();
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(recipe, "recipe"), HasSubstr("decoder_only"));
+  recipe["decoder_only"] = true;
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(recipe, "recipe"), HasSubstr("drop data.folder"));
+  recipe["data"].erase("folder");
+  EXPECT_BAD_INPUT(VaeTrainConfig::from_json(recipe, "recipe"), HasSubstr("whole frames"));
+  recipe["phases"] = {{{"updates", 2}, {"frames", 7}, {"batch", 1}}};
+  EXPECT_BAD_INPUT(
+      VaeTrainer(VaeTrainConfig::from_json(recipe, "r"), folder_ / "bad", false, *alone_),
+      HasSubstr("choose e.g. 9"));
+  recipe["phases"][0]["frames"] = 9;
+  VaeTrainer(VaeTrainConfig::from_json(recipe, "recipe"), folder_ / "second", false, *alone_).run();
+  EXPECT_THAT(read_file(folder_ / "second/metrics.jsonl"), HasSubstr("guessed_psnr"));
+
+  const model::Vae before = model::Vae::load(folder_ / "first/vae");
+  const model::Vae after = model::Vae::load(folder_ / "second/vae");
+  const world::Clip clip =
+      open_video_clips(VideoClipsConfig::from(ConfigReader(recipe["data"], "")),
+                       ClipSplit::kTraining, 1)
+          ->clip(0, 17);
+  const at::NoGradGuard no_grad;
+  const at::Tensor latents = before.encode(model::pixels_from_frames(clip.frames)).mean;
+  EXPECT_FALSE(at::equal(before.decode(latents), after.decode(latents)));
+  const LatentGuesser guesser(folder_ / "world", at::kFloat);
+  const at::Tensor guess = guesser.guess(before, latents, clip, 5);
+  EXPECT_TRUE(at::equal(guess, guesser.guess(before, latents, clip, 5)));
+  const at::Tensor moved = (guess - latents).abs().amax({0, 1, 3, 4});  // [frames]
+  EXPECT_LT(moved[0].item<double>(), 1e-4);
+  EXPECT_GT(moved.max().item<double>(), 0.01);
+  EXPECT_TRUE(moved.narrow(0, 1, 8).lt(1e-4).any().item<bool>());
+}
+
 // Without any network: principal components, exact where there are enough of them.
 TEST_F(VaeTraining, ATransformIsFittedAndStays) {
   recipe_["model"]["block_transform"] = true;
@@ -193,8 +238,8 @@ TEST_F(VaeTraining, RanksHaveClipsOfTheirOwn) {
   const auto all = open_video_clips(worlds, ClipSplit::kTraining, 3);
   const auto second = open_video_clips(worlds, ClipSplit::kTraining, 3, 1, 2);
   // Four clips share a world, and a rank.
-  EXPECT_TRUE(second->clip(0, 5).equal(all->clip(4, 5)));
-  EXPECT_TRUE(second->clip(5, 5).equal(all->clip(13, 5)));
+  EXPECT_TRUE(second->clip(0, 5).frames.equal(all->clip(4, 5).frames));
+  EXPECT_TRUE(second->clip(5, 5).frames.equal(all->clip(13, 5).frames));
   const std::string recipe = (folder_ / "recipe.json").string();
   recipe_["phases"] = {{{"updates", 3}, {"frames", 3}, {"batch", 2}}};
   write_file(recipe, recipe_.dump());
@@ -217,12 +262,12 @@ TEST_F(VaeTraining, ClipsOfAFolderAreFittedSplitAndRepeatable) {
   const auto training = open_video_clips(made.data, ClipSplit::kTraining, 1);
   const auto again = open_video_clips(made.data, ClipSplit::kTraining, 1);
   const auto validation = open_video_clips(made.data, ClipSplit::kValidation, 1);
-  const at::Tensor clip = training->clip(7, 5);
+  const at::Tensor clip = training->clip(7, 5).frames;
   EXPECT_EQ(clip.sizes().vec(), (std::vector<int64_t>{5, 32, 32, 3}));
   training->clip(8, 3);
-  EXPECT_TRUE(again->clip(7, 5).equal(clip));
+  EXPECT_TRUE(again->clip(7, 5).frames.equal(clip));
   for (uint64_t i = 0; i < 8; ++i) {
-    EXPECT_FALSE(training->clip(i, 5).equal(validation->clip(0, 5))) << i;
+    EXPECT_FALSE(training->clip(i, 5).frames.equal(validation->clip(0, 5).frames)) << i;
   }
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("resized from 52 x 40"));
   EXPECT_BAD_INPUT(training->clip(0, 7), HasSubstr("has 7 frames"));
@@ -285,11 +330,11 @@ TEST(VideoClips, AreTheSameWhateverTheWorkersAndTheOrder) {
   config.workers = 2;
   const auto ahead = open_video_clips(config, ClipSplit::kTraining, 3);
   std::vector<at::Tensor> expected;
-  for (uint64_t i = 0; i < 6; ++i) expected.push_back(plain->clip(i, 5));
+  for (uint64_t i = 0; i < 6; ++i) expected.push_back(plain->clip(i, 5).frames);
   for (const uint64_t i : {0, 1, 2, 3, 4, 5, 2, 3, 1}) {
-    EXPECT_TRUE(at::equal(ahead->clip(i, 5), expected[i])) << i;
+    EXPECT_TRUE(at::equal(ahead->clip(i, 5).frames, expected[i])) << i;
   }
-  EXPECT_EQ(ahead->clip(2, 9).size(0), 9);
+  EXPECT_EQ(ahead->clip(2, 9).frames.size(0), 9);
 }
 
 }  // namespace
