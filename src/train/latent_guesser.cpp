@@ -35,8 +35,9 @@ at::Tensor LatentGuesser::guess(const model::Vae& vae, const at::Tensor& latents
     window.poses.push_back(clip.trajectory.poses[frame]);
     window.lenses.push_back(clip.trajectory.intrinsics[frame]);
   }
-  const std::string caption = folder_.has_text_encoder() ? clip.caption : "";
-  const at::Tensor text = folder_.prompt(caption, "").embedding.unsqueeze(0);
+  const at::Tensor text = folder_.has_text_encoder()
+                              ? folder_.prompt(clip.caption, "").embedding.unsqueeze(0)
+                              : at::zeros({1, 1, folder_.config().text_dim});
   const GuessedPast guess = guess_past(folder_.transformer(), window, {}, text, key);
   return vae.denormalise(guess.latents.unsqueeze(0));
 }
