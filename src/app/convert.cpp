@@ -118,10 +118,9 @@ sample::QuantizationRun plan_run(const sample::ModelFolder& folder, const Option
   const at::NoGradGuard no_grad;
   const sample::GenerationDefaults& d = folder.defaults();
   sample::QuantizationRun run;
+  run.options = d.stream();
   std::tie(run.options.latent_height, run.options.latent_width) =
       folder.latent_size(d.height, d.width);
-  run.options.history.kind = d.history;
-  run.options.solver = d.solver;
   const bool speaks = example && folder.has_text_encoder();
   run.prompt = folder.prompt(speaks ? example->prompt : "", "");
   if (example) {

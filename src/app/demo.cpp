@@ -118,11 +118,8 @@ void demo(const Options& o) {
       "A walk of {:.0f} s through \"{}\": {:.0f} s are shown to the model, the rest it makes.\n",
       static_cast<double>(walk.clip.frames.size(0)) / d.fps, walk.clip.caption, o.context);
 
-  sample::StreamOptions options;
+  sample::StreamOptions options = d.stream();
   std::tie(options.latent_height, options.latent_width) = folder.latent_size(d.height, d.width);
-  options.history.kind = d.history;
-  options.solver = d.solver;
-  options.guidance = d.guidance;
   options.seed = o.seed;
   const std::string prompt = folder.has_text_encoder() ? walk.clip.caption : "";
   sample::Stream stream(folder.transformer(), &vae, options, folder.prompt(prompt, ""));

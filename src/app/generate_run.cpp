@@ -84,13 +84,13 @@ void check(const GenerateOptions& o) {
 sample::StreamOptions stream_options(const GenerateOptions& o, const sample::ModelFolder& folder,
                                      const PixelSize& size) {
   const sample::GenerationDefaults& d = folder.defaults();
-  sample::StreamOptions options;
+  sample::StreamOptions options = d.stream();
   std::tie(options.latent_height, options.latent_width) =
       folder.latent_size(size.height, size.width);
   options.history.kind = o.history.value_or(d.history);
   options.history.budget = o.history_frames.value_or(options.history.budget);
   options.history.recent = std::min(options.history.recent, options.history.budget - 1);
-  options.history.archive = o.archive.value_or(0);
+  options.history.archive = o.archive.value_or(d.archive);
   if (o.kv) options.kv.format = memory::parse_kv_format(*o.kv);
   options.kv.staging_bytes = o.staging_mib.value_or(0) << 20;
   options.tiling.tile = o.tile.value_or(0);
@@ -101,7 +101,6 @@ sample::StreamOptions stream_options(const GenerateOptions& o, const sample::Mod
   }
   options.guidance = o.guidance.value_or(d.guidance);
   options.seed = o.seed.value_or(options.seed);
-  options.solver = d.solver;
   return options;
 }
 

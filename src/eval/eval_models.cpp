@@ -123,12 +123,11 @@ bool has_recurrent_states(const model::TransformerConfig& config) {
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
                                      const Sampling& sampling, int64_t width, int64_t height) {
   const sample::GenerationDefaults& defaults = folder.defaults();
-  sample::StreamOptions options;
+  sample::StreamOptions options = defaults.stream();
   std::tie(options.latent_height, options.latent_width) = folder.latent_size(height, width);
   options.history.kind = arm.history.value_or(defaults.history);
   options.history.budget = arm.budget;
   options.history.recent = std::max<int64_t>(0, std::min(options.history.recent, arm.budget - 1));
-  options.solver = defaults.solver;
   options.solver.kind = sampling.solver.value_or(options.solver.kind);
   options.solver.steps = sampling.steps.value_or(options.solver.steps);
   options.guidance = sampling.guidance.value_or(defaults.guidance);

@@ -98,7 +98,8 @@ struct RetrievalOptions {
   double landmark_turn = std::numbers::pi / 6;  // radians
 };
 // By the share of the upcoming view that an archived frame saw, less the farther away it stood;
-// those that saw nothing of it are not retrieved. Over its limit, the archive forgets the oldest.
+// those that saw nothing of it are not retrieved. Over its limit, the archive forgets a frame whose
+// view another one shows best.
 std::unique_ptr<HistoryPolicy> make_overlap_retrieval(const RetrievalOptions& options);
 // By nearness of pose, from an archive of landmarks only. Over its limit, the landmark nearest to
 // another is forgotten.

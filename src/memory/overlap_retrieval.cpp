@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "loci/camera/coverage.h"
 #include "loci/memory/retrieval_history.h"
 
@@ -22,26 +24,64 @@ class OverlapRetrieval : public RetrievalHistory {
       const camera::View wanted = seen(view);
       std::vector<double>& row = scores.emplace_back();
       for (const camera::View& source : views_) {
-        const camera::View* const others[] = {&source};
-        const double share = camera::coverage(wanted, others, options().radius);
-        // A near one sees the same from almost the same side.
-        const double away = camera::norm(wanted.position - source.position);
-        row.push_back(share > 0 ? share * (1 - away / options().radius) : kNever);
+        const double shown = shown_by(source, wanted);
+        row.push_back(shown > 0 ? shown : kNever);
       }
     }
     return scores;
   }
-  void added() override { views_.push_back(seen(archive().back())); }
+
+  // The newest of those that others show best: so places stay, seen from fewer sides. Where nothing
+  // overlaps, the oldest.
+  size_t least_wanted() const override {
+    size_t place = 0;
+    for (size_t i = 1; i < spare_.size(); ++i) {
+      if (spare_[i] > 0 && spare_[i] >= spare_[place]) place = i;
+    }
+    return place;
+  }
+
+  void added() override {
+    views_.push_back(seen(archive().back()));
+    if (options().archive_frames == 0) return;  // nothing will be forgotten
+    const camera::View& added = views_.back();
+    for (size_t i = 0; i + 1 < views_.size(); ++i) {
+      spare_[i] = std::max(spare_[i], shown_by(added, views_[i]));
+    }
+    spare_.push_back(best_shown(views_.size() - 1));
+  }
   void erased(size_t place) override {
+    const camera::View gone = views_[place];
     views_.erase(views_.begin() + static_cast<std::ptrdiff_t>(place));
+    if (spare_.empty()) return;
+    spare_.erase(spare_.begin() + static_cast<std::ptrdiff_t>(place));
+    for (size_t i = 0; i < views_.size(); ++i) {
+      if (shown_by(gone, views_[i]) == spare_[i]) spare_[i] = best_shown(i);
+    }
   }
 
  private:
   camera::View seen(const FrameView& view) const {
     return {camera::view_mask(view.pose, view.lens, options().aspect), view.pose.position};
   }
+  // How well `source` shows what `view` sees, 0 to 1: its share of it, less the farther away it
+  // stands, since a near one sees the same from almost the same side.
+  double shown_by(const camera::View& source, const camera::View& view) const {
+    const camera::View* const others[] = {&source};
+    const double away = camera::norm(view.position - source.position);
+    return camera::coverage(view, others, options().radius) *
+           std::max(0.0, 1 - away / options().radius);
+  }
+  double best_shown(size_t place) const {
+    double best = 0;
+    for (size_t i = 0; i < views_.size(); ++i) {
+      if (i != place) best = std::max(best, shown_by(views_[i], views_[place]));
+    }
+    return best;
+  }
 
   std::vector<camera::View> views_;  // of the archive
+  std::vector<double> spare_;  // how well the best other one shows each; only of a limited archive
 };
 
 }  // namespace

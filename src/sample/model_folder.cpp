@@ -52,8 +52,20 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
   d.solver.steps = reader.get<int64_t>("steps", d.solver.steps, 1, 1000);
   d.solver.shift = reader.get<double>("shift", d.solver.shift, 1e-3, 1000);
   d.history = reader.choose("history", d.history, memory::history_names());
+  d.archive = reader.get<int64_t>("archive", d.archive, 0, 1'000'000);
+  d.commit_level = reader.get<double>("commit_level", d.commit_level, 0, 0.999);
   reader.finish();
   return d;
+}
+
+StreamOptions GenerationDefaults::stream() const {
+  StreamOptions options;
+  options.history.kind = history;
+  options.history.archive = archive;
+  options.solver = solver;
+  options.guidance = guidance;
+  options.commit_level = commit_level;
+  return options;
 }
 
 fs::path prompt_cache() {

@@ -11,6 +11,7 @@
 #include "loci/model/vae.h"
 #include "loci/sample/solver.h"
 #include "loci/sample/stream.h"
+#include "loci/sample/stream_options.h"
 
 namespace loci::sample {
 
@@ -22,7 +23,11 @@ struct GenerationDefaults {
   double guidance = 1;
   SolverOptions solver;
   std::string history = "sparse";
+  int64_t archive = 0;  // frames kept aside for retrieval; 0 = all
+  double commit_level = StreamOptions().commit_level;
 
+  // Options of a stream by these defaults, without its size.
+  StreamOptions stream() const;
   static GenerationDefaults load(const std::filesystem::path& folder);
 };
 

@@ -38,7 +38,7 @@ std::string thumbnail_of(const at::Tensor& frame) {
 
 sample::StreamOptions View::options_of(const WorldFacts& facts, const ViewSettings& settings,
                                        const ServedModel& model) {
-  sample::StreamOptions options;
+  sample::StreamOptions options = model.defaults().stream();
   std::tie(options.latent_height, options.latent_width) =
       model.folder().latent_size(facts.height, facts.width);
   options.history = settings.history;

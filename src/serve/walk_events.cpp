@@ -137,7 +137,7 @@ void Walk::handle_event(const Json& message) {
       const int64_t frames = fields.integer("history_frames", 1, services_.limits.history_frames)
                                  .value_or(views_[v].settings().history.budget);
       ViewSettings settings = views_[v].settings();
-      settings.history = history_options(history, frames);
+      settings.history = history_options(history, frames, views_[v].model().defaults().archive);
       std::erase_if(rebuilds_, [v](const Rebuild& rebuild) { return rebuild.view == v; });
       rebuilds_.push_back(
           {v, View::blind(views_[v].model(), folder_->facts(), settings, folder_->read(0))});

@@ -54,7 +54,8 @@ WorldRequest::View parse_view(const Fields& fields, const Models& models, const 
     frames = fields.integer("realtime_causal_kv_cache_num_frames", 1, limits.history_frames);
   }
   view.settings.history = history_options(
-      history, frames.value_or(first != nullptr ? first->settings.history.budget : kDefaultFrames));
+      history, frames.value_or(first != nullptr ? first->settings.history.budget : kDefaultFrames),
+      defaults.archive);
   view.settings.solver = first != nullptr ? first->settings.solver : defaults.solver;
   view.settings.readout = fields.choice("readout", sample::readout_names()).value_or("on");
   if (first == nullptr) {
@@ -83,11 +84,13 @@ WorldRequest::View parse_second(const Json& second, const Models& models, const 
   return view;
 }
 
-memory::HistoryOptions history_options(const std::string& history, int64_t frames) {
+memory::HistoryOptions history_options(const std::string& history, int64_t frames,
+                                       int64_t archive) {
   memory::HistoryOptions options;
   options.kind = history;
   options.budget = frames;
   options.recent = std::min(options.recent, std::max<int64_t>(frames - 1, 0));
+  options.archive = archive;
   checked("bad_request", [&] { memory::make_history(options); });
   return options;
 }

@@ -46,7 +46,8 @@ WorldRequest::View parse_second(const Json& second, const Models& models, const 
 // The lens of a world's frames.
 camera::Intrinsics lens_of(const WorldFacts& facts);
 
-// `history` with at most `frames` frames beside the chunk's own; impossible ones are refused.
-memory::HistoryOptions history_options(const std::string& history, int64_t frames);
+// `history` with at most `frames` frames beside the chunk's own, and `archive` kept aside (0 =
+// all); impossible ones are refused.
+memory::HistoryOptions history_options(const std::string& history, int64_t frames, int64_t archive);
 
 }  // namespace loci::serve

@@ -218,9 +218,40 @@ TEST(ContentRetrieval, FindsTheSameContent) {
   EXPECT_INTERNAL_ERROR(policy->commit(bare), HasSubstr("without its content"));
 }
 
+// A limited archive keeps all of the circle in sight, if less densely; a day later, too.
+TEST(OverlapRetrieval, AFullArchiveForgetsWhatOthersShow) {
+  const RetrievalOptions options{.retrieved_frames = 2, .recent_frames = 2, .archive_frames = 24};
+  const auto policy = make_overlap_retrieval(options);
+  EXPECT_EQ(policy->stored_frames(), 27);
+  for (const int64_t end : {120, 480}) {
+    commit(*policy, end == 120 ? 0 : 120, end);
+    const std::vector<int64_t> kept = policy->retained();
+    EXPECT_EQ(kept.size(), 27u);
+    std::vector<int64_t> places;  // on the circle
+    for (const int64_t frame : kept) places.push_back(frame % 120);
+    std::ranges::sort(places);
+    places.push_back(places.front() + 120);
+    for (size_t i = 1; i < places.size(); ++i) EXPECT_LE(places[i] - places[i - 1], 14) << end;
+  }
+  // What is forgotten follows from what is kept: a restored one goes on alike.
+  const auto restored = make_overlap_retrieval(options);
+  restored->restore(policy->save());
+  commit(*policy, 480, 520);
+  commit(*restored, 480, 520);
+  EXPECT_EQ(restored->retained(), policy->retained());
+  // Places that have nothing in common give way to newer ones.
+  const auto apart = make_overlap_retrieval({.recent_frames = 1, .archive_frames = 3});
+  for (int64_t frame = 0; frame < 8; ++frame) {
+    FrameView view = walk(frame);
+    view.pose.position.x += 100.0 * static_cast<double>(frame);
+    apart->commit(view);
+  }
+  EXPECT_THAT(apart->retained(), ElementsAre(0, 4, 5, 6, 7));
+}
+
 TEST(Retrieval, ArchiveForgetsTheOldest) {
   const auto policy =
-      make_overlap_retrieval({.retrieved_frames = 2, .recent_frames = 2, .archive_frames = 3});
+      make_content_retrieval({.retrieved_frames = 2, .recent_frames = 2, .archive_frames = 3});
   EXPECT_EQ(policy->stored_frames(), 6);
   commit(*policy, 0, 20);
   EXPECT_THAT(policy->retained(), ElementsAre(0, 15, 16, 17, 18, 19));
