@@ -13,6 +13,7 @@
 #include "loci/sample/model_folder.h"
 #include "loci/train/export_model.h"
 #include "loci/train/trainer.h"
+#include "loci/train/vae_trainer.h"
 #include "loci/train/validation.h"
 
 #include "toy_clips.h"
@@ -54,6 +55,24 @@ class RecipeTest : public ::testing::Test {
   std::filesystem::path folder_;
   Json recipe_;
 };
+
+TEST(ShippedRecipes, AreRead) {
+  int read = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(LOCI_CONFIGS)) {
+    const std::string file = entry.path().string();
+    Json recipe = load_json(file);
+    if (!recipe.contains("phases")) continue;  // sizes of a model
+    ++read;
+    if (recipe.value("model", Json::object()).contains("z_dim") || recipe.contains("guesser")) {
+      recipe.erase("start");  // made by another recipe
+      recipe.erase("guesser");
+      EXPECT_GT(VaeTrainConfig::from_json(recipe, file).updates(), 0) << file;
+    } else {
+      EXPECT_GT(TrainConfig::from_json(recipe, file).updates, 0) << file;
+    }
+  }
+  EXPECT_GE(read, 5);
+}
 
 TEST_F(RecipeTest, TrainsATextEncoderAlongAndExportsAllOfIt) {
   use_trained_text();
