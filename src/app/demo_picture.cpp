@@ -39,7 +39,7 @@ at::Tensor DemoPicture::background(const std::string& label) const {
   };
   write(kMargin, 20, label);
   write(2 * kMargin + kScale * frame_width_, 20, "the world itself");
-  write(kMargin, kLine + kScale * frame_height_ + 20, "frames it can still attend to");
+  write(kMargin, kLine + kScale * frame_height_ + 20, "frames it looks back at");
   return canvas.image();
 }
 

@@ -210,16 +210,15 @@ VaeLoss VaeTrainer::update() {
   const auto rank = static_cast<uint64_t>(communicator_.rank());
   const auto ranks = static_cast<uint64_t>(communicator_.size());
   const uint64_t first = first_clip();
-  std::vector<at::Tensor> clips, guesses;
+  std::vector<at::Tensor> clips;
+  std::vector<world::Clip> recorded;  // for the guesser
   for (int64_t i = 0; i < now.batch / communicator_.size(); ++i) {
     const uint64_t number = first + static_cast<uint64_t>(i);
     Random random{config_.seed, number * ranks + rank};
     const world::Clip whole = training_->clip(number, now.frames);
-    if (guesser_) {
+    if (guesser_) {  // by its cameras: neither cut nor swapped
       clips.push_back(model::pixels_from_frames(whole.frames));
-      const at::NoGradGuard no_grad;
-      guesses.push_back(guesser_->guess(*vae_, vae_->encode(clips.back()).mean, whole,
-                                        hash_keys({config_.seed, number * ranks + rank})));
+      recorded.push_back(whole);
       continue;
     }
     at::Tensor clip = whole.frames;
@@ -239,7 +238,16 @@ VaeLoss VaeTrainer::update() {
     return vae_->encode(pixels);
   }();
   const at::Tensor noise = at::randn(posterior.mean.sizes(), generator, at::kFloat);
-  const at::Tensor latents = guesser_ ? at::cat(guesses) : sample_posterior(posterior, noise);
+  at::Tensor latents = sample_posterior(posterior, noise);
+  if (guesser_) {
+    std::vector<at::Tensor> guesses;
+    for (size_t i = 0; i < recorded.size(); ++i) {
+      guesses.push_back(guesser_->guess(*vae_, posterior.mean.narrow(0, static_cast<int64_t>(i), 1),
+                                        recorded[i],
+                                        hash_keys({config_.seed, (first + i) * ranks + rank})));
+    }
+    latents = at::cat(guesses);
+  }
   VaeLoss loss = vae_loss(vae_->decode(latents), pixels, posterior, config_.loss);
   loss.total.backward();
   at::Tensor shared = at::tensor(
