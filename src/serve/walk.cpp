@@ -108,15 +108,14 @@ void Walk::turn(std::chrono::duration<double> waited) {
   } catch (...) {
     const Told told = tell_exception("a walk");
     if (told.code == "internal") ++services_.metrics.errors;
-    const bool fatal = phase_ != Phase::kReady;
-    client->send_error(told.code, told.message, fatal);
-    if (fatal) {
-      client->close(told.code == "internal" ? kInternal : kDone, told.message);
-      services_.sessions->forget(*this);
-      folder_.reset();
-      phase_ = Phase::kGone;
+    if (phase_ != Phase::kReady) {
+      if (const std::shared_ptr<Client> last = end()) {
+        last->send_error(told.code, told.message, true);
+        last->close(told.code == "internal" ? kInternal : kDone, told.message);
+      }
       return;
     }
+    client->send_error(told.code, told.message, false);
     pause(told.code == "storage" ? "storage" : "error");
     rebuilds_.clear();
     if (folder_->facts().views.size() > views_.size()) drop_second();
@@ -126,12 +125,16 @@ void Walk::turn(std::chrono::duration<double> waited) {
 }
 
 void Walk::failed() {
-  if (const std::shared_ptr<Client> client = this->client()) {
+  if (const std::shared_ptr<Client> client = end()) {
     client->close(kInternal, "something went wrong in the server");
   }
+}
+
+std::shared_ptr<Client> Walk::end() {
   services_.sessions->forget(*this);
   folder_.reset();
   phase_ = Phase::kGone;
+  return client();
 }
 
 void Walk::run_turn(Client& client, std::chrono::duration<double> waited) {

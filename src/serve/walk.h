@@ -72,6 +72,10 @@ class Walk : public Task {
   void pause(const std::string& reason);
   void resume();
   void leave();
+  // Gives the world up after an error, and says whose walk it was until then (it may have been
+  // taken over meanwhile): who is told of the error and tries again at once must not meet this
+  // walk.
+  std::shared_ptr<Client> end();
   void snapshot();
   void add_to_path(const ChunkRecord& record);
 
