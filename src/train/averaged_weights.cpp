@@ -17,8 +17,9 @@ AveragedWeights::AveragedWeights(const std::vector<model::Parameter>& parameters
     Average average{.parameter = trained[i].tensor.detach(), .owner = optimizer.owner(i)};
     if (average.owner == communicator_.rank()) {
       const auto found = saved.find(trained[i].name);
-      average.value = (found == saved.end() ? average.parameter : found->second)
-                          .to(average.parameter.options(), false, /*copy=*/true);
+      // In the parameter's order in memory, which is what ranks send each other.
+      average.value = at::empty_like(average.parameter)
+                          .copy_(found == saved.end() ? average.parameter : found->second);
     }
     averages_.emplace(trained[i].name, std::move(average));
   }
