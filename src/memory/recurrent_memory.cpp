@@ -14,6 +14,18 @@ std::vector<int64_t> RecurrentMemory::state_shape(int64_t batch, int64_t heads, 
   return {batch, heads, channels, channels};
 }
 
+int64_t RecurrentMemory::retention_rows(int64_t tokens, const camera::TokenGrid& grid) const {
+  switch (grain()) {
+    case Grain::kChunk:
+      return 1;
+    case Grain::kFrame:
+      return tokens / grid.tokens();
+    case Grain::kToken:
+      return tokens;
+  }
+  fail_check("a grain of kind {}", static_cast<int>(grain()));
+}
+
 at::Tensor RecurrentMemory::read(const at::Tensor& state, const at::Tensor& query,
                                  const camera::TokenGrid&) const {
   // Sᵀq for every token: [B, H, N, D] x [B, H, D, D].
@@ -31,9 +43,7 @@ at::Tensor RecurrentMemory::run(at::Tensor& state, const ChunkSequence& chunks,
       reads.push_back(read(state, chunks.query.narrow(1, begin, size), grid));
     }
     if (i + 1 < chunks.ends.size() || chunks.write_last) {
-      const int64_t rows = grain() == Grain::kChunk   ? 1
-                           : grain() == Grain::kFrame ? size / grid.tokens()
-                                                      : size;
+      const int64_t rows = retention_rows(size, grid);
       const ChunkWrite& all = chunks.write;
       state = write(state,
                     {all.key.narrow(1, begin, size), all.value.narrow(1, begin, size),

@@ -44,6 +44,8 @@ class RecurrentMemory {
   // The value of `recurrent_memory` in config.json.
   virtual std::string_view name() const = 0;
   virtual Grain grain() const { return Grain::kChunk; }
+  // Rows of log retention that a chunk of so many tokens has.
+  int64_t retention_rows(int64_t tokens, const camera::TokenGrid& grid) const;
   // Whether queries, keys and values are conditioned on the camera's projection.
   virtual bool projective() const { return true; }
 

@@ -62,16 +62,14 @@ struct WrittenRows {
 
 // Log retentions are there for the first `written` chunks.
 WrittenRows written_rows(const std::vector<ChunkSpan>& chunks, int64_t written,
-                         int64_t tokens_per_frame, memory::Grain grain) {
+                         const camera::TokenGrid& grid, const memory::RecurrentMemory& memory) {
   std::vector<at::Tensor> tokens, retentions;
   for (int64_t i = 0; i < std::ssize(chunks); ++i) {
     const ChunkSpan& chunk = chunks[static_cast<size_t>(i)];
-    const int64_t frames = chunk.end - chunk.begin;
-    const int64_t rows = grain == memory::Grain::kChunk   ? 1
-                         : grain == memory::Grain::kFrame ? frames
-                                                          : frames * tokens_per_frame;
-    tokens.push_back(at::full({frames * tokens_per_frame}, chunk.written, at::kBool));
-    if (i < written) retentions.push_back(at::full({rows}, chunk.written, at::kBool));
+    const int64_t count = (chunk.end - chunk.begin) * grid.tokens();
+    tokens.push_back(at::full({count}, chunk.written, at::kBool));
+    if (i == written) continue;
+    retentions.push_back(at::full({memory.retention_rows(count, grid)}, chunk.written, at::kBool));
   }
   return {at::cat(tokens), at::cat(retentions)};
 }
@@ -162,7 +160,7 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
     const auto is_written = [](const ChunkSpan& chunk) { return chunk.written; };
     if (!std::ranges::all_of(context.chunks, is_written)) {
       // What is written with no weight and makes nothing fade leaves the state as it is.
-      const WrittenRows rows = written_rows(context.chunks, written, tokens, memory_->grain());
+      const WrittenRows rows = written_rows(context.chunks, written, maps.grid, *memory_);
       beta = beta * rows.tokens.to(beta.options()).view({1, -1, 1});
       retention = retention * rows.retentions.to(retention.options()).view({1, -1, 1, 1});
     }
