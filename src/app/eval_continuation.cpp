@@ -139,9 +139,10 @@ void add_eval_memory(CLI::App& app) {
     eval::ContinuationSetup setup = o->setup("memory", "Memory: continuing recordings");
     setup.arms = eval::with_variations({{o->history.value_or("own"), o->history, o->budget}},
                                        o->variations());
-    setup.metrics = {"mse",           "psnr",    "ssim",     "lpips",        "mse_20",
-                     "psnr_20",       "ssim_20", "lpips_20", "psnr_revisit", "ssim_revisit",
-                     "lpips_revisit", "psnr_60", "ssim_60",  "lpips_60"};
+    setup.metrics = {"mse",           "psnr",         "ssim",         "lpips",
+                     "mse_20",        "psnr_20",      "ssim_20",      "lpips_20",
+                     "psnr_revisit",  "ssim_revisit", "psnr_context", "ssim_context",
+                     "lpips_revisit", "psnr_60",      "ssim_60",      "lpips_60"};
     eval::ContinuationSuite suite(std::move(setup));
     run_eval(suite, *o);
   });

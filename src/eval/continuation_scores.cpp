@@ -165,6 +165,7 @@ MetricValues ContinuationScores::values() const {
     const FrameScore& frame = frames_[static_cast<size_t>(revisit.frame - clip_->context_frames)];
     const std::string gap = gap_suffix(revisit.gap);
     add(frame, "_revisit");
+    if (revisit.earlier < clip_->context_frames) add(frame, "_context");
     add(frame, gap);
     const RevisitScore& score = found->second;
     const std::pair<std::string, double> others[] = {{"sharpness_revisit", score.sharpness},
@@ -227,7 +228,10 @@ std::vector<Metric> continuation_metrics(const Networks& networks) {
   const std::pair<const char*, const char*> gaps[] = {
       {"_8_20", ", 8–20 s gap"}, {"_20_60", ", 20–60 s gap"}, {"_60", ", > 60 s gap"}};
   std::vector<std::pair<const char*, const char*>> parts = {
-      {"", ""}, {"_20", ", first 20 s"}, {"_revisit", " at revisits"}};
+      {"", ""},
+      {"_20", ", first 20 s"},
+      {"_revisit", " at revisits"},
+      {"_context", " at revisits of the context"}};
   parts.insert(parts.end(), std::begin(gaps), std::end(gaps));
   for (const auto& [suffix, words] : parts) {
     const std::string s = suffix, w = words;

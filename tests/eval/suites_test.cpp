@@ -74,11 +74,20 @@ TEST_F(Suites, ModelsContinueRecordings) {
   ASSERT_TRUE(values.contains("psnr_revisit"));
   EXPECT_EQ(values.at("psnr_revisit").size(), values.at("psnr_8_20").size());
   EXPECT_GE(values.at("psnr_revisit").size(), 6u);
+  EXPECT_EQ(values.at("psnr_revisit"), values.at("psnr_context"));
   EXPECT_EQ(values.at("psnr").size(), 1u);
   EXPECT_EQ(parts[0].values.at("one, none").at("visible"), std::vector<double>{0});
   EXPECT_NEAR(values.at("visible")[0], 6, 1e-9);
   EXPECT_NE(values.at("psnr"), parts[0].values.at("one, none").at("psnr"));
   EXPECT_THAT(read_file(path("out/report.html")), HasSubstr("LPIPS: not measured"));
+
+  // From the first frame alone, not all first visits were given.
+  ContinuationSetup shorter = setup("shorter");
+  shorter.clips.context_seconds = 0;
+  ContinuationSuite early(std::move(shorter));
+  EXPECT_EQ(run_suite(early, {path("shorter")}), 0);
+  const MetricValues own = read_parts(early, path("shorter"))[0].values.at("one, sparse");
+  EXPECT_LT(own.at("psnr_context").size(), own.at("psnr_revisit").size());
 
   // Divided among two processes, the numbers are the same.
   ContinuationSuite again(setup("parts"));
