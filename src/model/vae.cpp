@@ -72,6 +72,11 @@ std::optional<PointConv> make_quant_conv(Parameters& parameters, const VaeConfig
                    start_quant_bias);
 }
 
+std::optional<Refiner> make_refiner(Parameters& parameters, const VaeConfig& config) {
+  if (config.refiner_dim == 0) return std::nullopt;
+  return Refiner(Scope(parameters, "decoder")["refiner"], config);
+}
+
 Parameters::Options parameter_options(const VaeOptions& options) {
   return {.dtype = options.dtype, .device = options.device, .seed = options.seed};
 }
@@ -86,7 +91,8 @@ Vae::Vae(const VaeConfig& config, std::unique_ptr<Parameters> parameters)
       encoder_(make_encoder(*parameters_, config_)),
       quant_conv_(make_quant_conv(*parameters_, config_)),
       post_quant_conv_(Scope(*parameters_, "post_quant_conv"), config_.z_dim, config_.z_dim),
-      decoder_(Scope(*parameters_, "decoder"), config_) {}
+      decoder_(Scope(*parameters_, "decoder"), config_),
+      refiner_(make_refiner(*parameters_, config_)) {}
 
 Vae::Vae(const VaeConfig& config, const VaeOptions& options)
     : Vae(config, std::make_unique<Parameters>(parameter_options(options))) {}
@@ -178,9 +184,17 @@ at::Tensor Vae::decode(const at::Tensor& latents, const VaePass& pass) const {
   const at::Tensor last = channels_last(latents);
   at::Tensor beneath;
   if (transform_) beneath = transform_->decode(last, pass.first());
-  const at::Tensor patches = decoder_(post_quant_conv_(last.to(compute_)), pass);
+  at::Tensor patches = decoder_(post_quant_conv_(last.to(compute_)), pass).to(at::kFloat);
+  if (refiner_) {
+    // The picture as it would be without a refiner.
+    if (beneath.defined())
+      patches = add_to(std::move(patches), patchify(beneath, config_.patch_size));
+    beneath.reset();
+    const at::Tensor more = (*refiner_)(patches.to(compute_), pass);
+    patches = add_to(std::move(patches), more.to(at::kFloat));
+  }
   if (pass.cache != nullptr) pass.cache->count(latents.size(2));
-  const at::Tensor pixels = unpatchify(patches.to(at::kFloat), config_.patch_size);
+  const at::Tensor pixels = unpatchify(patches, config_.patch_size);
   return beneath.defined() ? add_to(beneath, pixels) : pixels;
 }
 

@@ -18,6 +18,7 @@
 #include "loci/model/parameters.h"
 #include "loci/model/vae_config.h"
 #include "loci/model/vae_network.h"
+#include "loci/model/vae_refiner.h"
 
 namespace loci::model {
 
@@ -81,6 +82,7 @@ class Vae {
   std::optional<PointConv> quant_conv_;
   PointConv post_quant_conv_;
   DecoderNetwork decoder_;
+  std::optional<Refiner> refiner_;
 };
 
 }  // namespace loci::model

@@ -78,6 +78,8 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.dim_mult = reader.get<std::vector<int64_t>>("dim_mult", config.dim_mult);
   config.shuffle = reader.choose("upsample", "repeat", {"repeat", "shuffle"}) == "shuffle";
   config.block_transform = reader.get<bool>("block_transform", config.block_transform);
+  config.refiner_dim = reader.get<int64_t>("refiner_dim", config.refiner_dim, 0, 8192);
+  config.refiner_blocks = reader.get<int64_t>("refiner_blocks", config.refiner_blocks, 1, 16);
   config.temporal_downsample =
       reader.get<std::vector<bool>>("temperal_downsample", config.temporal_downsample);
   if (!reader.get<bool>("is_residual", true)) {
@@ -145,6 +147,10 @@ Json VaeConfig::to_json() const {
             {"latents_mean", latents_mean},
             {"latents_std", latents_std}};
   if (block_transform) json["block_transform"] = true;
+  if (refiner_dim > 0) {
+    json["refiner_dim"] = refiner_dim;
+    json["refiner_blocks"] = refiner_blocks;
+  }
   return json;
 }
 

@@ -25,6 +25,8 @@ struct VaeConfig {
   // Whether a linear transform of whole blocks (block_transform.h) stands in the encoder's place,
   // and the decoder adds to its inverse what a linear map cannot give.
   bool block_transform = false;
+  // Of the network that looks at the decoded picture once more (vae_refiner.h); 0 channels: none.
+  int64_t refiner_dim = 0, refiner_blocks = 2;
   std::vector<double> latents_mean, latents_std;  // [z_dim], of the encoder's mean
 
   // The published sizes and statistics.

@@ -54,7 +54,13 @@ uint64_t decoder_state_size(const VaeConfig& config, int64_t height, int64_t wid
     if (config.temporal_downsample[levels - 2 - i]) size += two_frames(2 * channels, positions);
     positions *= 4;
   }
-  return size + two_frames(config.patch_channels(), positions);
+  size += two_frames(config.patch_channels(), positions);
+  if (config.refiner_dim > 0) {
+    size += two_frames(config.refiner_dim, positions) *
+                static_cast<uint64_t>(1 + 2 * config.refiner_blocks) +
+            two_frames(config.patch_channels(), positions);
+  }
+  return size;
 }
 
 int64_t decoder_reach(const VaeConfig& config) {
@@ -67,8 +73,10 @@ int64_t decoder_reach(const VaeConfig& config) {
     reach += 2 * per;
     per /= 2;
   }
-  // The last convolution; and the latent that it took for the clip's first.
-  return static_cast<int64_t>(std::ceil(reach + 2 * per)) + 1;
+  reach += 2 * per;  // the last convolution
+  if (config.refiner_dim > 0) reach += 2 * per * static_cast<double>(2 + 2 * config.refiner_blocks);
+  // And the latent that it took for the clip's first.
+  return static_cast<int64_t>(std::ceil(reach)) + 1;
 }
 
 VaeEncoder::VaeEncoder(const Vae& vae, const VaeStreamOptions& options)

@@ -33,6 +33,7 @@ VaeLossWeights VaeLossWeights::from(const ConfigReader& reader) {
   VaeLossWeights weights;
   weights.l1 = reader.get<double>("l1", weights.l1, 0.0, 1e3);
   weights.l2 = reader.get<double>("l2", weights.l2, 0.0, 1e3);
+  weights.gradient = reader.get<double>("gradient", weights.gradient, 0.0, 1e3);
   weights.structure = reader.get<double>("structure", weights.structure, 0.0, 1e3);
   weights.kl = reader.get<double>("kl", weights.kl, 0.0, 1e3);
   return weights;
@@ -55,6 +56,10 @@ at::Tensor structure_loss(const at::Tensor& a, const at::Tensor& b) {
   return sum.defined() ? sum / scales : at::zeros({}, a.options());
 }
 
+at::Tensor gradient_loss(const at::Tensor& error) {
+  return error.diff(1, 3).abs().mean() + error.diff(1, 4).abs().mean();
+}
+
 at::Tensor sample_posterior(const model::Vae::Posterior& posterior, const at::Tensor& noise) {
   const at::Tensor log_variance =
       posterior.log_variance.clamp(kLeastLogVariance, kLargestLogVariance);
@@ -72,6 +77,7 @@ VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
       0.5 * (posterior.mean.square() + log_variance.exp() - 1 - log_variance).mean();
   VaeLoss loss;
   loss.total = weights.l1 * l1 + weights.structure * structure + weights.kl * kl;
+  if (weights.gradient > 0) loss.total = loss.total + weights.gradient * gradient_loss(error);
   if (weights.l2 > 0) loss.total = loss.total + weights.l2 * error.square().mean();
   loss.l1 = l1.item<double>();
   loss.structure = structure.item<double>();

@@ -43,6 +43,17 @@ void check_clip_length(const std::string& what, int64_t frames, const model::Vae
        model.temporal_factor());
 }
 
+// The autoencoder to go on from; a refiner that it lacks begins by adding nothing.
+model::Vae load_start(const VaeTrainConfig& config) {
+  model::Vae start = model::Vae::load(config.start);
+  if (start.config().refiner_dim == config.model.refiner_dim) return start;
+  std::map<std::string, at::Tensor> tensors;
+  const model::Vae grown(config.model, {.seed = config.seed});
+  for (const model::Parameter& each : grown.parameters().all()) tensors[each.name] = each.tensor;
+  for (const model::Parameter& each : start.parameters().all()) tensors[each.name] = each.tensor;
+  return model::Vae::from_tensors(config.model, tensors, config.start.string());
+}
+
 }  // namespace
 
 VaePhase VaePhase::from(const ConfigReader& reader, const model::VaeConfig& model,
@@ -78,6 +89,18 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
   } else {
     if (json.contains("model")) fail("{}: with start, its own config counts; drop model", where);
     config.model = model::Vae::load(config.start).config();
+    if (reader.has("refiner") && config.model.refiner_dim > 0) {
+      fail("{}: {} has a refiner already; drop refiner", where, config.start.string());
+    }
+  }
+  if (reader.has("refiner")) {
+    if (config.start.empty()) {
+      fail("{}: refiner adds one to what start holds; set model.refiner_dim for a new model",
+           where);
+    }
+    const ConfigReader refiner = reader.section("refiner");
+    config.model.refiner_dim = refiner.get<int64_t>("dim", 48, 1, 8192);
+    config.model.refiner_blocks = refiner.get<int64_t>("blocks", 2, 1, 16);
   }
   config.decoder_only = config.decoder_only || config.model.block_transform;
   config.guesser = reader.get<std::string>("guesser", "");
@@ -148,7 +171,7 @@ VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folde
   vae_ = std::make_unique<model::Vae>(
       saved                   ? model::Vae::from_tensors(config_.model, stored, folder.string())
       : config_.start.empty() ? model::Vae(config_.model, {.seed = config_.seed})
-                              : model::Vae::load(config_.start));
+                              : load_start(config_));
   vae_->set_compute_type(compute_type(config_.compute, at::kCPU));
   if (!config_.guesser.empty()) {
     guesser_ =

@@ -43,7 +43,7 @@ struct VaeTrainConfig {
   double ema = 0.999;            // share of the old average kept at each update
   uint64_t seed = 0;
   // A folder or file that Vae::load() reads, to start from instead of random weights; its sizes and
-  // statistics are then the model's.
+  // statistics are then the model's, and the recipe's refiner joins them.
   std::filesystem::path start;
   // Leaves the encoder of `start` as it is, so that what it encoded stays valid.
   bool decoder_only = false;

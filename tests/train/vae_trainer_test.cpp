@@ -160,6 +160,30 @@ TEST_F(VaeTraining, TheDecoderGoesOnAlone) {
   EXPECT_FALSE(at::equal(before.decode(latents), after.decode(latents)));
 }
 
+TEST_F(VaeTraining, ARefinerJoinsATrainedDecoder) {
+  VaeTrainer(config(), folder_ / "first", false, *alone_).run();
+  recipe_["compute"] = "float32";
+  recipe_["refiner"] = {{"dim", 6}, {"blocks", 1}};
+  EXPECT_BAD_INPUT(config(), HasSubstr("set model.refiner_dim"));
+  recipe_.erase("model");
+  recipe_["start"] = (folder_ / "first/vae").string();
+  recipe_["decoder_only"] = true;
+  const model::Vae before = model::Vae::load(folder_ / "first/vae");
+  const at::Tensor pixels = model::pixels_from_frames(moving_slope(5, 32, 32, 1));
+  const at::Tensor latents = before.encode(pixels).mean;
+  VaeTrainer trainer(config(), folder_ / "second", false, *alone_);
+  EXPECT_TRUE(trainer.vae().decode(latents).allclose(before.decode(latents), 0, 1e-6));
+  trainer.run();
+  const model::Vae after = model::Vae::load(folder_ / "second/vae");
+  EXPECT_EQ(after.config().refiner_dim, 6);
+  EXPECT_TRUE(after.encode(pixels).mean.equal(latents));
+  EXPECT_FALSE(after.decode(latents).allclose(before.decode(latents), 0, 1e-4));
+  const VaeTrainer resumed(config(), folder_ / "second", true, *alone_);
+  EXPECT_TRUE(resumed.vae().encode(pixels).mean.equal(latents));
+  recipe_["start"] = (folder_ / "second/vae").string();
+  EXPECT_BAD_INPUT(config(), HasSubstr("drop refiner"));
+}
+
 // A decoder for latents as a world model makes them.
 TEST_F(VaeTraining, TheDecoderLearnsFromAModelsGuesses) {
   VaeTrainer(config(), folder_ / "first", false, *alone_).run();
@@ -242,6 +266,8 @@ TEST_F(VaeTraining, RanksHaveClipsOfTheirOwn) {
   EXPECT_TRUE(second->clip(5, 5).frames.equal(all->clip(13, 5).frames));
   const std::string recipe = (folder_ / "recipe.json").string();
   recipe_["phases"] = {{{"updates", 3}, {"frames", 3}, {"batch", 2}}};
+  recipe_["checkpoint_every"] = 2;
+  recipe_["keep"] = 2;
   write_file(recipe, recipe_.dump());
   const auto run = [&](const std::string& options) {
     return std::system(fmt::format("'{}' --quiet train vae '{}' --out '{}' --ranks 2 {}",
@@ -251,6 +277,12 @@ TEST_F(VaeTraining, RanksHaveClipsOfTheirOwn) {
   ASSERT_EQ(run(""), 0);
   EXPECT_EQ(losses("two").size(), 3u);
   EXPECT_TRUE(fs::exists(folder_ / "two/vae/config.json"));
+  // From the checkpoint before the last, the averaged weights become the same: those of both ranks.
+  const fs::path weights = folder_ / "two/vae/diffusion_pytorch_model.safetensors";
+  const std::string before = read_file(weights);
+  ASSERT_GT(fs::remove_all(folder_ / "two/checkpoint-00000003"), 0u);
+  ASSERT_EQ(run("--resume"), 0);
+  EXPECT_TRUE(read_file(weights) == before);
   recipe_["phases"][0]["batch"] = 3;
   write_file(recipe, recipe_.dump());
   EXPECT_NE(run("--resume 2> /dev/null"), 0);  // three clips for two ranks
