@@ -26,12 +26,13 @@ class ContinuationScores {
   void add(int64_t first, const at::Tensor& frames);
 
   // mse, psnr, ssim, lpips (AlexNet) over the clip (one value); with _20 over its first 20 s, where
-  // it is longer; with _revisit at revisits, with _context at those whose first visit was given (what a
-  // model had to invent at its first visit, it cannot have as the recording has it), and with
-  // _8_20, _20_60, _60 at those whose first visit is so many seconds before (a value each). At revisits also sharpness_revisit, relative to the
-  // recording's, lpips_vgg, and from features, at 60 of them at most: identity_dino and
-  // identity_clip, the cosine with the first visit, and local_1, local_5, local_10, the worst 1, 5
-  // and 10 % of patches against the recording, local_5 also by gap.
+  // it is longer; with _revisit at revisits, with _context at those whose first visit was given
+  // (what a model had to invent at its first visit, it cannot have as the recording has it), and
+  // with _8_20, _20_60, _60 at those whose first visit is so many seconds before (a value each). At
+  // revisits also sharpness_revisit, relative to the recording's, lpips_vgg, and from features, at
+  // 60 of them at most: identity_dino and identity_clip, the cosine with the first visit, and
+  // local_1, local_5, local_10, the worst 1, 5 and 10 % of patches against the recording, local_5
+  // also by gap.
   MetricValues values() const;
   // "psnr" against seconds since the context, by whole seconds.
   std::vector<Curve> curves() const;

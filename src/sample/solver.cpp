@@ -6,7 +6,7 @@
 namespace loci::sample {
 
 const std::vector<std::string>& solver_names() {
-  static const std::vector<std::string> names = {"euler", "unipc", "dpm++"};
+  static const std::vector<std::string> names = {"euler", "unipc", "dpm++", "mean"};
   return names;
 }
 
@@ -30,6 +30,7 @@ std::unique_ptr<Solver> make_solver(const SolverOptions& options) {
   if (options.kind == "euler") return make_euler(options.steps, options.shift);
   if (options.kind == "unipc") return make_unipc(options.steps, options.shift);
   if (options.kind == "dpm++") return make_dpmpp(options.steps, options.shift);
+  if (options.kind == "mean") return make_mean(options.steps);
   fail("unknown solver '{}'; choose one of: {}", options.kind, fmt::join(solver_names(), ", "));
 }
 

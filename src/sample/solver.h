@@ -12,7 +12,7 @@
 namespace loci::sample {
 
 struct SolverOptions {
-  std::string kind = "euler";  // or "unipc", "dpm++"
+  std::string kind = "euler";  // or "unipc", "dpm++", "mean"
   int64_t steps = 50;
   double shift = 5;  // bends the levels towards noise: shift*s / (1 + (shift-1)*s)
 };
@@ -49,6 +49,9 @@ std::unique_ptr<Solver> make_euler(int64_t steps, double shift);
 std::unique_ptr<Solver> make_unipc(int64_t steps, double shift);
 // Wan's other one: DPM-Solver++ of order 2 (midpoint), whole timesteps.
 std::unique_ptr<Solver> make_dpmpp(int64_t steps, double shift);
+// No solver of the flow: the mean of what the model holds possible, from `steps` looks at pure
+// noise in pairs of opposites, whose errors cancel to first order. Nearest to the truth, and soft.
+std::unique_ptr<Solver> make_mean(int64_t steps);
 
 // `count` levels from `first` down to, not including, 0 in equal steps, shifted, then 0.
 std::vector<double> shifted_levels(int64_t count, double first, double shift);
