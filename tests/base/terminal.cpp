@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/base/terminal.h"
 
-#include <fcntl.h>
+#include <poll.h>
 #include <pty.h>
 #include <unistd.h>
 
@@ -35,7 +35,6 @@ TerminalOnStderr::TerminalOnStderr(int columns) {
   saved_stderr_ = ::dup(STDERR_FILENO);
   ::dup2(line, STDERR_FILENO);
   ::close(line);
-  ::fcntl(screen_, F_SETFL, O_NONBLOCK);
 }
 
 TerminalOnStderr::~TerminalOnStderr() {
@@ -46,10 +45,22 @@ TerminalOnStderr::~TerminalOnStderr() {
 }
 
 std::string TerminalOnStderr::text() {
+  // The kernel hands on what was written in its own time, so the end is marked and waited for.
+  constexpr char kEnd = '\x04';
+  std::fputc(kEnd, stderr);
   std::fflush(stderr);
-  std::string all(8192, '\0');
-  const ssize_t got = ::read(screen_, all.data(), all.size());
-  all.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  std::string all;
+  while (all.empty() || all.back() != kEnd) {
+    struct pollfd screen {
+      screen_, POLLIN, 0
+    };
+    LOCI_CHECK(::poll(&screen, 1, 30'000) == 1, "nothing more arrives after: {}", all);
+    char part[1024];
+    const ssize_t got = ::read(screen_, part, sizeof(part));
+    LOCI_CHECK(got > 0, "the terminal is gone after: {}", all);
+    all.append(part, static_cast<size_t>(got));
+  }
+  all.pop_back();
   return all;
 }
 
