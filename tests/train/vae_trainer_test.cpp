@@ -347,6 +347,14 @@ TEST(VaeLoss, IsZeroForPerfectCopiesAndGrowsWithErrors) {
   const model::Vae::Posterior unit{at::zeros({1, 2, 1, 2, 2}), at::zeros({1, 2, 1, 2, 2})};
   EXPECT_EQ(vae_loss(clip, clip, unit, {}).kl, 0);
   EXPECT_EQ(vae_loss(clip + 0.25, clip, unit, {}).l1, 0.25);
+  // A step of 0.5 between the columns of the left and those of the right half, and no other.
+  const at::Tensor edge = at::zeros({1, 3, 1, 4, 5});
+  edge.narrow(4, 2, 3).fill_(0.5);
+  EXPECT_NEAR(gradient_loss(edge).item<double>(), 0.5 / 4, 1e-6);
+  EXPECT_NEAR((vae_loss(edge, at::zeros_like(edge), unit, {.gradient = 2}).total -
+               vae_loss(edge, at::zeros_like(edge), unit, {}).total)
+                  .item<double>(),
+              0.25, 1e-6);
   const model::Vae::Posterior apart{at::ones({1, 2, 1, 2, 2}), at::zeros({1, 2, 1, 2, 2})};
   EXPECT_NEAR(vae_loss(clip, clip, apart, {}).kl, 0.5, 1e-6);
   EXPECT_NEAR(psnr(at::zeros({1, 8, 8, 3}, at::kByte), at::full({1, 8, 8, 3}, 255, at::kByte)), 0,
