@@ -8,24 +8,10 @@
 #include "loci/model/vae.h"
 #include "loci/model/vae_stream.h"
 
+#include "tests/model/small_vae.h"
+
 namespace loci::model {
 namespace {
-
-// 8x8 pixels and 4 frames a latent.
-VaeConfig small_config() {
-  VaeConfig config;
-  config.base_dim = 4;
-  config.decoder_base_dim = 4;
-  config.z_dim = 6;
-  config.dim_mult = {1, 2, 2};
-  config.num_res_blocks = 1;
-  config.temporal_downsample = {true, true};
-  config.patch_size = 2;
-  config.block_transform = true;
-  config.latents_mean.assign(6, 0.0);
-  config.latents_std.assign(6, 1.0);
-  return config;
-}
 
 class BlockTransforms : public ::testing::Test {
  protected:
@@ -44,7 +30,7 @@ TEST_F(BlockTransforms, BlocksAreCutAndJoined) {
 }
 
 TEST_F(BlockTransforms, AnAutoencoderHasItInPlaceOfAnEncoder) {
-  const Vae vae(small_config());
+  const Vae vae(small_vae_config());
   for (const Parameter& parameter : vae.parameters().all()) {
     const bool network = parameter.name.find("_transform.") == std::string::npos;
     EXPECT_FALSE(network && (parameter.name.starts_with("encoder.") ||
@@ -65,7 +51,7 @@ TEST_F(BlockTransforms, AnAutoencoderHasItInPlaceOfAnEncoder) {
 }
 
 TEST_F(BlockTransforms, ComesBackFromAFile) {
-  const Vae vae(small_config(), {.seed = 3});
+  const Vae vae(small_vae_config(), {.seed = 3});
   const auto json = vae.config().to_json();
   EXPECT_TRUE(VaeConfig::from_json(json, "file").block_transform);
   std::map<std::string, at::Tensor> tensors;
@@ -77,7 +63,7 @@ TEST_F(BlockTransforms, ComesBackFromAFile) {
 }
 
 TEST_F(BlockTransforms, AClipInPartsIsTheWholeClip) {
-  const Vae vae(small_config());
+  const Vae vae(small_vae_config());
   // So that the decoder's network has a say, too.
   for (const Parameter& parameter : vae.parameters().all()) {
     if (parameter.name == "decoder.conv_out.weight") parameter.tensor.normal_(0, 0.1);

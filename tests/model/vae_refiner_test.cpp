@@ -8,24 +8,15 @@
 #include "loci/model/vae.h"
 #include "loci/model/vae_stream.h"
 
+#include "tests/model/small_vae.h"
+
 namespace loci::model {
 namespace {
 
-// 8x8 pixels and 4 frames a latent; 4x4 patches a block.
 VaeConfig small_config() {
-  VaeConfig config;
-  config.base_dim = 4;
-  config.decoder_base_dim = 4;
-  config.z_dim = 6;
-  config.dim_mult = {1, 2, 2};
-  config.num_res_blocks = 1;
-  config.temporal_downsample = {true, true};
-  config.patch_size = 2;
-  config.block_transform = true;
+  VaeConfig config = small_vae_config();
   config.refiner_dim = 5;
   config.refiner_blocks = 1;
-  config.latents_mean.assign(6, 0.0);
-  config.latents_std.assign(6, 1.0);
   return config;
 }
 
