@@ -26,7 +26,9 @@ void catch_interrupts() {
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     struct sigaction action {};
     action.sa_handler = on_signal;
-    action.sa_flags = SA_RESETHAND;  // the second signal has its usual effect
+    // A second Ctrl-C has its usual effect. Who stops a whole group of processes may reach one of
+    // them twice, by itself and through its launcher: that is still one wish.
+    action.sa_flags = signal == SIGINT ? SA_RESETHAND : 0;
     ::sigaction(signal, &action, nullptr);
   }
 }

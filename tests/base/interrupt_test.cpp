@@ -89,6 +89,26 @@ TEST_F(Interrupt, SecondSignalEndsAtOnce) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
+TEST_F(Interrupt, TerminationThatComesTwiceLeavesTimeToFinish) {
+  const pid_t child = start([this] {
+    AtomicFile file(folder_ / "a");
+    while (!fs::exists(folder_ / "finish")) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    check_interrupt();
+  });
+  wait_for_files();
+  for (int i = 0; i < 2; ++i) {
+    ::kill(child, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  write_file(folder_ / "finish", "");
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+}
+
 TEST_F(Interrupt, IgnoredSignalsStayIgnored) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -187,6 +187,14 @@ TEST_F(TrainerTest, ATerminatedRunWritesACheckpointFirst) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / fmt::format("checkpoint-{:08}", logged)));
 }
 
+TEST_F(TrainerTest, RanksThatAreTerminatedWithTheirLauncherWriteACheckpointFirst) {
+  recipe_["updates"] = 100000;
+  write_file(folder_ / "toy.json", recipe_.dump());
+  EXPECT_EQ(run_and_interrupt(folder_, "--ranks 2", "pkill -TERM -f -- \"--out $out\""), 143);
+  const size_t logged = logged_losses(folder_ / "run").size();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / fmt::format("checkpoint-{:08}", logged)));
+}
+
 // A disk of its own in a mount namespace, with room for one checkpoint and half of another.
 TEST_F(TrainerTest, AFullDiskLeavesTheLastCheckpoint) {
   if (std::system("unshare -rm true 2>/dev/null") != 0) {
