@@ -201,12 +201,15 @@ void compare_gradients(Row& row, double seconds, std::vector<at::Tensor> inputs,
 }
 
 // The last chunk of a training window, which sees all of it.
-Row attention_gradient_row(const Sizes& s, double seconds) {
+Row attention_gradient_row(const Sizes& s, double seconds, at::ScalarType dtype) {
   const int64_t keys = s.tokens / kChunkFrames * kWindowFrames;
-  const auto random = [&](int64_t tokens) { return at::randn({1, tokens, s.heads, kChannels}); };
-  Row row{.name = "attention, gradient",
+  const auto random = [&](int64_t tokens) {
+    return at::randn({1, tokens, s.heads, kChannels}).to(dtype);
+  };
+  Row row{.name = fmt::format("attention{}, gradient", dtype == at::kBFloat16 ? " BF16" : ""),
           .size = fmt::format("{} x {} keys, {} heads", s.tokens, keys, s.heads)};
   row.operations = 10.0 * static_cast<double>(s.tokens * keys * s.heads * kChannels);
+  if (dtype == at::kBFloat16) row.arithmetic = kernels::Arithmetic::kBfloat16;
   compare_gradients(
       row, seconds, {random(s.tokens), random(keys), random(keys)},
       [](const std::vector<at::Tensor>& x) { return kernels::attention(x[0], x[1], x[2]); },
@@ -337,7 +340,8 @@ void run_bench_ops(const Options& o) {
                            attention_row(sizes, o.seconds, false, at::kFloat),
                            attention_row(sizes, o.seconds, true, at::kBFloat16),
                            attention_row(sizes, o.seconds, false, at::kBFloat16),
-                           attention_gradient_row(sizes, o.seconds),
+                           attention_gradient_row(sizes, o.seconds, at::kFloat),
+                           attention_gradient_row(sizes, o.seconds, at::kBFloat16),
                            delta_row(sizes, o.seconds),
                            delta_gradient_row(sizes, o.seconds),
                            map_row(sizes, o.seconds),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/kernels/attention_backward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -14,8 +15,11 @@ namespace loci::kernels {
 
 namespace {
 
-void backward(const attention_backward_kernels::Work& work) {
+void backward(const attention_backward_kernels::Work& work, bool bfloat16) {
 #if defined(__x86_64__)
+  if (bfloat16 && isa_level() >= IsaLevel::kAvx512Bf16) {
+    return attention_backward_kernels::backward_avx512_bf16(work);
+  }
   if (isa_level() >= IsaLevel::kAvx512) return attention_backward_kernels::backward_avx512(work);
   if (isa_level() >= IsaLevel::kAvx2) return attention_backward_kernels::backward_avx2(work);
 #endif
@@ -71,15 +75,17 @@ AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tens
   work.scale = 1 / std::sqrt(static_cast<float>(work.channels));
   work.spans = parts.data();
   work.span_count = std::ssize(parts);
+  const bool bfloat16 = query.scalar_type() == at::kBFloat16;
   at::parallel_for(0, q.size(0) * work.heads, 1, [&](int64_t first, int64_t last) {
     const auto scratch = std::make_unique_for_overwrite<float[]>(
-        attention_backward_kernels::scratch_size(work.channels));
+        std::max(attention_backward_kernels::scratch_size(work.channels),
+                 attention_backward_kernels::pair_scratch_size(work.channels)));
     attention_backward_kernels::Work part = work;
     part.scratch = scratch.get();
     for (int64_t task = first; task < last; ++task) {
       part.sample = task / work.heads;
       part.head = task % work.heads;
-      backward(part);
+      backward(part, bfloat16);
     }
   });
   gradients.query = gradients.query.to(query.scalar_type());

@@ -45,18 +45,27 @@ struct Work {
   const Span* spans;
   int64_t span_count;
   int64_t sample, head;
-  float* scratch;  // scratch_size(channels)
+  float* scratch;  // scratch_size(channels), pair_scratch_size(channels) for BF16 pairs
 };
 
-// Floats that one call needs beside its data.
+// Floats that one call of loops in FP32 needs beside its data.
 constexpr int64_t scratch_size(int64_t channels) {
   const int64_t row = channels + kRowGap, weights = kKeyBlock + kRowGap;
   return (3 * kQueryBlock + 4 * kKeyBlock) * row + 2 * channels * weights +
          2 * kQueryBlock * weights + 2 * kQueryBlock + 64;
 }
+// The same, in words of four bytes, for loops of BF16 pairs.
+constexpr int64_t pair_scratch_size(int64_t channels) {
+  const int64_t row = channels + kRowGap, half_row = channels / 2 + kRowGap;
+  const int64_t weights = kKeyBlock + kRowGap, half_weights = kKeyBlock / 2 + kRowGap;
+  return (2 * kQueryBlock + 2 * kKeyBlock + kKeyBlock / 2 + 2) * row +
+         2 * (kQueryBlock + kKeyBlock) * half_row + channels * weights + 3 * kQueryBlock * weights +
+         kQueryBlock * half_weights + 2 * kQueryBlock + 64;
+}
 
 void backward_plain(const Work& work);
 void backward_avx2(const Work& work);
 void backward_avx512(const Work& work);
+void backward_avx512_bf16(const Work& work);  // rounds its input to BF16
 
 }  // namespace loci::kernels::attention_backward_kernels
