@@ -23,6 +23,7 @@ NoiseConfig NoiseConfig::from(const ConfigReader& reader) {
   c.shift = reader.get<double>("shift", c.shift, 1e-3, 1e3);
   c.mean = reader.get<double>("mean", c.mean, -100.0, 100.0);
   c.deviation = reader.get<double>("deviation", c.deviation, 1e-3, 100.0);
+  c.full_share = reader.get<double>("full_share", c.full_share, 0.0, 1.0);
   c.clean_share = reader.get<double>("clean_share", c.clean_share, 0.0, 1.0);
   c.clean_factor = reader.get<double>("clean_factor", c.clean_factor, 0.0, 1.0);
   c.past_weight = reader.get<double>("past_weight", c.past_weight, 0.0, 1.0);
@@ -41,7 +42,12 @@ ChunkNoise draw_chunk_noise(const NoiseConfig& config, int64_t chunks, Random& r
                             const std::vector<bool>& guessed) {
   ChunkNoise noise;
   noise.weights.assign(static_cast<size_t>(chunks), 1.0);
-  for (int64_t i = 0; i < chunks; ++i) noise.levels.push_back(draw_level(config, random));
+  for (int64_t i = 0; i < chunks; ++i) {
+    const double level = draw_level(config, random);
+    // Nothing is drawn for a share of none: other levels stay as they were.
+    const bool full = config.full_share > 0 && random.chance(config.full_share);
+    noise.levels.push_back(full ? 1.0 : level);
+  }
   if (config.past_copies) {
     for (int64_t i = 0; i < chunks; ++i) {
       noise.past_levels.push_back(config.clean_factor * draw_level(config, random));

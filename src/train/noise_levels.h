@@ -14,6 +14,8 @@ struct NoiseConfig {
   std::string kind = "uniform";    // or "logit_normal"
   double shift = 5;                // sigma = shift*s / (1 + (shift-1)*s)
   double mean = 0, deviation = 1;  // of the logit
+  // This share of chunks is noise alone, for models that are asked in one look from there.
+  double full_share = 0;
   // In this share of windows the chunks before a random one are cleaner by this factor: a memory
   // can only be learnt from a past clean enough to copy from.
   double clean_share = 0;

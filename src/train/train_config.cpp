@@ -38,6 +38,7 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   c.linear_guess = reader.get<bool>("linear_guess", c.linear_guess);
   c.noise = NoiseConfig::from(reader.section("noise"));
   c.channel_weights = ChannelWeightsConfig::from(reader.section("channel_weights"));
+  c.log_loss_above = reader.get<double>("log_loss_above", c.log_loss_above, 0.0, 1e6);
   c.optimizer = OptimizerConfig::from(reader.section("optimizer"));
   c.distill = DistillConfig::from(reader.section("distill"));
   c.validation = ValidationConfig::from(reader.section("validation"));

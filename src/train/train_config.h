@@ -59,6 +59,7 @@ struct TrainConfig {
   double ema = 0.999;
   NoiseConfig noise;
   ChannelWeightsConfig channel_weights;
+  double log_loss_above = 0;  // of a frame's error (window_loss.h); 0: the error itself
   // Measures the deviations of the latents' channels for model.linear_guess when the run starts.
   bool linear_guess = false;
   OptimizerConfig optimizer;

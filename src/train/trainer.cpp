@@ -17,6 +17,7 @@
 #include "loci/model/weights.h"
 #include "loci/sample/finite.h"
 #include "loci/train/compute_type.h"
+#include "loci/train/finer_patches.h"
 #include "loci/train/guessed_past.h"
 #include "loci/train/latent_folder.h"
 #include "loci/train/rollout.h"
@@ -52,10 +53,11 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     held_out_ = std::make_unique<LatentFolder>(config_.validation.folder, config_.seed);
   }
   if (!config_.channel_weights.vae.empty()) {
-    channel_weights_ =
+    loss_options_.channel_weights =
         decoder_channel_weights(model::Vae::load(config_.channel_weights.vae),
                                 *sources_.begin()->second, config_.channel_weights.power);
   }
+  loss_options_.log_above = config_.log_loss_above;
   if (config_.linear_guess) {
     config_.model.linear_guess = channel_deviations(*sources_.begin()->second);
     config_.source["model"]["linear_guess"] = config_.model.linear_guess;  // for the checkpoint
@@ -137,11 +139,20 @@ void Trainer::start_from(const std::filesystem::path& folder) {
     fail("{} is quantized to {}; start from the model that it was made of", folder.string(),
          files.config.quantization);
   }
+  const int64_t patch = config_.model.patch;
+  model::TransformerConfig stored = config_.model;
+  stored.patch = files.config.patch;
+  if (stored.patch % patch != 0) {
+    fail("{}: its patches are {}x{}, the configured model's {}x{}; start from equal or larger ones",
+         folder.string(), stored.patch, stored.patch, patch, patch);
+  }
   const model::LoadedModel loaded = model::load_model(
-      config_.model, *files.weights,
+      stored, *files.weights,
       {.dtype = at::kFloat, .seed = config_.seed, .allow_missing = true, .allow_unexpected = true});
   std::map<std::string, at::Tensor> values;
-  for (const auto& [name, tensor] : loaded.transformer.parameters().all()) values[name] = tensor;
+  for (const auto& [name, tensor] : loaded.transformer.parameters().all()) {
+    values[name] = for_finer_patches(name, tensor, stored.patch, patch, stored.channels);
+  }
   const std::filesystem::path text = folder / "text_encoder";
   if (config_.text.trained && std::filesystem::exists(text / "config.json")) {
     const model::TextEncoder encoder = model::TextEncoder::load(text, {});
@@ -205,7 +216,7 @@ double Trainer::sample_loss(uint64_t index, double weight) {
     const at::Tensor velocity =
         run_window(*transformer_, pass, text, {.checkpoint_blocks = config_.checkpoint_blocks});
     const at::Tensor losses =
-        chunk_losses(velocity, pass.batch.target, config_.model.chunk_size, channel_weights_);
+        chunk_losses(velocity, pass.batch.target, config_.model.chunk_size, loss_options_);
     loss = (losses * pass.chunk_weights).sum() / pass.chunk_weights.sum().clamp_min(1e-6);
   }
   (loss * weight).backward();
@@ -254,15 +265,14 @@ at::Tensor Trainer::distillation_loss(const WindowPass& pass, const at::Tensor& 
   options.checkpoint_blocks = config_.checkpoint_blocks;
   if (weights.layers > 0) options.block_outputs = &learnt;
   const at::Tensor velocity = run_window(*transformer_, pass, text, options);
-  at::Tensor loss =
-      weights.velocity * chunk_losses(velocity, target, chunk, channel_weights_).mean();
+  at::Tensor loss = weights.velocity * chunk_losses(velocity, target, chunk, loss_options_).mean();
   for (size_t i = 0; i < learnt.size(); ++i) {
     const at::Tensor error = (learnt[i] - taught[i]).square().mean() / taught[i].square().mean();
     loss = loss + weights.layers / static_cast<double>(learnt.size()) * error;
   }
   if (weights.data > 0) {
     loss = loss +
-           weights.data * chunk_losses(velocity, pass.batch.target, chunk, channel_weights_).mean();
+           weights.data * chunk_losses(velocity, pass.batch.target, chunk, loss_options_).mean();
   }
   return loss;
 }

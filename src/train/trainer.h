@@ -69,7 +69,7 @@ class Trainer {
   std::unique_ptr<AveragedWeights> averages_;
   std::map<std::string, std::unique_ptr<WindowSource>> sources_;  // by folder
   std::unique_ptr<WindowSource> held_out_;
-  at::Tensor channel_weights_;  // [C] of the loss; undefined: all alike
+  LossOptions loss_options_;
   int64_t done_ = 0;
 };
 

@@ -50,11 +50,15 @@ model::TokenMaps window_maps(const Window& window, std::span<const int64_t> fram
 }
 
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size,
-                        const at::Tensor& channel_weights) {
+                        const LossOptions& options) {
   at::Tensor error = (velocity - target.to(velocity.scalar_type())).square();
-  if (channel_weights.defined())
-    error = error * channel_weights.to(error.device()).view({1, -1, 1, 1, 1});
-  return error.narrow(2, 1, error.size(2) - 1).unflatten(2, {-1, chunk_size}).mean({1, 3, 4, 5});
+  if (options.channel_weights.defined())
+    error = error * options.channel_weights.to(error.device()).view({1, -1, 1, 1, 1});
+  at::Tensor frames = error.narrow(2, 1, error.size(2) - 1).mean({1, 3, 4});
+  if (options.log_above > 0) {
+    frames = options.log_above * (frames / options.log_above).log1p();
+  }
+  return frames.unflatten(1, {-1, chunk_size}).mean(2);
 }
 
 }  // namespace loci::train

@@ -32,9 +32,15 @@ model::TokenMaps window_maps(const Window& window, std::span<const int64_t> fram
                              const std::vector<model::ChunkSpan>& chunks,
                              const model::TransformerConfig& config);
 
-// Squared error of the velocity per sample and chunk, [B, chunks]; frame 0 does not count. Channels
-// count alike or by `channel_weights` [C].
+struct LossOptions {
+  at::Tensor channel_weights;  // [C]; undefined: channels count alike
+  // If positive, the mean squared error e of a frame counts as this times log(1 + e / this): small
+  // errors as they are, large ones by their decibels. 0: all as they are.
+  double log_above = 0;
+};
+
+// Squared error of the velocity per sample and chunk, [B, chunks]; frame 0 does not count.
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size,
-                        const at::Tensor& channel_weights = {});
+                        const LossOptions& options = {});
 
 }  // namespace loci::train

@@ -110,6 +110,21 @@ TEST(NoiseLevels, ChunksAreThePastOfOthersByThemselvesOrAsTold) {
   }
 }
 
+TEST(NoiseLevels, AShareOfPresentsIsNoiseAlone) {
+  NoiseConfig config;
+  config.past_copies = true;
+  config.clean_factor = 0.1;
+  config.full_share = 0.7;
+  Random random{4};
+  int full = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const ChunkNoise noise = draw_chunk_noise(config, 3, random);
+    for (const double level : noise.levels) full += level == 1 ? 1 : 0;
+    for (const double level : noise.past_levels) EXPECT_LE(level, 0.1);
+  }
+  EXPECT_NEAR(full / 12000.0, 0.7, 0.02);
+}
+
 TEST(NoiseWindows, MixesCleanAndNoise) {
   const at::Tensor clean = at::full({1, 1, 5, 1, 1}, 2.0);
   const at::Tensor noise = at::full({1, 1, 5, 1, 1}, -1.0);
@@ -125,8 +140,13 @@ TEST(NoiseWindows, MixesCleanAndNoise) {
   velocity.select(2, 1).add_(2);
   const at::Tensor losses = chunk_losses(velocity, batch.target, 2);
   EXPECT_TRUE(at::allclose(losses, at::tensor({2.0, 0.0}, at::kFloat).unsqueeze(0)));
-  const at::Tensor weighed = chunk_losses(velocity, batch.target, 2, at::tensor({0.5}, at::kFloat));
+  const at::Tensor weighed =
+      chunk_losses(velocity, batch.target, 2, {.channel_weights = at::tensor({0.5}, at::kFloat)});
   EXPECT_TRUE(at::allclose(weighed, losses * 0.5));
+  // Frame 1 is off by 4 and frame 2 by nothing: 0.5 log(1 + 4 / 0.5), halved by the chunk's mean.
+  const at::Tensor by_log = chunk_losses(velocity, batch.target, 2, {.log_above = 0.5});
+  EXPECT_NEAR(by_log[0][0].item<double>(), 0.25 * std::log(9.0), 1e-6);
+  EXPECT_EQ(by_log[0][1].item<double>(), 0);
 }
 
 class Noise : public WindowSource {

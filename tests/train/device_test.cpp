@@ -86,7 +86,7 @@ TEST_P(DeviceTest, AWindowGoesForwardAndBackOnTheDeviceOfTheParameters) {
                                              {.checkpoint_blocks = checkpointed});
       ASSERT_TRUE(velocity.is_meta());
       chunk_losses(velocity, pass.batch.target, config.model.chunk_size,
-                   at::ones({config.model.channels}))
+                   {.channel_weights = at::ones({config.model.channels}), .log_above = 1})
           .mean()
           .backward();
       for (const auto& [name, tensor] : parameters->all()) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
@@ -12,10 +13,12 @@
 #include "loci/model/weights.h"
 #include "loci/sample/model_folder.h"
 #include "loci/train/export_model.h"
+#include "loci/train/finer_patches.h"
 #include "loci/train/trainer.h"
 #include "loci/train/vae_trainer.h"
 #include "loci/train/validation.h"
 
+#include "tests/base/expect_error.h"
 #include "toy_clips.h"
 
 namespace loci::train {
@@ -127,6 +130,42 @@ TEST_F(RecipeTest, StartsFromAModelFolder) {
   EXPECT_LT(first, 0.8 * untrained);
   recipe_["model"]["ffn_dim"] = 64;
   EXPECT_THROW(train("third", 1), Error);
+}
+
+TEST_F(RecipeTest, FinerPatchesStartFromLargerOnes) {
+  const double untrained = train("first", 60).front()["loss"];
+  export_model(folder_ / "first", folder_ / "model", {.dtype = at::kFloat, .averaged = false});
+  Json fine = recipe_;
+  fine["start"] = (folder_ / "model").string();
+  fine["model"]["patch_size"] = {1, 1, 1};
+  std::swap(recipe_, fine);
+  EXPECT_LT(train("second", 1).front()["loss"].get<double>(), 0.8 * untrained);
+  export_model(folder_ / "second", folder_ / "fine", {.dtype = at::kFloat});
+  // Not the other way round.
+  std::swap(recipe_, fine);
+  recipe_["start"] = (folder_ / "fine").string();
+  EXPECT_BAD_INPUT(train("third", 1), ::testing::HasSubstr("start from equal or larger ones"));
+}
+
+TEST(FinerPatches, KeepWhatIsConstantOverALargePatch) {
+  const int64_t channels = 3, width = 5, from = 4, to = 2;
+  const at::Tensor embedding = at::randn({width, channels, 1, from, from});
+  const at::Tensor fine =
+      for_finer_patches("patch_embedding.weight", embedding, from, to, channels);
+  ASSERT_EQ(fine.sizes(), (at::IntArrayRef{width, channels, 1, to, to}));
+  const at::Tensor content = at::randn({channels, to, to});
+  const at::Tensor magnified = content.repeat_interleave(2, 1).repeat_interleave(2, 2);
+  EXPECT_TRUE(at::allclose(at::mv(fine.flatten(1), content.flatten()),
+                           at::mv(embedding.flatten(1), magnified.flatten()), 1e-4, 1e-4));
+  // The mean of what the large patch had in each place.
+  const at::Tensor out = at::randn({from * from * channels, width});
+  const at::Tensor hidden = at::randn({width});
+  const at::Tensor coarse = at::mv(out, hidden).view({to, 2, to, 2, channels}).mean({1, 3});
+  EXPECT_TRUE(
+      at::allclose(at::mv(for_finer_patches("proj_out.weight", out, from, to, channels), hidden),
+                   coarse.flatten(), 1e-4, 1e-4));
+  const at::Tensor other = at::randn({4});
+  EXPECT_TRUE(for_finer_patches("scale_shift_table", other, from, to, channels).equal(other));
 }
 
 TEST_F(RecipeTest, LearnsFromAFullSoftmaxTeacher) {
