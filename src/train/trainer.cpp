@@ -17,7 +17,7 @@
 #include "loci/model/weights.h"
 #include "loci/sample/finite.h"
 #include "loci/train/compute_type.h"
-#include "loci/train/finer_patches.h"
+#include "loci/train/grown_patches.h"
 #include "loci/train/guessed_past.h"
 #include "loci/train/latent_folder.h"
 #include "loci/train/rollout.h"
@@ -139,19 +139,24 @@ void Trainer::start_from(const std::filesystem::path& folder) {
     fail("{} is quantized to {}; start from the model that it was made of", folder.string(),
          files.config.quantization);
   }
-  const int64_t patch = config_.model.patch;
   model::TransformerConfig stored = config_.model;
   stored.patch = files.config.patch;
-  if (stored.patch % patch != 0) {
-    fail("{}: its patches are {}x{}, the configured model's {}x{}; start from equal or larger ones",
-         folder.string(), stored.patch, stored.patch, patch, patch);
+  stored.channels = files.config.channels;
+  const PatchShape from{stored.patch, stored.channels};
+  const PatchShape to{config_.model.patch, config_.model.channels};
+  if (!can_grow(from, to)) {
+    fail(
+        "{}: its patches are {}x{} with {} channels, the configured model's {}x{} with {}; start "
+        "from patches as large or larger, and from no more channels",
+        folder.string(), from.patch, from.patch, from.channels, to.patch, to.patch, to.channels);
   }
+  stored.linear_guess.clear();  // of the new model's channels, and no weight
   const model::LoadedModel loaded = model::load_model(
       stored, *files.weights,
       {.dtype = at::kFloat, .seed = config_.seed, .allow_missing = true, .allow_unexpected = true});
   std::map<std::string, at::Tensor> values;
   for (const auto& [name, tensor] : loaded.transformer.parameters().all()) {
-    values[name] = for_finer_patches(name, tensor, stored.patch, patch, stored.channels);
+    values[name] = grown_for(name, tensor, from, to);
   }
   const std::filesystem::path text = folder / "text_encoder";
   if (config_.text.trained && std::filesystem::exists(text / "config.json")) {

@@ -46,49 +46,99 @@ void set(const BlockTransform::Map& map, const at::Tensor& analysis, const at::T
   map.synthesis_bias.copy_(mean - at::mv(synthesis, at::mv(analysis, mean) + shift));
 }
 
-}  // namespace
+// Blocks of both kinds.
+struct BlockMoments {
+  Moments clip, image;
+};
 
-void fit_transform(model::Vae& vae, VideoClips& clips, int64_t count) {
-  const at::NoGradGuard no_grad;
-  LOCI_CHECK(vae.transform().has_value(), "the autoencoder has no transform");
-  const BlockTransform& transform = *vae.transform();
+BlockMoments sum_up(const BlockTransform& transform, VideoClips& clips, int64_t count) {
+  BlockMoments moments{Moments(transform.clip.analysis.size(1)),
+                       Moments(transform.image.analysis.size(1))};
   const int64_t side = transform.side, frames = transform.clip.frames;
-  const int64_t channels = vae.config().z_dim;
-  Moments clip(transform.clip.analysis.size(1)), image(transform.image.analysis.size(1));
+  const int64_t channels = transform.clip.analysis.size(0);
   Progress progress("block transform", static_cast<uint64_t>(count), "clips");
   for (int64_t i = 0; i < count; ++i) {
     check_interrupt();
     const at::Tensor pixels =
         model::pixels_from_frames(clips.clip(static_cast<uint64_t>(i), 1 + 2 * frames).frames);
-    image.add(BlockTransform::blocks(pixels.narrow(2, 0, 1), 1, side));
-    clip.add(BlockTransform::blocks(pixels.narrow(2, 1, 2 * frames), frames, side));
+    moments.image.add(BlockTransform::blocks(pixels.narrow(2, 0, 1), 1, side));
+    moments.clip.add(BlockTransform::blocks(pixels.narrow(2, 1, 2 * frames), frames, side));
     progress.advance();
   }
-  if (clip.count() < channels) {
-    fail("{} blocks are too few to find {} components in; take more clips", clip.count(), channels);
+  if (moments.clip.count() < channels) {
+    fail("{} blocks are too few to find {} components in; take more clips", moments.clip.count(),
+         channels);
   }
-  const auto [values, vectors] = at::linalg_eigh(clip.covariance());  // rising
-  at::Tensor components =
-      vectors.narrow(1, vectors.size(1) - channels, channels).flip(1).t();  // [z, numbers]
+  return moments;
+}
+
+struct Components {
+  at::Tensor directions;  // [count, numbers], of length 1, the strongest first
+  at::Tensor deviation;   // [count]
+};
+
+Components strongest(const at::Tensor& covariance, int64_t count) {
+  const auto [values, vectors] = at::linalg_eigh(covariance);  // rising
+  at::Tensor directions = vectors.narrow(1, vectors.size(1) - count, count).flip(1).t();
   // Which of the two directions of a component is found depends on the machine.
-  const at::Tensor largest = components.gather(1, components.abs().argmax(1, /*keepdim=*/true));
-  components = components * largest.sign();
-  const at::Tensor deviation =
-      values.narrow(0, values.size(0) - channels, channels).flip(0).clamp_min(1e-8).sqrt();
+  const at::Tensor largest = directions.gather(1, directions.abs().argmax(1, /*keepdim=*/true));
+  return {directions * largest.sign(),
+          values.narrow(0, values.size(0) - count, count).flip(0).clamp_min(1e-8).sqrt()};
+}
+
+// Both maps, from a clip's.
+void set_maps(const BlockTransform& transform, const at::Tensor& analysis,
+              const at::Tensor& synthesis, const BlockMoments& moments) {
+  const int64_t channels = analysis.size(0);
+  const at::Tensor shift = -at::mv(analysis, moments.clip.mean());
+  set(transform.clip, analysis, shift, synthesis, moments.clip.mean());
+  const at::Tensor still =
+      analysis.reshape({channels, 3, transform.clip.frames, transform.side * transform.side})
+          .sum(2)
+          .flatten(1);                                                      // [z, 3ss]
+  const at::Tensor shared = at::matmul(still, moments.image.covariance());  // latent by pixel
+  // A channel that only motion has is next to nothing in an image; it must not be divided by.
+  const at::Tensor latent = at::matmul(shared, still.t()) + 1e-4 * at::eye(channels, at::kDouble);
+  set(transform.image, still, shift, at::linalg_solve(latent, shared).t(), moments.image.mean());
+}
+
+}  // namespace
+
+void fit_transform(model::Vae& vae, VideoClips& clips, int64_t count) {
+  const at::NoGradGuard no_grad;
+  LOCI_CHECK(vae.transform().has_value(), "the autoencoder has no transform");
+  const BlockMoments moments = sum_up(*vae.transform(), clips, count);
+  const auto [directions, deviation] = strongest(moments.clip.covariance(), vae.config().z_dim);
   // Half of the spectrum is kept: at deviation 1 all round, every detail that a model cannot know
   // would be made up at full strength as early as the places of things; as they are, the finest
   // would drown in the noise that a stream's past is stored with.
   const at::Tensor scale = deviation.sqrt() / deviation.mean().sqrt();
-  const at::Tensor analysis = components * (scale / deviation).unsqueeze(1);
-  const at::Tensor shift = -at::mv(analysis, clip.mean());
-  set(transform.clip, analysis, shift, components.t() * (deviation / scale), clip.mean());
+  set_maps(*vae.transform(), directions * (scale / deviation).unsqueeze(1),
+           directions.t() * (deviation / scale), moments);
+}
 
-  const at::Tensor still =
-      analysis.reshape({channels, 3, frames, side * side}).sum(2).flatten(1);  // [z, 3ss]
-  const at::Tensor shared = at::matmul(still, image.covariance());             // latent by pixel
-  // A channel that only motion has is next to nothing in an image; it must not be divided by.
-  const at::Tensor latent = at::matmul(shared, still.t()) + 1e-4 * at::eye(channels, at::kDouble);
-  set(transform.image, still, shift, at::linalg_solve(latent, shared).t(), image.mean());
+void extend_transform(model::Vae& vae, int64_t kept, VideoClips& clips, int64_t count) {
+  const at::NoGradGuard no_grad;
+  LOCI_CHECK(vae.transform().has_value(), "the autoencoder has no transform");
+  const BlockTransform& transform = *vae.transform();
+  const BlockMoments moments = sum_up(transform, clips, count);
+  const at::Tensor covariance = moments.clip.covariance();
+  const at::Tensor analysis = transform.clip.analysis.narrow(0, 0, kept).to(at::kDouble);
+  const at::Tensor synthesis = transform.clip.synthesis.narrow(1, 0, kept).to(at::kDouble);
+  // Takes a block to what the kept channels leave of it.
+  const at::Tensor rest =
+      at::eye(covariance.size(0), at::kDouble) - at::matmul(synthesis, analysis);
+  const auto [directions, deviation] =
+      strongest(at::matmul(at::matmul(rest, covariance), rest.t()), vae.config().z_dim - kept);
+  // A latent's deviation is f sqrt(d) for a component's deviation d, and its column of the
+  // synthesis is sqrt(d) / f long; f is that of the kept channels.
+  const at::Tensor latent_deviation =
+      (at::matmul(analysis, covariance) * analysis).sum(1).clamp_min(1e-12).sqrt();
+  const at::Tensor factor = (latent_deviation / synthesis.norm(2, 0)).log().mean().exp().sqrt();
+  const at::Tensor scale = factor * deviation.sqrt();
+  const at::Tensor more = at::matmul(directions * (scale / deviation).unsqueeze(1), rest);
+  set_maps(transform, at::cat({analysis, more}),
+           at::cat({synthesis, directions.t() * (deviation / scale)}, 1), moments);
 }
 
 }  // namespace loci::train

@@ -13,4 +13,8 @@ namespace loci::train {
 // that stands still, so that both have one space of latents, and decoded by least squares.
 void fit_transform(model::Vae& vae, VideoClips& clips, int64_t count);
 
+// Sets the channels of the transform from `kept` on, the others staying as they are: the principal
+// components of what those leave of blocks, scaled like them.
+void extend_transform(model::Vae& vae, int64_t kept, VideoClips& clips, int64_t count);
+
 }  // namespace loci::train

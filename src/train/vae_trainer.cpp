@@ -43,14 +43,31 @@ void check_clip_length(const std::string& what, int64_t frames, const model::Vae
        model.temporal_factor());
 }
 
-// The autoencoder to go on from; a refiner that it lacks begins by adding nothing.
+// The autoencoder to go on from. A refiner that it lacks begins by adding nothing, and channels
+// that it lacks by not being heard; its transform still lacks them.
 model::Vae load_start(const VaeTrainConfig& config) {
   model::Vae start = model::Vae::load(config.start);
-  if (start.config().refiner_dim == config.model.refiner_dim) return start;
+  if (start.config().refiner_dim == config.model.refiner_dim &&
+      start.config().z_dim == config.model.z_dim) {
+    return start;
+  }
+  const at::NoGradGuard no_grad;
   std::map<std::string, at::Tensor> tensors;
   const model::Vae grown(config.model, {.seed = config.seed});
   for (const model::Parameter& each : grown.parameters().all()) tensors[each.name] = each.tensor;
-  for (const model::Parameter& each : start.parameters().all()) tensors[each.name] = each.tensor;
+  for (const model::Parameter& each : start.parameters().all()) {
+    at::Tensor& to = tensors.at(each.name);
+    if (to.sizes() == each.tensor.sizes()) {
+      to = each.tensor;
+      continue;
+    }
+    to = at::zeros_like(to);
+    // New channels go straight through the layer between latents and decoder.
+    if (each.name == "post_quant_conv.weight") to.view({to.size(0), -1}).fill_diagonal_(1);
+    at::Tensor corner = to;
+    for (int64_t d = 0; d < to.dim(); ++d) corner = corner.narrow(d, 0, each.tensor.size(d));
+    corner.copy_(each.tensor);
+  }
   return model::Vae::from_tensors(config.model, tensors, config.start.string());
 }
 
@@ -101,6 +118,19 @@ VaeTrainConfig VaeTrainConfig::from_json(const Json& json, const std::string& wh
     const ConfigReader refiner = reader.section("refiner");
     config.model.refiner_dim = refiner.get<int64_t>("dim", 48, 1, 8192);
     config.model.refiner_blocks = refiner.get<int64_t>("blocks", 2, 1, 16);
+  }
+  if (reader.has("channels")) {
+    const int64_t before = config.model.z_dim;
+    if (config.start.empty() || !config.model.block_transform) {
+      fail(
+          "{}: channels adds some to the block transform that start holds; set model.z_dim for a "
+          "new model",
+          where);
+    }
+    config.model.z_dim = reader.get<int64_t>("channels", before, before + 1, 4096);
+    config.kept_channels = before;
+    config.model.latents_mean.resize(static_cast<size_t>(config.model.z_dim), 0.0);
+    config.model.latents_std.resize(static_cast<size_t>(config.model.z_dim), 1.0);
   }
   config.decoder_only = config.decoder_only || config.model.block_transform;
   config.guesser = reader.get<std::string>("guesser", "");
@@ -182,7 +212,8 @@ VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folde
   std::vector<model::Parameter> trained = vae_->parameters().all();
   if (config_.decoder_only) std::erase_if(trained, belongs_to_encoder);
   std::erase_if(trained, belongs_to_transform);
-  if (!saved && config_.start.empty() && config_.model.block_transform) fit_new_transform();
+  const bool new_transform = config_.start.empty() && config_.model.block_transform;
+  if (!saved && (new_transform || config_.kept_channels > 0)) fit_new_transform();
   optimizer_ = std::make_unique<Optimizer>(config_.optimizer, trained, communicator_);
   averages_ = std::make_unique<AveragedWeights>(
       vae_->parameters().all(), *optimizer_, communicator_, config_.ema,
@@ -200,7 +231,11 @@ VaeTrainer::VaeTrainer(VaeTrainConfig config, const std::filesystem::path& folde
 void VaeTrainer::fit_new_transform() {
   communicator_.as_leader([&] {
     const auto clips = open_video_clips(config_.data, ClipSplit::kTraining, config_.seed);
-    fit_transform(*vae_, *clips, config_.transform_clips);
+    if (config_.kept_channels > 0) {
+      extend_transform(*vae_, config_.kept_channels, *clips, config_.transform_clips);
+    } else {
+      fit_transform(*vae_, *clips, config_.transform_clips);
+    }
   });
   for (const model::Parameter& parameter : vae_->parameters().all()) {
     if (belongs_to_transform(parameter)) communicator_.broadcast(parameter.tensor, 0);

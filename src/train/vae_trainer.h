@@ -45,13 +45,15 @@ struct VaeTrainConfig {
   // A folder or file that Vae::load() reads, to start from instead of random weights; its sizes and
   // statistics are then the model's, and the recipe's refiner joins them.
   std::filesystem::path start;
+  // Channels of `start` that stay as they are while others join them; 0: none joins.
+  int64_t kept_channels = 0;
   // Leaves the encoder of `start` as it is, so that what it encoded stays valid.
   bool decoder_only = false;
   // A world model's folder: the decoder learns from latents as that model makes them, for about
   // half of every clip (latent_guesser.h). Needs the cameras of procedural worlds.
   std::filesystem::path guesser;
-  // Clips from which a new model's block transform is fitted before the first update. It stays as
-  // it is from then on.
+  // Clips from which a block transform, or its new channels, are fitted before the first update. It
+  // stays as it is from then on.
   int64_t transform_clips = 400;
   int64_t checkpoint_every = 250, keep = 2;
   int64_t validate_every = 250, validation_clips = 8, validation_frames = 17;

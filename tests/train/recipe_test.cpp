@@ -13,7 +13,7 @@
 #include "loci/model/weights.h"
 #include "loci/sample/model_folder.h"
 #include "loci/train/export_model.h"
-#include "loci/train/finer_patches.h"
+#include "loci/train/grown_patches.h"
 #include "loci/train/trainer.h"
 #include "loci/train/vae_trainer.h"
 #include "loci/train/validation.h"
@@ -144,28 +144,41 @@ TEST_F(RecipeTest, FinerPatchesStartFromLargerOnes) {
   // Not the other way round.
   std::swap(recipe_, fine);
   recipe_["start"] = (folder_ / "fine").string();
-  EXPECT_BAD_INPUT(train("third", 1), ::testing::HasSubstr("start from equal or larger ones"));
+  EXPECT_BAD_INPUT(train("third", 1), ::testing::HasSubstr("start from patches as large"));
 }
 
-TEST(FinerPatches, KeepWhatIsConstantOverALargePatch) {
-  const int64_t channels = 3, width = 5, from = 4, to = 2;
-  const at::Tensor embedding = at::randn({width, channels, 1, from, from});
-  const at::Tensor fine =
-      for_finer_patches("patch_embedding.weight", embedding, from, to, channels);
-  ASSERT_EQ(fine.sizes(), (at::IntArrayRef{width, channels, 1, to, to}));
-  const at::Tensor content = at::randn({channels, to, to});
+TEST(GrownPatches, KeepWhatIsConstantOverALargePatch) {
+  const PatchShape from{4, 3}, to{2, 3};
+  const int64_t width = 5;
+  const at::Tensor embedding = at::randn({width, 3, 1, 4, 4});
+  const at::Tensor fine = grown_for("patch_embedding.weight", embedding, from, to);
+  ASSERT_EQ(fine.sizes(), (at::IntArrayRef{width, 3, 1, 2, 2}));
+  const at::Tensor content = at::randn({3, 2, 2});
   const at::Tensor magnified = content.repeat_interleave(2, 1).repeat_interleave(2, 2);
   EXPECT_TRUE(at::allclose(at::mv(fine.flatten(1), content.flatten()),
                            at::mv(embedding.flatten(1), magnified.flatten()), 1e-4, 1e-4));
   // The mean of what the large patch had in each place.
-  const at::Tensor out = at::randn({from * from * channels, width});
-  const at::Tensor hidden = at::randn({width});
-  const at::Tensor coarse = at::mv(out, hidden).view({to, 2, to, 2, channels}).mean({1, 3});
-  EXPECT_TRUE(
-      at::allclose(at::mv(for_finer_patches("proj_out.weight", out, from, to, channels), hidden),
-                   coarse.flatten(), 1e-4, 1e-4));
+  const at::Tensor out = at::randn({4 * 4 * 3, width}), hidden = at::randn({width});
+  const at::Tensor coarse = at::mv(out, hidden).view({2, 2, 2, 2, 3}).mean({1, 3});
+  EXPECT_TRUE(at::allclose(at::mv(grown_for("proj_out.weight", out, from, to), hidden),
+                           coarse.flatten(), 1e-4, 1e-4));
   const at::Tensor other = at::randn({4});
-  EXPECT_TRUE(for_finer_patches("scale_shift_table", other, from, to, channels).equal(other));
+  EXPECT_TRUE(grown_for("scale_shift_table", other, from, to).equal(other));
+}
+
+TEST(GrownPatches, NewChannelsAreNotHeardAndSayNothing) {
+  const PatchShape from{2, 3}, to{2, 5};
+  const int64_t width = 5;
+  const at::Tensor embedding = at::randn({width, 3, 1, 2, 2}), content = at::randn({5, 2, 2});
+  EXPECT_TRUE(
+      at::allclose(at::mv(grown_for("patch_embedding.weight", embedding, from, to).flatten(1),
+                          content.flatten()),
+                   at::mv(embedding.flatten(1), content.narrow(0, 0, 3).flatten()), 1e-4, 1e-4));
+  const at::Tensor bias = at::randn({2 * 2 * 3});
+  const at::Tensor grown = grown_for("proj_out.bias", bias, from, to).view({2, 2, 5});
+  EXPECT_TRUE(grown.narrow(2, 0, 3).equal(bias.view({2, 2, 3})));
+  EXPECT_TRUE(grown.narrow(2, 3, 2).eq(0).all().item<bool>());
+  EXPECT_FALSE(can_grow(to, from));
 }
 
 TEST_F(RecipeTest, LearnsFromAFullSoftmaxTeacher) {

@@ -255,6 +255,47 @@ TEST_F(VaeTraining, ATransformIsFittedAndStays) {
   EXPECT_TRUE(model::Vae::load(folder_ / "run/vae").encode(pixels).mean.equal(before.mean));
 }
 
+TEST_F(VaeTraining, ChannelsJoinATransform) {
+  recipe_["model"]["block_transform"] = true;
+  recipe_["model"]["z_dim"] = 3;
+  recipe_["transform_clips"] = 12;
+  recipe_["phases"] = {{{"updates", 2}, {"frames", 5}, {"batch", 1}}};
+  VaeTrainer(config(), folder_ / "few", false, *alone_).run();
+  recipe_.erase("model");
+  recipe_["start"] = (folder_ / "few/vae").string();
+  recipe_["channels"] = 24;
+  VaeTrainer trainer(config(), folder_ / "many", false, *alone_);
+  const at::Tensor pixels = model::pixels_from_frames(moving_slope(5, 32, 32, 0.9));
+  const auto encoded = [&](const model::Vae& vae) { return vae.encode(pixels).mean.detach(); };
+  const auto decoded = [](const model::Vae& vae, const at::Tensor& latents) {
+    return vae.decode(latents).detach().narrow(2, 1, 4);  // the first frame has its own map
+  };
+  const model::Vae few = model::Vae::load(folder_ / "few/vae");
+  const at::Tensor before = encoded(few), after = encoded(trainer.vae());
+  ASSERT_EQ(after.size(1), 24);
+  EXPECT_TRUE(at::allclose(after.narrow(1, 0, 3), before, 1e-3, 1e-2));
+  const auto error = [&](const at::Tensor& frames) {
+    return (frames - pixels.narrow(2, 1, 4)).square().mean().item<double>();
+  };
+  EXPECT_LT(error(decoded(trainer.vae(), after)), 0.5 * error(decoded(few, before)));
+  // What was decoded stays as it was where the new channels are silent.
+  at::Tensor silent = at::zeros_like(after);
+  silent.narrow(1, 0, 3).copy_(before);
+  EXPECT_TRUE(at::allclose(decoded(trainer.vae(), silent), decoded(few, before), 1e-2, 2e-2));
+  // Channels are scaled alike: those that join are weaker, and not by orders of magnitude.
+  const at::Tensor strength = after.transpose(0, 1).flatten(1).std(1);
+  EXPECT_LT(strength[3].item<double>(), strength[0].item<double>());
+  EXPECT_GT(strength[3].item<double>(), 0.01 * strength[0].item<double>());
+  trainer.run();
+  EXPECT_TRUE(encoded(model::Vae::load(folder_ / "many/vae")).equal(after));
+  EXPECT_TRUE(encoded(VaeTrainer(config(), folder_ / "many", true, *alone_).vae()).equal(after));
+  recipe_["channels"] = 3;
+  EXPECT_BAD_INPUT(config(), HasSubstr("channels"));
+  recipe_["model"] = {{"block_transform", true}};
+  recipe_.erase("start");
+  EXPECT_BAD_INPUT(config(), HasSubstr("set model.z_dim"));
+}
+
 TEST_F(VaeTraining, RanksHaveClipsOfTheirOwn) {
   VideoClipsConfig worlds;
   worlds.width = worlds.height = 32;
