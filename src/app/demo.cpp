@@ -22,6 +22,7 @@
 #include "loci/model/vae_stream.h"
 #include "loci/sample/model_folder.h"
 #include "loci/sample/stream.h"
+#include "loci/train/compute_type.h"
 #include "loci/world/clip.h"
 #include "loci/world/sheet.h"
 
@@ -108,7 +109,8 @@ void demo(const Options& o) {
   if (!fs::is_directory(model)) {
     fail("{} is no model folder; run this in the project's folder, or give --model DIR", o.model);
   }
-  const sample::ModelFolder folder(model);
+  const at::ScalarType type = train::compute_type("auto", at::kCPU);
+  const sample::ModelFolder folder(model, type);
   const sample::GenerationDefaults& d = folder.defaults();
   const model::Vae& vae = folder.vae();
   const int64_t factor = vae.config().temporal_factor();
@@ -187,7 +189,8 @@ void demo(const Options& o) {
     fmt::print("{}: first visit, on the way, return as made, the world itself\n",
                (out / "returns.png").string());
   }
-  fmt::print("\nWalk through it yourself: loci serve --model {}\n", model.string());
+  fmt::print("\nWalk through it yourself: loci serve --model {}{}\n", model.string(),
+             type == at::kBFloat16 ? " --dtype bf16" : "");
 }
 
 }  // namespace
