@@ -5,8 +5,7 @@
 // block by block, so that no matrix of scores is kept.
 #pragma once
 
-#include "loci/kernels/attention_backward_kernel.h"
-#include "loci/kernels/attention_softmax.h"
+#include "loci/kernels/attention_backward_rows.h"
 #include "loci/kernels/matrix_tiles.h"
 
 namespace loci::kernels::attention_backward_kernels {
@@ -44,21 +43,14 @@ struct Backward {
     for (int64_t i = 0; i < count; ++i) to[i] = 0;
   }
 
-  int64_t query_row(int64_t token) const {
-    return ((work.sample * work.query_tokens + token) * work.heads + work.head) * channels;
-  }
-  int64_t key_row(int64_t token) const {
-    return ((work.sample * work.key_tokens + token) * work.heads + work.head) * channels;
-  }
-
   // Queries [begin, begin + rows) and all that is theirs; rows that fill up a tile are zero.
   void load_queries(int64_t begin, int64_t rows) const {
     const float* sums =
         work.log_sum + (work.sample * work.heads + work.head) * work.query_tokens + begin;
     for (int64_t r = 0; r < rows; ++r) {
-      const float* q = work.query + query_row(begin + r);
-      const float* g = work.grad_out + query_row(begin + r);
-      const float* o = work.out + query_row(begin + r);
+      const float* q = work.query + query_row(work, begin + r);
+      const float* g = work.grad_out + query_row(work, begin + r);
+      const float* o = work.out + query_row(work, begin + r);
       Floats sum = {};
       for (int64_t c = 0; c < channels; c += kLanes) {
         T::store(query + r * row + c, T::load(q + c) * (work.scale * kLog2E));
@@ -82,7 +74,7 @@ struct Backward {
                  int64_t count) const {
     const auto bytes = static_cast<uint64_t>(channels) * sizeof(float);
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t from = key_row(span.keys[begin + i]);
+      const int64_t from = key_row(work, span.keys[begin + i]);
       __builtin_memcpy(key + i * row, work.key + from, bytes);
       __builtin_memcpy(value + i * row, work.value + from, bytes);
       if (begin + i < span.turned) turn(begin + i, key + i * row);
@@ -120,7 +112,7 @@ struct Backward {
       float* dk = grad_key + i * row;
       const float* dv = grad_value + i * row;
       if (begin + i < span.turned) turn_back(begin + i, dk);
-      const int64_t to = key_row(span.keys[begin + i]);
+      const int64_t to = key_row(work, span.keys[begin + i]);
       for (int64_t c = 0; c < channels; c += kLanes) {
         float* key_to = work.grad_key + to + c;
         float* value_to = work.grad_value + to + c;
@@ -131,14 +123,7 @@ struct Backward {
   }
 
   void run(const Span& span) const {
-    attention_kernels::PackWork there{};
-    there.rotations = span.rotations;
-    there.rotation_count = span.rotation_count;
-    there.pairs = span.pairs;
-    there.cosine = span.cosine;
-    there.sine = span.sine;
-    attention_kernels::PackWork back = there;
-    back.sine = span.minus_sine;
+    const Turns turns(span);
     for (int64_t first = span.begin; first < span.end; first += kQueryBlock) {
       const int64_t rows = span.end - first < kQueryBlock ? span.end - first : kQueryBlock;
       const int64_t tile_rows = T::whole_rows(rows);
@@ -147,7 +132,7 @@ struct Backward {
         const int64_t left = span.key_count - begin;
         const int64_t count = left < kKeyBlock ? left : kKeyBlock;
         const int64_t columns = T::whole_columns(count), key_rows = T::whole_rows(count);
-        load_keys(span, {there}, begin, count);
+        load_keys(span, {turns.there}, begin, count);
         T::template multiply<Left::kRows, Into::kSet>(query, row, key_columns, kWeights, tile_rows,
                                                       columns, channels, weights, kWeights);
         T::template multiply<Left::kRows, Into::kSet>(grad_out, row, value_columns, kWeights,
@@ -160,10 +145,10 @@ struct Backward {
                                                          key_rows, channels, rows, grad_key, row);
         T::template multiply<Left::kRows, Into::kAdd>(grad_scores, kWeights, key, row, tile_rows,
                                                       channels, count, grad_query, row);
-        add_key_gradients(span, {back}, begin, count);
+        add_key_gradients(span, {turns.back}, begin, count);
       }
       for (int64_t r = 0; r < rows; ++r) {
-        float* to = work.grad_query + query_row(first + r);
+        float* to = work.grad_query + query_row(work, first + r);
         for (int64_t c = 0; c < channels; c += kLanes) {
           T::store(to + c, T::load(grad_query + r * row + c) * work.scale);
         }

@@ -7,8 +7,7 @@
 // of keys and values are deep in queries, those of queries in keys: both rows of a pair in one.
 #pragma once
 
-#include "loci/kernels/attention_backward_kernel.h"
-#include "loci/kernels/attention_softmax.h"
+#include "loci/kernels/attention_backward_rows.h"
 #include "loci/kernels/matrix_tiles.h"
 
 namespace loci::kernels::attention_backward_kernels {
@@ -127,7 +126,8 @@ struct PairBackward {
   uint32_t* value_columns = key_columns + channels / 2 * kWeights;
   uint32_t* weight_pairs = value_columns + channels / 2 * kWeights;  // [kQueryBlock / 2][kWeights]
   uint32_t* grad_score_pairs = weight_pairs + kQueryBlock / 2 * kWeights;
-  uint32_t* grad_scores = grad_score_pairs + kQueryBlock / 2 * kWeights;  // [kQueryBlock][kHalf…]
+  // [kQueryBlock][kHalfWeights]
+  uint32_t* grad_scores = grad_score_pairs + kQueryBlock / 2 * kWeights;
 
   template <typename Number>
   static void clear(Number* to, int64_t count) {
@@ -135,13 +135,6 @@ struct PairBackward {
   }
   static constexpr int64_t whole(int64_t count, int64_t unit) {
     return (count + unit - 1) / unit * unit;
-  }
-
-  int64_t query_row(int64_t token) const {
-    return ((work.sample * work.query_tokens + token) * work.heads + work.head) * channels;
-  }
-  int64_t key_row(int64_t token) const {
-    return ((work.sample * work.key_tokens + token) * work.heads + work.head) * channels;
   }
 
   // A row of words, and with the next row the words of both.
@@ -163,7 +156,7 @@ struct PairBackward {
     const int64_t padded = whole(rows, T::kRows);
     clear(line, row);
     const auto from = [&](const float* all, int64_t r) {
-      return r < rows ? all + query_row(begin + r) : line;
+      return r < rows ? all + query_row(work, begin + r) : line;
     };
     for (int64_t r = 0; r < padded; ++r) {
       const float* g = from(work.grad_out, r);
@@ -188,7 +181,7 @@ struct PairBackward {
     const int64_t padded = whole(count, T::kColumns);
     const auto load_key = [&](int64_t i, float* to) {
       if (i >= count) return clear(to, channels);
-      __builtin_memcpy(to, work.key + key_row(span.keys[begin + i]),
+      __builtin_memcpy(to, work.key + key_row(work, span.keys[begin + i]),
                        static_cast<uint64_t>(channels) * sizeof(float));
       if (begin + i < span.turned) turn(begin + i, to);
     };
@@ -201,7 +194,7 @@ struct PairBackward {
       pack_pair(line, second, key_pairs + i / 2 * row);
     }
     for (int64_t i = 0; i < count; ++i) {
-      pack_row(work.value + key_row(span.keys[begin + i]), value + i * half_row);
+      pack_row(work.value + key_row(work, span.keys[begin + i]), value + i * half_row);
     }
     for (int64_t i = count; i < padded; ++i) clear(value + i * half_row, channels / 2);
     transpose(key, padded, key_columns);
@@ -256,7 +249,7 @@ struct PairBackward {
       float* dk = grad_key + i * row;
       const float* dv = grad_value + i * row;
       if (begin + i < span.turned) turn_back(begin + i, dk);
-      const int64_t to = key_row(span.keys[begin + i]);
+      const int64_t to = key_row(work, span.keys[begin + i]);
       for (int64_t c = 0; c < channels; c += 16) {
         float* key_to = work.grad_key + to + c;
         float* value_to = work.grad_value + to + c;
@@ -267,14 +260,7 @@ struct PairBackward {
   }
 
   void run(const Span& span) const {
-    attention_kernels::PackWork there{};
-    there.rotations = span.rotations;
-    there.rotation_count = span.rotation_count;
-    there.pairs = span.pairs;
-    there.cosine = span.cosine;
-    there.sine = span.sine;
-    attention_kernels::PackWork back = there;
-    back.sine = span.minus_sine;
+    const Turns turns(span);
     for (int64_t first = span.begin; first < span.end; first += kQueryBlock) {
       const int64_t rows = span.end - first < kQueryBlock ? span.end - first : kQueryBlock;
       const int64_t tile_rows = whole(rows, T::kRows);
@@ -283,7 +269,7 @@ struct PairBackward {
         const int64_t left = span.key_count - begin;
         const int64_t count = left < kKeyBlock ? left : kKeyBlock;
         const int64_t columns = whole(count, T::kColumns), key_rows = whole(count, T::kRows);
-        load_keys(span, {there}, begin, count);
+        load_keys(span, {turns.there}, begin, count);
         T::template multiply<Left::kRows, Into::kSet>(query, half_row, key_columns, kWeights,
                                                       tile_rows, columns, channels / 2, scores,
                                                       kWeights);
@@ -300,10 +286,10 @@ struct PairBackward {
         T::template multiply<Left::kRows, Into::kAdd>(grad_scores, kHalfWeights, key_pairs, row,
                                                       tile_rows, channels, (count + 1) / 2,
                                                       grad_query, row);
-        add_key_gradients(span, {back}, begin, count);
+        add_key_gradients(span, {turns.back}, begin, count);
       }
       for (int64_t r = 0; r < rows; ++r) {
-        float* to = work.grad_query + query_row(first + r);
+        float* to = work.grad_query + query_row(work, first + r);
         for (int64_t c = 0; c < channels; c += 16) {
           Soft::store(to + c, Soft::load(grad_query + r * row + c) * work.scale);
         }
