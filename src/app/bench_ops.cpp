@@ -333,7 +333,7 @@ struct Peaks {
 void run_bench_ops(const Options& o) {
   const at::NoGradGuard no_grad;
   at::manual_seed(1);
-  const Sizes sizes = o.preset == "mini" ? Sizes{120, 2, 1024} : Sizes{1920, 24, 14336};
+  const Sizes sizes = o.preset == "mini" ? Sizes{480, 2, 1024} : Sizes{1920, 24, 14336};
   const int threads = at::get_num_threads();
   const Peaks peaks(std::min(o.seconds, 1.0), threads);
   std::vector<Row> rows = {attention_row(sizes, o.seconds, true, at::kFloat),
