@@ -87,10 +87,9 @@ Components strongest(const at::Tensor& covariance, int64_t count) {
 }
 
 // Both maps, from a clip's.
-void set_maps(const BlockTransform& transform, const at::Tensor& analysis,
+void set_maps(const BlockTransform& transform, const at::Tensor& analysis, const at::Tensor& shift,
               const at::Tensor& synthesis, const BlockMoments& moments) {
   const int64_t channels = analysis.size(0);
-  const at::Tensor shift = -at::mv(analysis, moments.clip.mean());
   set(transform.clip, analysis, shift, synthesis, moments.clip.mean());
   const at::Tensor still =
       analysis.reshape({channels, 3, transform.clip.frames, transform.side * transform.side})
@@ -113,7 +112,8 @@ void fit_transform(model::Vae& vae, VideoClips& clips, int64_t count) {
   // would be made up at full strength as early as the places of things; as they are, the finest
   // would drown in the noise that a stream's past is stored with.
   const at::Tensor scale = deviation.sqrt() / deviation.mean().sqrt();
-  set_maps(*vae.transform(), directions * (scale / deviation).unsqueeze(1),
+  const at::Tensor analysis = directions * (scale / deviation).unsqueeze(1);
+  set_maps(*vae.transform(), analysis, -at::mv(analysis, moments.clip.mean()),
            directions.t() * (deviation / scale), moments);
 }
 
@@ -137,8 +137,12 @@ void extend_transform(model::Vae& vae, int64_t kept, VideoClips& clips, int64_t 
   const at::Tensor factor = (latent_deviation / synthesis.norm(2, 0)).log().mean().exp().sqrt();
   const at::Tensor scale = factor * deviation.sqrt();
   const at::Tensor more = at::matmul(directions * (scale / deviation).unsqueeze(1), rest);
+  const at::Tensor shift = transform.clip.analysis_bias.narrow(0, 0, kept).to(at::kDouble);
+  const at::Tensor image = transform.image.analysis.narrow(0, 0, kept).clone();
   set_maps(transform, at::cat({analysis, more}),
+           at::cat({shift, -at::mv(more, moments.clip.mean())}),
            at::cat({synthesis, directions.t() * (deviation / scale)}, 1), moments);
+  transform.image.analysis.narrow(0, 0, kept).copy_(image);  // as it was rounded when it was stored
 }
 
 }  // namespace loci::train
