@@ -18,8 +18,8 @@ class Interrupted : public std::runtime_error {
   int signal_;
 };
 
-// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag; a second one of the same kind ends
-// the process at once. Signals that the parent had set to be ignored (nohup) stay ignored.
+// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag; a second SIGINT ends the process at
+// once. Signals that the parent had set to be ignored (nohup) stay ignored.
 void catch_interrupts();
 
 // Cheap and safe in any thread.

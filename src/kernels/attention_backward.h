@@ -16,7 +16,8 @@ struct AttentionGradients {
 
 // From what the forward pass had and gave: query and out [B, N, H, D], key and value [B, M, H, D],
 // all contiguous and FP32 or BF16, log_sum [B, H, N] FP32, and the gradient of out. Computed in
-// FP32, summed in a fixed order, and given in the types of the inputs. On the CPU, D a multiple
+// FP32, or for BF16 inputs by products of BF16 pairs where the processor has them, summed in a
+// fixed order, and given in the types of the inputs. On the CPU, D a multiple
 // of 32.
 AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tensor& query,
                                       const at::Tensor& key, const at::Tensor& value,

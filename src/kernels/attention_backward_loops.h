@@ -122,44 +122,33 @@ struct Backward {
     }
   }
 
-  void run(const Span& span) const {
-    const Turns turns(span);
-    for (int64_t first = span.begin; first < span.end; first += kQueryBlock) {
-      const int64_t rows = span.end - first < kQueryBlock ? span.end - first : kQueryBlock;
-      const int64_t tile_rows = T::whole_rows(rows);
-      load_queries(first, rows);
-      for (int64_t begin = 0; begin < span.key_count; begin += kKeyBlock) {
-        const int64_t left = span.key_count - begin;
-        const int64_t count = left < kKeyBlock ? left : kKeyBlock;
-        const int64_t columns = T::whole_columns(count), key_rows = T::whole_rows(count);
-        load_keys(span, {turns.there}, begin, count);
-        T::template multiply<Left::kRows, Into::kSet>(query, row, key_columns, kWeights, tile_rows,
-                                                      columns, channels, weights, kWeights);
-        T::template multiply<Left::kRows, Into::kSet>(grad_out, row, value_columns, kWeights,
-                                                      tile_rows, columns, channels, grad_scores,
-                                                      kWeights);
-        weigh(tile_rows, count);
-        T::template multiply<Left::kColumns, Into::kSet>(weights, kWeights, grad_out, row, key_rows,
-                                                         channels, rows, grad_value, row);
-        T::template multiply<Left::kColumns, Into::kSet>(grad_scores, kWeights, query, row,
-                                                         key_rows, channels, rows, grad_key, row);
-        T::template multiply<Left::kRows, Into::kAdd>(grad_scores, kWeights, key, row, tile_rows,
-                                                      channels, count, grad_query, row);
-        add_key_gradients(span, {turns.back}, begin, count);
-      }
-      for (int64_t r = 0; r < rows; ++r) {
-        float* to = work.grad_query + query_row(work, first + r);
-        for (int64_t c = 0; c < channels; c += kLanes) {
-          T::store(to + c, T::load(grad_query + r * row + c) * work.scale);
-        }
+  // The five products of a block.
+  void multiply(int64_t rows, int64_t count) const {
+    const int64_t tile_rows = T::whole_rows(rows), columns = T::whole_columns(count);
+    const int64_t key_rows = T::whole_rows(count);
+    T::template multiply<Left::kRows, Into::kSet>(query, row, key_columns, kWeights, tile_rows,
+                                                  columns, channels, weights, kWeights);
+    T::template multiply<Left::kRows, Into::kSet>(grad_out, row, value_columns, kWeights, tile_rows,
+                                                  columns, channels, grad_scores, kWeights);
+    weigh(tile_rows, count);
+    T::template multiply<Left::kColumns, Into::kSet>(weights, kWeights, grad_out, row, key_rows,
+                                                     channels, rows, grad_value, row);
+    T::template multiply<Left::kColumns, Into::kSet>(grad_scores, kWeights, query, row, key_rows,
+                                                     channels, rows, grad_key, row);
+    T::template multiply<Left::kRows, Into::kAdd>(grad_scores, kWeights, key, row, tile_rows,
+                                                  channels, count, grad_query, row);
+  }
+
+  void store_queries(int64_t first, int64_t rows) const {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* to = work.grad_query + query_row(work, first + r);
+      for (int64_t c = 0; c < channels; c += kLanes) {
+        T::store(to + c, T::load(grad_query + r * row + c) * work.scale);
       }
     }
   }
 
-  static void run(const Work& work) {
-    const Backward backward{work};
-    for (int64_t s = 0; s < work.span_count; ++s) backward.run(work.spans[s]);
-  }
+  static void run(const Work& work) { run_blocks(work, Backward{work}); }
 };
 
 }  // namespace

@@ -259,48 +259,37 @@ struct PairBackward {
     }
   }
 
-  void run(const Span& span) const {
-    const Turns turns(span);
-    for (int64_t first = span.begin; first < span.end; first += kQueryBlock) {
-      const int64_t rows = span.end - first < kQueryBlock ? span.end - first : kQueryBlock;
-      const int64_t tile_rows = whole(rows, T::kRows);
-      load_queries(first, rows);
-      for (int64_t begin = 0; begin < span.key_count; begin += kKeyBlock) {
-        const int64_t left = span.key_count - begin;
-        const int64_t count = left < kKeyBlock ? left : kKeyBlock;
-        const int64_t columns = whole(count, T::kColumns), key_rows = whole(count, T::kRows);
-        load_keys(span, {turns.there}, begin, count);
-        T::template multiply<Left::kRows, Into::kSet>(query, half_row, key_columns, kWeights,
-                                                      tile_rows, columns, channels / 2, scores,
-                                                      kWeights);
-        T::template multiply<Left::kRows, Into::kSet>(grad_out, half_row, value_columns, kWeights,
-                                                      tile_rows, columns, channels / 2,
-                                                      grad_weights, kWeights);
-        weigh(tile_rows, count);
-        T::template multiply<Left::kColumns, Into::kSet>(weight_pairs, kWeights, grad_out_pairs,
-                                                         row, key_rows, channels, tile_rows / 2,
-                                                         grad_value, row);
-        T::template multiply<Left::kColumns, Into::kSet>(grad_score_pairs, kWeights, query_pairs,
-                                                         row, key_rows, channels, tile_rows / 2,
-                                                         grad_key, row);
-        T::template multiply<Left::kRows, Into::kAdd>(grad_scores, kHalfWeights, key_pairs, row,
-                                                      tile_rows, channels, (count + 1) / 2,
-                                                      grad_query, row);
-        add_key_gradients(span, {turns.back}, begin, count);
-      }
-      for (int64_t r = 0; r < rows; ++r) {
-        float* to = work.grad_query + query_row(work, first + r);
-        for (int64_t c = 0; c < channels; c += 16) {
-          Soft::store(to + c, Soft::load(grad_query + r * row + c) * work.scale);
-        }
+  // The five products of a block.
+  void multiply(int64_t rows, int64_t count) const {
+    const int64_t tile_rows = whole(rows, T::kRows), columns = whole(count, T::kColumns);
+    const int64_t key_rows = whole(count, T::kRows);
+    T::template multiply<Left::kRows, Into::kSet>(query, half_row, key_columns, kWeights, tile_rows,
+                                                  columns, channels / 2, scores, kWeights);
+    T::template multiply<Left::kRows, Into::kSet>(grad_out, half_row, value_columns, kWeights,
+                                                  tile_rows, columns, channels / 2, grad_weights,
+                                                  kWeights);
+    weigh(tile_rows, count);
+    T::template multiply<Left::kColumns, Into::kSet>(weight_pairs, kWeights, grad_out_pairs, row,
+                                                     key_rows, channels, tile_rows / 2, grad_value,
+                                                     row);
+    T::template multiply<Left::kColumns, Into::kSet>(grad_score_pairs, kWeights, query_pairs, row,
+                                                     key_rows, channels, tile_rows / 2, grad_key,
+                                                     row);
+    T::template multiply<Left::kRows, Into::kAdd>(grad_scores, kHalfWeights, key_pairs, row,
+                                                  tile_rows, channels, (count + 1) / 2, grad_query,
+                                                  row);
+  }
+
+  void store_queries(int64_t first, int64_t rows) const {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* to = work.grad_query + query_row(work, first + r);
+      for (int64_t c = 0; c < channels; c += 16) {
+        Soft::store(to + c, Soft::load(grad_query + r * row + c) * work.scale);
       }
     }
   }
 
-  static void run(const Work& work) {
-    const PairBackward backward{work};
-    for (int64_t s = 0; s < work.span_count; ++s) backward.run(work.spans[s]);
-  }
+  static void run(const Work& work) { run_blocks(work, PairBackward{work}); }
 };
 
 }  // namespace

@@ -182,17 +182,15 @@ TEST_F(TrainerTest, KilledAtAnyMomentItGoesOnTheSame) {
 TEST_F(TrainerTest, ATerminatedRunWritesACheckpointFirst) {
   recipe_["updates"] = 100000;
   write_file(folder_ / "toy.json", recipe_.dump());
-  EXPECT_EQ(run_and_interrupt(folder_, "", "kill -TERM $job"), 143);
-  const size_t logged = logged_losses(folder_ / "run").size();
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / fmt::format("checkpoint-{:08}", logged)));
-}
-
-TEST_F(TrainerTest, RanksThatAreTerminatedWithTheirLauncherWriteACheckpointFirst) {
-  recipe_["updates"] = 100000;
-  write_file(folder_ / "toy.json", recipe_.dump());
-  EXPECT_EQ(run_and_interrupt(folder_, "--ranks 2", "pkill -TERM -f -- \"--out $out\""), 143);
-  const size_t logged = logged_losses(folder_ / "run").size();
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / fmt::format("checkpoint-{:08}", logged)));
+  // A run alone, and ranks that are terminated together with their launcher, which tells them too.
+  for (const auto& [options, end] :
+       {std::pair("", "kill -TERM $job"), {"--ranks 2", "pkill -TERM -f -- \"--out $out\""}}) {
+    std::filesystem::remove_all(folder_ / "run");
+    EXPECT_EQ(run_and_interrupt(folder_, options, end), 143) << options;
+    const size_t logged = logged_losses(folder_ / "run").size();
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "run" / fmt::format("checkpoint-{:08}", logged)))
+        << options;
+  }
 }
 
 // A disk of its own in a mount namespace, with room for one checkpoint and half of another.
