@@ -33,20 +33,21 @@ namespace {
 
 using eval::BlockKind;
 
-constexpr int64_t kPixelsPerToken = 32;
+constexpr int64_t kPixelsPerLatent = 16;
 
 // The demo model at 192x128 and the 5B model at 768x512 pixels.
 std::vector<BlockPreset> presets() {
   model::TransformerConfig mini;
   mini.heads = 2;
   mini.layers = 8;
+  mini.patch = 1;
   mini.ffn_dim = 1024;
   mini.text_dim = 128;
   mini.text_len = 64;
   mini.freq_dim = 128;
   mini.hybrid_layers = {1, 3, 5, 6};
   mini.camera_attn_compress = 2;
-  return {{"mini", mini, {4, 6}}, {"wan5b", model::TransformerConfig(), {16, 24}}};
+  return {{"mini", mini, {8, 12}}, {"wan5b", model::TransformerConfig(), {16, 24}}};
 }
 
 template <typename List>
@@ -245,19 +246,18 @@ void run_bench_block(const BenchBlockOptions& given) {
   BenchBlockOptions o = given;
   std::sort(o.histories.begin(), o.histories.end(), std::greater());  // sparse first
   o.histories.erase(std::unique(o.histories.begin(), o.histories.end()), o.histories.end());
+  BlockPreset preset = chosen(presets(), o.preset);
+  const int64_t pixels = kPixelsPerLatent * preset.config.patch;  // of a token's side
   for (const int64_t side : {o.width, o.height}) {
-    if (side % kPixelsPerToken != 0) {
-      fail("{} pixels do not divide into tokens of {}", side, kPixelsPerToken);
-    }
+    if (side % pixels != 0) fail("{} pixels do not divide into tokens of {}", side, pixels);
   }
   if (o.whole && !o.compare.empty()) {
     fail("--whole runs the model here alone; --compare is for its blocks");
   }
   if (!o.compare.empty()) check_torch_script(o.python, o.script);
-  BlockPreset preset = chosen(presets(), o.preset);
   preset.config.quantization = chosen(kBlockDtypes, o.dtype).quantization;
-  if (o.width > 0) preset.grid.columns = o.width / kPixelsPerToken;
-  if (o.height > 0) preset.grid.rows = o.height / kPixelsPerToken;
+  if (o.width > 0) preset.grid.columns = o.width / pixels;
+  if (o.height > 0) preset.grid.rows = o.height / pixels;
   // A core's: processor seconds count those of all threads. Without instructions for BF16 its
   // numbers are widened to FP32. INT8 weights have a higher peak, but attention has not.
   const auto measured = [](kernels::Arithmetic kind) { return kernels::measure_peak(kind, 0.5); };

@@ -29,7 +29,7 @@ TEST(BenchBlock, MeasuresBothBlocksOverBothHistories) {
   EXPECT_EQ(json, load_json(file));
   std::filesystem::remove(file);
   EXPECT_EQ(json.at("preset"), "mini");
-  EXPECT_EQ(json.at("tokens"), 120);
+  EXPECT_EQ(json.at("tokens"), 480);
   ASSERT_EQ(json.at("rows").size(), 4u);
   for (size_t i = 0; i < 4; ++i) {
     const Json& row = json.at("rows")[i];
@@ -37,7 +37,7 @@ TEST(BenchBlock, MeasuresBothBlocksOverBothHistories) {
     EXPECT_EQ(row.at("history"), i < 2 ? "sparse" : "dense");
     // 20 s are 16 chunks; they see 1, 6, …, 76 frames, 38 in the middle.
     EXPECT_EQ(row.at("past_frames"), i < 2 ? 29 : 38);
-    EXPECT_EQ(row.at("keys"), i < 2 ? 34 * 24 : 43 * 24);
+    EXPECT_EQ(row.at("keys"), i < 2 ? 34 * 96 : 43 * 96);
     EXPECT_GT(row.at("flops"), 0);
     EXPECT_GT(row.at("linear_flop"), 0);
     EXPECT_GT(row.at("attention_flop"), 0);
@@ -55,7 +55,7 @@ TEST(BenchBlock, MeasuresBothBlocksOverBothHistories) {
 
 TEST(BenchBlock, PrintsATable) {
   const Outcome outcome = bench(
-      {"--history", "sparse", "--dtype", "bf16", "--commit", "--width", "64", "--height", "96"});
+      {"--history", "sparse", "--dtype", "bf16", "--commit", "--width", "32", "--height", "48"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("mini, 30 tokens a chunk, bf16"));
   EXPECT_THAT(outcome.out, HasSubstr("softmax  sparse, 29 frames"));
@@ -70,7 +70,7 @@ TEST(BenchBlock, RunsAWholeModel) {
   const Json whole = Json::parse(outcome.out).at("whole");
   EXPECT_EQ(whole.at("weight_bytes"), 2 * whole.at("parameters").get<int64_t>());
   // Two heads in four blocks and one camera head in eight; a byte a number and four a row.
-  EXPECT_EQ(whole.at("history_bytes"), 34 * 24 * (4 * 2 + 8 * 1) * 2 * (128 + 4));
+  EXPECT_EQ(whole.at("history_bytes"), 34 * 96 * (4 * 2 + 8 * 1) * 2 * (128 + 4));
   EXPECT_GT(whole.at("peak_resident_bytes"), whole.at("weight_bytes"));
   EXPECT_GT(whole.at("processor_seconds"), 0);
 }
@@ -95,7 +95,7 @@ TEST(BenchBlock, RefusesWhatItCannotDo) {
   EXPECT_EQ(bench({"--compare", "jax"}).code, 2);
   const Outcome odd = bench({"--width", "100"});
   EXPECT_EQ(odd.code, 2);
-  EXPECT_THAT(odd.err, HasSubstr("100 pixels do not divide into tokens of 32"));
+  EXPECT_THAT(odd.err, HasSubstr("100 pixels do not divide into tokens of 16"));
   const Outcome both = bench({"--whole", "--compare", "torch"});
   EXPECT_EQ(both.code, 2);
   EXPECT_THAT(both.err, HasSubstr("--compare is for its blocks"));
