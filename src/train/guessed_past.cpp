@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/guessed_past.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 
 #include "loci/base/random.h"
@@ -10,7 +12,8 @@ namespace loci::train {
 namespace {
 
 constexpr double kGuessedShare = 0.5;  // of chunks
-constexpr double kLeastNoise = 0.4;    // of a chunk that is guessed
+// Of a guessed chunk. Above 1 it is noise alone, as a stream asks in one step: 7 of 10 are.
+constexpr double kLeastNoise = 0.4, kMostNoise = 2.4;
 constexpr double kMostNoiseOfOthers = 0.2;
 
 }  // namespace
@@ -26,8 +29,9 @@ GuessedPast guess_past(const model::Transformer& transformer, const Window& wind
   noise.weights.assign(static_cast<size_t>(chunks), 1.0);
   for (int64_t i = 0; i < chunks; ++i) {
     guess.chunks.push_back(random.chance(kGuessedShare));
-    noise.levels.push_back(guess.chunks.back() ? random.uniform(kLeastNoise, 1)
-                                               : random.uniform(0, kMostNoiseOfOthers));
+    noise.levels.push_back(guess.chunks.back()
+                               ? std::min(1.0, random.uniform(kLeastNoise, kMostNoise))
+                               : random.uniform(0, kMostNoiseOfOthers));
   }
   const WindowPass pass =
       prepare_window(window, config, noise, history, 0, hash_keys({key, 1}), transformer.device());

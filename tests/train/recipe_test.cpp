@@ -66,9 +66,11 @@ TEST(ShippedRecipes, AreRead) {
     Json recipe = load_json(file);
     if (!recipe.contains("phases")) continue;  // sizes of a model
     ++read;
-    if (recipe.value("model", Json::object()).contains("z_dim") || recipe.contains("guesser")) {
+    if (recipe.value("model", Json::object()).contains("z_dim") || recipe.contains("guesser") ||
+        recipe.contains("channels")) {
       recipe.erase("start");  // made by another recipe
       recipe.erase("guesser");
+      recipe.erase("channels");
       if (recipe.contains("refiner")) {
         recipe["model"]["refiner_dim"] = recipe["refiner"]["dim"];
         recipe.erase("refiner");
