@@ -16,6 +16,8 @@ namespace loci::app {
 
 namespace {
 
+constexpr int64_t kArenaFrames = 29;  // as in the paper
+
 struct ContinuationCommand : EvalOptions {
   std::optional<double> context_seconds;
   double default_context = 0;  // of recordings; MIND gives all it has
@@ -23,7 +25,7 @@ struct ContinuationCommand : EvalOptions {
   std::optional<std::string> history;
   std::vector<std::string> histories;
   std::vector<int64_t> sweep;
-  int64_t budget = 29;
+  std::optional<int64_t> budget;  // frames; the model's own if not given, the paper's in the arena
   std::string weights;
   std::vector<std::string> readouts;
   std::vector<int64_t> resets;
@@ -75,11 +77,10 @@ void add_lengths(CLI::App& app, ContinuationCommand& o) {
       ->check(CLI::Range(0.001, 36000.0));
 }
 
-void add_budget(CLI::App& app, ContinuationCommand& o) {
-  app.add_option("--budget", o.budget, "most frames that a bounded history keeps")
+void add_budget(CLI::App& app, ContinuationCommand& o, const std::string& otherwise) {
+  app.add_option("--budget", o.budget, "most frames that a bounded history keeps; " + otherwise)
       ->type_name("N")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
+      ->check(CLI::Range(0, 1000000));
 }
 
 void add_variations(CLI::App& app, ContinuationCommand& o) {
@@ -105,7 +106,7 @@ void add_eval_memory(CLI::App& app) {
   add_lengths(app, *o);
   app.add_option("--history", o->history, "which past frames are attended to; the model's own")
       ->check(CLI::IsMember(memory::history_names()));
-  add_budget(app, *o);
+  add_budget(app, *o, "the model's own");
   add_variations(app, *o);
   app.add_option("--predictions", o->predictions,
                  "MIND: score this tree of predictions (DIR or NAME=DIR) instead of a model")
@@ -155,7 +156,7 @@ void add_eval_revisit(CLI::App& app) {
   add_lengths(app, *o);
   app.add_option("--history", o->history, "which past frames are attended to; the model's own")
       ->check(CLI::IsMember(memory::history_names()));
-  add_budget(app, *o);
+  add_budget(app, *o, "the model's own");
   add_variations(app, *o);
   examples(app, {{"loci eval revisit --model models/mini --model models/mini-softmax --data "
                   "recordings --weights weights --out report",
@@ -190,7 +191,7 @@ void add_eval_arena(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::IsMember(memory::history_names()))
       ->capture_default_str();
-  add_budget(app, *o);
+  add_budget(app, *o, fmt::format("{} if not given", kArenaFrames));
   add_variations(app, *o);
   app.add_option("--sweep", o->sweep,
                  "quality against these numbers of retained frames, with the first policy")
@@ -212,7 +213,7 @@ void add_eval_arena(CLI::App& app) {
                      "lpips",        "psnr_60",      "chunk_seconds", "history_mib", "visible"};
     if (o->sweep.empty()) {
       for (const std::string& history : o->histories) {
-        setup.arms.push_back({history, history, o->budget});
+        setup.arms.push_back({history, history, o->budget.value_or(kArenaFrames)});
       }
     } else {
       setup.title = "Quality against retained frames";

@@ -56,7 +56,8 @@ void add_shape(CLI::App& app, GenerateOptions& o) {
 void add_sampling(CLI::App& app, GenerateOptions& o) {
   app.add_option("--history", o.history, "which past frames are attended to")
       ->check(CLI::IsMember(memory::history_names()));
-  app.add_option("--history-frames", o.history_frames, "most of them, beside the chunk's own: 29")
+  app.add_option("--history-frames", o.history_frames,
+                 "most of them, beside the chunk's own; what suits the model")
       ->type_name("N");
   app.add_option("--archive", o.archive, "frames kept aside for retrieval; 0 = all")
       ->type_name("N");

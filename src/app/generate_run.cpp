@@ -89,7 +89,7 @@ sample::StreamOptions stream_options(const GenerateOptions& o, const sample::Mod
       folder.latent_size(size.height, size.width);
   options.history.kind = o.history.value_or(d.history);
   options.history.budget = o.history_frames.value_or(options.history.budget);
-  options.history.recent = std::min(options.history.recent, options.history.budget - 1);
+  options.history.recent = std::min(memory::HistoryOptions().recent, options.history.budget - 1);
   options.history.archive = o.archive.value_or(d.archive);
   if (o.kv) options.kv.format = memory::parse_kv_format(*o.kv);
   options.kv.staging_bytes = o.staging_mib.value_or(0) << 20;

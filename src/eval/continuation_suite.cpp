@@ -173,7 +173,8 @@ PlotPanel ContinuationSuite::budget_panel(const std::vector<PartResult>& parts,
       const VariantSummary& values = summary.variants[row++];
       const auto found = values.metrics.find(metric);
       if (found == values.metrics.end()) continue;
-      series->points.emplace_back(static_cast<double>(setup_.arms[a].budget), found->second.mean);
+      series->points.emplace_back(static_cast<double>(setup_.arms[a].budget.value()),
+                                  found->second.mean);
       series->intervals.emplace_back(found->second.low, found->second.high);
     }
   }

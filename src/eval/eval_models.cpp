@@ -126,8 +126,11 @@ sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Ar
   sample::StreamOptions options = defaults.stream();
   std::tie(options.latent_height, options.latent_width) = folder.latent_size(height, width);
   options.history.kind = arm.history.value_or(defaults.history);
-  options.history.budget = arm.budget;
-  options.history.recent = std::max<int64_t>(0, std::min(options.history.recent, arm.budget - 1));
+  if (arm.budget) {
+    options.history.budget = *arm.budget;
+    options.history.recent = std::clamp<int64_t>(memory::HistoryOptions().recent, 0,
+                                                 std::max<int64_t>(*arm.budget - 1, 0));
+  }
   options.solver.kind = sampling.solver.value_or(options.solver.kind);
   options.solver.steps = sampling.steps.value_or(options.solver.steps);
   options.guidance = sampling.guidance.value_or(defaults.guidance);
@@ -197,7 +200,7 @@ Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& ar
   for (const Arm& arm : arms) {
     json["arms"].push_back({{"label", arm.label},
                             {"history", arm.history.value_or("")},
-                            {"budget", arm.budget},
+                            {"budget", arm.budget ? Json(*arm.budget) : Json("")},
                             {"readout", sample::name_of(arm.readout)},
                             {"reset_every", arm.reset_every}});
   }

@@ -25,7 +25,7 @@ std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts);
 struct Arm {
   std::string label;                   // "sparse 29"
   std::optional<std::string> history;  // the model folder's own if not given
-  int64_t budget = 29;                 // frames
+  std::optional<int64_t> budget = {};  // frames; likewise
   model::Readout readout = model::Readout::kOn;
   int64_t reset_every = 0;  // chunks before which the recurrent states are forgotten; 0 = never
   // Of an arm that differs from an earlier one only in the two above: that one's place, and in what

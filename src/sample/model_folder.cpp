@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/sample/model_folder.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -52,6 +53,7 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
   d.solver.steps = reader.get<int64_t>("steps", d.solver.steps, 1, 1000);
   d.solver.shift = reader.get<double>("shift", d.solver.shift, 1e-3, 1000);
   d.history = reader.choose("history", d.history, memory::history_names());
+  d.history_frames = reader.get<int64_t>("history_frames", d.history_frames, 1, 1 << 20);
   d.archive = reader.get<int64_t>("archive", d.archive, 0, 1'000'000);
   d.commit_level = reader.get<double>("commit_level", d.commit_level, 0, 0.999);
   reader.finish();
@@ -61,6 +63,8 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
 StreamOptions GenerationDefaults::stream() const {
   StreamOptions options;
   options.history.kind = history;
+  options.history.budget = history_frames;
+  options.history.recent = std::min(options.history.recent, history_frames - 1);
   options.history.archive = archive;
   options.solver = solver;
   options.guidance = guidance;

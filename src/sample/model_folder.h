@@ -23,6 +23,7 @@ struct GenerationDefaults {
   double guidance = 1;
   SolverOptions solver;
   std::string history = "sparse";
+  int64_t history_frames = StreamOptions().history.budget;  // that a bounded one shows a chunk
   int64_t archive = 0;  // frames kept aside for retrieval; 0 = all
   double commit_level = StreamOptions().commit_level;
 

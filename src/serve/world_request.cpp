@@ -15,8 +15,6 @@ namespace loci::serve {
 
 namespace {
 
-constexpr int64_t kDefaultFrames = 29;
-
 void parse_size(WorldRequest& request, const std::optional<std::string>& text,
                 const ServedModel& model, const Limits& limits) {
   request.width = model.defaults().width;
@@ -54,7 +52,8 @@ WorldRequest::View parse_view(const Fields& fields, const Models& models, const 
     frames = fields.integer("realtime_causal_kv_cache_num_frames", 1, limits.history_frames);
   }
   view.settings.history = history_options(
-      history, frames.value_or(first != nullptr ? first->settings.history.budget : kDefaultFrames),
+      history,
+      frames.value_or(first != nullptr ? first->settings.history.budget : defaults.history_frames),
       defaults.archive);
   view.settings.solver = first != nullptr ? first->settings.solver : defaults.solver;
   view.settings.readout = fields.choice("readout", sample::readout_names()).value_or("on");

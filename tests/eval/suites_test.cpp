@@ -230,6 +230,22 @@ TEST_F(Suites, RefuseWhatCannotBeCompared) {
   EXPECT_THROW(ContinuationSuite{s}, Error) << "another size";
 }
 
+TEST_F(Suites, RunModelsWithTheFramesOfTheirFolderUnlessOneIsGiven) {
+  write_file(path("one/generation.json"), R"({"history": "overlap", "history_frames": 6})");
+  const sample::ModelFolder folder(path("one"));
+  const auto history = [&](std::optional<int64_t> budget) {
+    return stream_options(folder, {"own", {}, budget}, {}, kTinyWidth, kTinyHeight).history;
+  };
+  EXPECT_EQ(history({}).kind, "overlap");
+  EXPECT_EQ(history({}).budget, 6);
+  EXPECT_EQ(history({}).recent, 5) << "beside the first frame";
+  EXPECT_EQ(history(20).budget, 20);
+  EXPECT_EQ(history(20).recent, 8);
+  EXPECT_EQ(history(0).recent, 0);
+  write_file(path("one/generation.json"), R"({"history_frames": 0})");
+  EXPECT_THROW(sample::GenerationDefaults::load(path("one")), Error);
+}
+
 TEST_F(Suites, RecordingsAreKnownByTheirPicturesWhereverTheyLie) {
   const auto write = [&](const char* name, const char* content) {
     fs::create_directories(path(name).parent_path());
