@@ -128,8 +128,8 @@ sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Ar
   options.history.kind = arm.history.value_or(defaults.history);
   if (arm.budget) {
     options.history.budget = *arm.budget;
-    options.history.recent = std::clamp<int64_t>(memory::HistoryOptions().recent, 0,
-                                                 std::max<int64_t>(*arm.budget - 1, 0));
+    options.history.recent =
+        std::min(memory::HistoryOptions().recent, std::max<int64_t>(*arm.budget - 1, 0));
   }
   options.solver.kind = sampling.solver.value_or(options.solver.kind);
   options.solver.steps = sampling.steps.value_or(options.solver.steps);
