@@ -88,8 +88,7 @@ sample::StreamOptions stream_options(const GenerateOptions& o, const sample::Mod
   std::tie(options.latent_height, options.latent_width) =
       folder.latent_size(size.height, size.width);
   options.history.kind = o.history.value_or(d.history);
-  options.history.budget = o.history_frames.value_or(options.history.budget);
-  options.history.recent = std::min(memory::HistoryOptions().recent, options.history.budget - 1);
+  if (o.history_frames) options.history.set_budget(*o.history_frames);
   options.history.archive = o.archive.value_or(d.archive);
   if (o.kv) options.kv.format = memory::parse_kv_format(*o.kv);
   options.kv.staging_bytes = o.staging_mib.value_or(0) << 20;
@@ -338,7 +337,7 @@ void generate(const GenerateOptions& o) {
                                            static_cast<size_t>(run.chunk_size()));
     const bool known = i < done;
     const sample::Chunk chunk =
-        known ? run.stream->accept(log.read(before + i), part.poses, part.lenses)
+        known ? run.stream->replay(log.read(before + i), part.poses, part.lenses)
               : run.stream->push(part.poses, part.lenses);
     if (!known) log.add(chunk.latents);
     output.add(chunk.frames);

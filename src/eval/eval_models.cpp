@@ -126,11 +126,7 @@ sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Ar
   sample::StreamOptions options = defaults.stream();
   std::tie(options.latent_height, options.latent_width) = folder.latent_size(height, width);
   options.history.kind = arm.history.value_or(defaults.history);
-  if (arm.budget) {
-    options.history.budget = *arm.budget;
-    options.history.recent =
-        std::min(memory::HistoryOptions().recent, std::max<int64_t>(*arm.budget - 1, 0));
-  }
+  if (arm.budget) options.history.set_budget(*arm.budget);
   options.solver.kind = sampling.solver.value_or(options.solver.kind);
   options.solver.steps = sampling.steps.value_or(options.solver.steps);
   options.guidance = sampling.guidance.value_or(defaults.guidance);

@@ -66,6 +66,11 @@ std::map<std::string, HistoryFactory>& registered() {
 
 }  // namespace
 
+void HistoryOptions::set_budget(int64_t frames) {
+  budget = frames;
+  recent = std::clamp<int64_t>(frames - 1, 0, HistoryOptions().recent);
+}
+
 const std::vector<std::string>& history_names() { return names(); }
 
 void register_history(const std::string& name, HistoryFactory factory) {

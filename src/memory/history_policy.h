@@ -17,10 +17,14 @@
 
 namespace loci::memory {
 
+// Where a frame comes from: shown to the model (a picture, a recorded walk), or made by it.
+enum class Origin : int64_t { kMade, kGiven };
+
 struct FrameView {
   int64_t frame = 0;  // latent frame since the start of the stream
   camera::Pose pose;
   camera::Intrinsics lens;
+  Origin origin = Origin::kMade;
   // What the frame shows, for policies whose wants_content() asks for it: the mean of its tokens'
   // keys and queries in one layer, before rotary encoding. [heads, channels] FP32, else undefined.
   at::Tensor key, query;
@@ -97,9 +101,9 @@ struct RetrievalOptions {
   double landmark_distance = 1;                 // metres
   double landmark_turn = std::numbers::pi / 6;  // radians
 };
-// By the share of the upcoming view that an archived frame saw, less the farther away it stood;
-// those that saw nothing of it are not retrieved. Over its limit, the archive forgets a frame whose
-// view another one shows best.
+// By the share of the upcoming view that an archived frame saw, less the farther away it stood, and
+// half of that for frames which the model made; those that saw nothing of it are not retrieved.
+// Over its limit, the archive forgets a frame whose view another one shows best.
 std::unique_ptr<HistoryPolicy> make_overlap_retrieval(const RetrievalOptions& options);
 // By nearness of pose, from an archive of landmarks only. Over its limit, the landmark nearest to
 // another is forgotten.
@@ -116,6 +120,9 @@ struct HistoryOptions {
   // Frames kept aside for retrieval: 0 = all; landmarks: 256 unless given.
   int64_t archive = 0;
   double aspect = 1.5;
+
+  // A budget with as many recent frames as usual, or all that it has beside the first frame.
+  void set_budget(int64_t frames);
 };
 // dense, sparse (the panorama bank), pinned (with anchors), window, overlap, landmarks, content.
 const std::vector<std::string>& history_names();

@@ -8,6 +8,10 @@ namespace loci::memory {
 
 namespace {
 
+// What a frame that the model made counts beside one that it was shown: what was made from the
+// shown one repeats its content with errors of its own.
+constexpr double kMadeWeight = 0.5;
+
 class OverlapRetrieval : public RetrievalHistory {
  public:
   using RetrievalHistory::RetrievalHistory;
@@ -21,9 +25,9 @@ class OverlapRetrieval : public RetrievalHistory {
   std::vector<std::vector<double>> rank(std::span<const FrameView> upcoming) const override {
     std::vector<std::vector<double>> scores;
     for (const FrameView& view : upcoming) {
-      const camera::View wanted = seen(view);
+      const Seen wanted = seen(view);
       std::vector<double>& row = scores.emplace_back();
-      for (const camera::View& source : views_) {
+      for (const Seen& source : views_) {
         const double shown = shown_by(source, wanted);
         row.push_back(shown > 0 ? shown : kNever);
       }
@@ -44,14 +48,14 @@ class OverlapRetrieval : public RetrievalHistory {
   void added() override {
     views_.push_back(seen(archive().back()));
     if (options().archive_frames == 0) return;  // nothing will be forgotten
-    const camera::View& added = views_.back();
+    const Seen& added = views_.back();
     for (size_t i = 0; i + 1 < views_.size(); ++i) {
       spare_[i] = std::max(spare_[i], shown_by(added, views_[i]));
     }
     spare_.push_back(best_shown(views_.size() - 1));
   }
   void erased(size_t place) override {
-    const camera::View gone = views_[place];
+    const Seen gone = views_[place];
     views_.erase(views_.begin() + static_cast<std::ptrdiff_t>(place));
     if (spare_.empty()) return;
     spare_.erase(spare_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -61,15 +65,20 @@ class OverlapRetrieval : public RetrievalHistory {
   }
 
  private:
-  camera::View seen(const FrameView& view) const {
-    return {camera::view_mask(view.pose, view.lens, options().aspect), view.pose.position};
+  struct Seen {
+    camera::View view;
+    double weight = 1;  // as a source
+  };
+  Seen seen(const FrameView& view) const {
+    return {{camera::view_mask(view.pose, view.lens, options().aspect), view.pose.position},
+            view.origin == Origin::kMade ? kMadeWeight : 1};
   }
-  // How well `source` shows what `view` sees, 0 to 1: its share of it, less the farther away it
+  // How well `source` shows what `wanted` sees, 0 to 1: its share of it, less the farther away it
   // stands, since a near one sees the same from almost the same side.
-  double shown_by(const camera::View& source, const camera::View& view) const {
-    const camera::View* const others[] = {&source};
-    const double away = camera::norm(view.position - source.position);
-    return camera::coverage(view, others, options().radius) *
+  double shown_by(const Seen& source, const Seen& wanted) const {
+    const camera::View* const others[] = {&source.view};
+    const double away = camera::norm(wanted.view.position - source.view.position);
+    return source.weight * camera::coverage(wanted.view, others, options().radius) *
            std::max(0.0, 1 - away / options().radius);
   }
   double best_shown(size_t place) const {
@@ -80,7 +89,7 @@ class OverlapRetrieval : public RetrievalHistory {
     return best;
   }
 
-  std::vector<camera::View> views_;  // of the archive
+  std::vector<Seen> views_;    // of the archive
   std::vector<double> spare_;  // how well the best other one shows each; only of a limited archive
 };
 

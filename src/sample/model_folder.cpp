@@ -63,8 +63,7 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
 StreamOptions GenerationDefaults::stream() const {
   StreamOptions options;
   options.history.kind = history;
-  options.history.budget = history_frames;
-  options.history.recent = std::min(options.history.recent, history_frames - 1);
+  options.history.set_budget(history_frames);
   options.history.archive = archive;
   options.solver = solver;
   options.guidance = guidance;

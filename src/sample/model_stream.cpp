@@ -162,12 +162,13 @@ void ModelStream::prepare_commit(const at::Tensor& latents, const at::Tensor& ti
   prepared_ = std::move(prepared);
 }
 
-void ModelStream::finish_commit() {
+void ModelStream::finish_commit(memory::Origin origin) {
   LOCI_CHECK(prepared_.has_value(), "no commit was prepared");
   const int64_t frames = chunk_->maps.frames;
   states_ = std::move(prepared_->states);
   for (int64_t i = 0; i < frames; ++i) {
     memory::FrameView view = chunk_->views[i];
+    view.origin = origin;
     if (prepared_->probe) {
       // The batch's samples share one past.
       view.key = prepared_->probe->key.select(1, i).mean(0);

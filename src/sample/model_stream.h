@@ -53,15 +53,16 @@ class ModelStream {
                       const Inspection& inspection = {}) const;
 
   // Forward of the finished latents that writes keys, values and states, and closes the chunk.
-  void commit(const at::Tensor& latents, const at::Tensor& timesteps) {
+  void commit(const at::Tensor& latents, const at::Tensor& timesteps,
+              memory::Origin origin = memory::Origin::kMade) {
     prepare_commit(latents, timesteps);
-    finish_commit();
+    finish_commit(origin);
   }
   // The same in two parts, so that several streams commit together or not at all: all that can
   // fail, then all that takes effect. An error in the first part, or cancel_commit() after it,
   // leaves the stream as it was.
   void prepare_commit(const at::Tensor& latents, const at::Tensor& timesteps);
-  void finish_commit();
+  void finish_commit(memory::Origin origin);
   void cancel_commit();
 
   void set_text(model::TextKeys text) { text_ = std::move(text); }

@@ -27,13 +27,14 @@ at::Tensor integers(const Tensors& tensors, const std::string& name) {
 }
 
 void save_policy(const memory::HistoryPolicy& policy, Tensors& tensors) {
-  std::vector<int64_t> frames, roles;
+  std::vector<int64_t> frames, roles, origins;
   std::vector<camera::Pose> poses;
   std::vector<camera::Intrinsics> lenses;
   std::vector<at::Tensor> keys, queries;
   for (const memory::HeldFrame& held : policy.save()) {
     frames.push_back(held.view.frame);
     roles.push_back(held.role);
+    origins.push_back(static_cast<int64_t>(held.view.origin));
     poses.push_back(held.view.pose);
     lenses.push_back(held.view.lens);
     if (!held.view.key.defined()) continue;
@@ -42,6 +43,7 @@ void save_policy(const memory::HistoryPolicy& policy, Tensors& tensors) {
   }
   tensors["policy.frames"] = at::tensor(frames, at::kLong);
   tensors["policy.roles"] = at::tensor(roles, at::kLong);
+  tensors["policy.origins"] = at::tensor(origins, at::kLong);
   tensors["policy.poses"] = pose_tensor(poses);
   tensors["policy.lenses"] = lens_tensor(lenses);
   if (!keys.empty()) {
@@ -62,6 +64,13 @@ void restore_policy(memory::HistoryPolicy& policy, const Tensors& tensors,
     fail("the saved history has {} frames, {} roles, {} poses and {} lenses", count, roles.numel(),
          poses.size(), lenses.size());
   }
+  // Worlds of before origins were told have none: all frames count alike then.
+  const at::Tensor origins = tensors.contains("policy.origins")
+                                 ? integers(tensors, "policy.origins")
+                                 : at::zeros_like(roles);
+  if (origins.numel() != frames.numel()) {
+    fail("the saved history has {} frames and {} origins", count, origins.numel());
+  }
   const at::Tensor keys = find(tensors, "policy.keys");
   const at::Tensor queries = find(tensors, "policy.queries");
   const std::vector<int64_t> shape = {frames.numel(), config.heads, model::kHeadChannels};
@@ -79,6 +88,12 @@ void restore_policy(memory::HistoryPolicy& policy, const Tensors& tensors,
     held[i].view.frame = frames.const_data_ptr<int64_t>()[i];
     held[i].view.pose = poses[i];
     held[i].view.lens = lenses[i];
+    const int64_t origin = origins.const_data_ptr<int64_t>()[i];
+    if (origin != 0 && origin != 1) {
+      fail("the saved history holds frame {} of origin {}, expected 0 or 1", held[i].view.frame,
+           origin);
+    }
+    held[i].view.origin = static_cast<memory::Origin>(origin);
     if (!content) continue;
     held[i].view.key = keys.select(0, at).clone();
     held[i].view.query = queries.select(0, at).clone();

@@ -147,7 +147,7 @@ QuantizationError measure_quantization(model::Transformer& original, model::Tran
   for (size_t begin = 1; begin < run.poses.size(); begin += chunk) {
     const auto part = [&](const auto& all) { return all.subspan(begin, chunk); };
     const Chunk made = a.push(part(poses), part(lenses));
-    b.accept(made.latents, part(poses), part(lenses));
+    b.replay(made.latents, part(poses), part(lenses));
     error.velocity.push_back(velocity_error(a, b, made.latents));
     progress.advance(1);
   }

@@ -103,21 +103,22 @@ at::Tensor Stream::decode(const at::Tensor& latents) {
 }
 
 Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
-                     std::span<const camera::Intrinsics> lenses) {
+                     std::span<const camera::Intrinsics> lenses, memory::Origin origin) {
   Chunk chunk;
   chunk.first = main_->next_frame();
   chunk.visible = main_->visible();
   chunk.latents = latents;
   chunk.frames = decode(latents);
-  pending_ = {std::move(latents), {poses.begin(), poses.end()}, {lenses.begin(), lenses.end()}};
+  pending_ = {
+      std::move(latents), {poses.begin(), poses.end()}, {lenses.begin(), lenses.end()}, origin};
   frames_ = chunk.first + static_cast<int64_t>(poses.size());
   last_pose_ = poses.back();
   last_lens_ = lenses.back();
   return chunk;
 }
 
-Chunk Stream::accept(const at::Tensor& latents, std::span<const camera::Pose> poses,
-                     std::span<const camera::Intrinsics> lenses) {
+Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Pose> poses,
+                       std::span<const camera::Intrinsics> lenses, memory::Origin origin) {
   const at::NoGradGuard no_grad;
   const std::vector<int64_t> shape = {1, model_->config().channels,
                                       static_cast<int64_t>(poses.size()), options_.latent_height,
@@ -131,7 +132,7 @@ Chunk Stream::accept(const at::Tensor& latents, std::span<const camera::Pose> po
   }
   settle();
   open(poses, lenses);
-  return finish(latents.to(at::kFloat), poses, lenses);
+  return finish(latents.to(at::kFloat), poses, lenses, origin);
 }
 
 Chunk Stream::accept_image(const at::Tensor& image, const camera::Pose& pose,
@@ -177,7 +178,7 @@ Chunk Stream::push(std::span<const camera::Pose> poses,
   if (!all_finite(x)) {
     fail_check("latents from {} on: those made are not finite; nothing of them was kept", frames_);
   }
-  return finish(x.to(at::kFloat), poses, lenses);
+  return finish(x.to(at::kFloat), poses, lenses, memory::Origin::kMade);
 }
 
 void Stream::settle() {
@@ -196,7 +197,7 @@ void Stream::settle() {
     for (ModelStream* stream : streams()) stream->cancel_commit();
     throw;
   }
-  for (ModelStream* stream : streams()) stream->finish_commit();
+  for (ModelStream* stream : streams()) stream->finish_commit(pending_->origin);
   pending_.reset();
 }
 

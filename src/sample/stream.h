@@ -43,17 +43,24 @@ struct Chunk {
 
 // Poses are of the world, camera to world, one per latent frame; the stream makes them relative to
 // its first. All numbers of a chunk follow from the seed, its place and what came before, however
-// the past was brought in: generated here, accepted again, or loaded.
+// the past was brought in: generated here, replayed, or loaded.
 class Stream {
  public:
   // Model and autoencoder (may be null) must outlive the stream.
   Stream(const model::Transformer& model, const model::Vae* vae, const StreamOptions& options,
          const Prompt& prompt);
 
-  // A chunk whose latents [1, C, F, h, w] are known: the first frame (F = 1), recorded ones, or
-  // those of an earlier run. F is at most the model's chunk size.
+  // A chunk whose latents [1, C, F, h, w] are shown to the model: the first frame (F = 1) or
+  // recorded ones. F is at most the model's chunk size.
   Chunk accept(const at::Tensor& latents, std::span<const camera::Pose> poses,
-               std::span<const camera::Intrinsics> lenses);
+               std::span<const camera::Intrinsics> lenses) {
+    return bring_in(latents, poses, lenses, memory::Origin::kGiven);
+  }
+  // A chunk that push() made in an earlier run.
+  Chunk replay(const at::Tensor& latents, std::span<const camera::Pose> poses,
+               std::span<const camera::Intrinsics> lenses) {
+    return bring_in(latents, poses, lenses, memory::Origin::kMade);
+  }
   // The first frame from a picture, uint8 [H, W, 3] of the stream's size; needs an autoencoder.
   Chunk accept_image(const at::Tensor& image, const camera::Pose& pose,
                      const camera::Intrinsics& lens);
@@ -120,6 +127,7 @@ class Stream {
     at::Tensor latents;
     std::vector<camera::Pose> poses;
     std::vector<camera::Intrinsics> lenses;
+    memory::Origin origin;
   };
   enum class Purpose : uint64_t { kSample, kCommit };
 
@@ -129,8 +137,10 @@ class Stream {
   void open(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses);
   at::Tensor noise(Purpose purpose, int64_t frames) const;
   at::Tensor velocity(const at::Tensor& x, double timestep) const;
+  Chunk bring_in(const at::Tensor& latents, std::span<const camera::Pose> poses,
+                 std::span<const camera::Intrinsics> lenses, memory::Origin origin);
   Chunk finish(at::Tensor latents, std::span<const camera::Pose> poses,
-               std::span<const camera::Intrinsics> lenses);
+               std::span<const camera::Intrinsics> lenses, memory::Origin origin);
   at::Tensor decode(const at::Tensor& latents);
 
   const model::Transformer* model_;

@@ -57,7 +57,12 @@ std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPoli
   for (model::ChunkSpan& chunk : chunks) {
     std::vector<memory::FrameView> views;
     for (int64_t frame = chunk.begin; frame < chunk.end; ++frame) {
-      views.push_back({frame, poses[frame], lenses[frame], {}, {}});
+      views.push_back({.frame = frame,
+                       .pose = poses[frame],
+                       .lens = lenses[frame],
+                       .origin = memory::Origin::kGiven,
+                       .key = {},
+                       .query = {}});
     }
     if (chunk.begin > 0) {
       chunk.earlier = policy->select(views);

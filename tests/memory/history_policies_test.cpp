@@ -15,9 +15,12 @@ namespace loci::memory {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::Not;
 
 constexpr double kDegree = std::numbers::pi / 180;
@@ -162,6 +165,16 @@ TEST(Histories, DivideOneBudget) {
   EXPECT_BAD_INPUT(make_history({.archive = -1}), HasSubstr("archive of -1"));
 }
 
+TEST(Histories, ABudgetHasTheUsualRecentFramesOrAllButTheFirst) {
+  HistoryOptions options;
+  for (const auto& [budget, recent] : {std::pair{0, 0}, {1, 0}, {2, 1}, {5, 4}, {9, 8}, {29, 8}}) {
+    options.set_budget(budget);
+    EXPECT_EQ(options.budget, budget);
+    EXPECT_EQ(options.recent, recent) << budget;
+    make_history(options);
+  }
+}
+
 TEST(DenseHistory, WantsEveryFrame) {
   const auto policy = make_dense_history();
   std::vector<HeldFrame> gap(2);
@@ -188,6 +201,40 @@ TEST(OverlapRetrieval, FindsWhatTheUpcomingViewSees) {
   FrameView far = walk(130);
   far.pose.position.x += 1000;
   EXPECT_THAT(policy->select(std::vector<FrameView>{far}), ElementsAre(0, 116, 117, 118, 119));
+}
+
+// Three times around the circle, shown at first: what was made of the same views comes second, and
+// where nothing was shown it is what there is.
+TEST(OverlapRetrieval, PrefersWhatWasShownToWhatWasMade) {
+  RetrievalOptions options{.retrieved_frames = 3, .recent_frames = 2};
+  const auto walk_around = [&] {
+    auto policy = make_overlap_retrieval(options);
+    for (int64_t frame = 0; frame < 300; ++frame) {
+      FrameView view = walk(frame);
+      if (frame < 120) view.origin = Origin::kGiven;
+      policy->commit(view);
+    }
+    return policy;
+  };
+  const auto retrieved = [](const HistoryPolicy& policy, int64_t upcoming) {
+    std::vector<int64_t> seen = policy.select(std::vector<FrameView>{walk(upcoming)});
+    return std::vector<int64_t>(seen.begin() + 1, seen.end() - 2);
+  };
+  const auto policy = walk_around();
+  EXPECT_THAT(retrieved(*policy, 300), Each(Lt(120)));
+  // A full archive keeps what was shown and gives up what was made of it.
+  options.archive_frames = 130;
+  const auto limited = walk_around();
+  EXPECT_THAT(retrieved(*limited, 300), Each(Lt(120)));
+  EXPECT_GE(std::ranges::count_if(limited->retained(), [](int64_t frame) { return frame < 120; }),
+            115);
+  // As do their copies from a file.
+  const auto restored = make_overlap_retrieval(options);
+  restored->restore(limited->save());
+  EXPECT_EQ(retrieved(*restored, 300), retrieved(*limited, 300));
+  const auto made = make_overlap_retrieval({.retrieved_frames = 3, .recent_frames = 2});
+  commit(*made, 0, 300);
+  EXPECT_THAT(retrieved(*made, 300), Contains(Ge(120)));
 }
 
 TEST(Landmarks, StandApartAndTheNearestComes) {

@@ -19,6 +19,7 @@
 namespace loci::sample {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::relative_error;
 using testing::tiny_vae_config;
@@ -176,7 +177,7 @@ TEST(Stream, IsRepeatableAndFollowsItsSeed) {
   }
 }
 
-TEST(Stream, AcceptedChunksAreThePastThatGeneratedOnesAre) {
+TEST(Stream, ReplayedChunksAreThePastThatGeneratedOnesAre) {
   const Setting s;
   Stream stream = s.begun(s.options());
   std::vector<at::Tensor> latents;
@@ -184,9 +185,31 @@ TEST(Stream, AcceptedChunksAreThePastThatGeneratedOnesAre) {
   Stream replayed = s.begun(s.options());
   for (int i = 0; i < 3; ++i) {
     const int64_t first = replayed.frames();
-    replayed.accept(latents[i], s.poses(first, 2), s.lenses(first, 2));
+    replayed.replay(latents[i], s.poses(first, 2), s.lenses(first, 2));
   }
   EXPECT_TRUE(at::equal(s.push(replayed).latents, latents[3]));
+}
+
+TEST(Stream, TellsItsHistoryWhatWasShownAndWhatWasMade) {
+  const Setting s;
+  const std::string file = ::testing::TempDir() + "/origins.world";
+  StreamOptions options = s.options();
+  options.history.kind = "dense";
+  Stream stream(s.model, &s.vae, options, s.prompt);
+  stream.accept_recording(s.latents(0, 3), s.poses(0, 3), s.lenses(0, 3));
+  const at::Tensor made = s.push(stream).latents;
+  stream.replay(made, s.poses(5, 2), s.lenses(5, 2));
+  stream.save(file);
+  const Stream loaded = Stream::load(file, s.model, &s.vae);
+  const Stream forked = stream.fork();
+  for (const Stream* each : {&std::as_const(stream), &loaded, &forked}) {
+    std::vector<bool> given;
+    for (const memory::HeldFrame& held : each->main().policy().save()) {
+      given.push_back(held.view.origin == memory::Origin::kGiven);
+    }
+    EXPECT_THAT(given, ElementsAre(true, true, true, false, false, false, false));
+  }
+  std::filesystem::remove(file);
 }
 
 TEST(Stream, TakesRecordingsOfAnyLength) {
