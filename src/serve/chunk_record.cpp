@@ -77,11 +77,9 @@ void write_chunk(const std::filesystem::path& file, const ChunkRecord& record) {
     tensors.emplace_back(fmt::format("newest.{}", v), bytes_tensor(view.newest));
     views.push_back({{"settings", view.settings.to_json()}, {"thumbnails", lengths}});
   }
-  const Json header = {{"version", kVersion},
-                       {"index", record.index},
-                       {"prompt", record.prompt},
-                       {"negative", record.negative},
-                       {"views", std::move(views)}};
+  const Json header = {{"version", kVersion},     {"index", record.index},
+                       {"prompt", record.prompt}, {"negative", record.negative},
+                       {"given", record.given},   {"views", std::move(views)}};
   io::write_safetensors(file, tensors, {{kKey, header.dump()}});
 }
 
@@ -99,6 +97,7 @@ ChunkRecord read_chunk(const std::filesystem::path& path) {
   record.index = reader.get<int64_t>("index");
   record.prompt = reader.get<std::string>("prompt");
   record.negative = reader.get<std::string>("negative");
+  record.given = reader.get<bool>("given", record.index == 0);
   record.poses = sample::poses_from(file.tensor("poses"), where + ": poses");
   record.lenses = sample::lenses_from(file.tensor("lenses"), where + ": lenses");
   const Json views = reader.json().value("views", Json::array());

@@ -32,6 +32,7 @@ struct ChunkRecord {
   std::vector<camera::Pose> poses;  // one per latent
   std::vector<camera::Intrinsics> lenses;
   std::string prompt, negative;
+  bool given = false;  // shown to the models, not made by them
   struct View {
     ViewSettings settings;
     at::Tensor latents;                   // [1, C, F, h, w]

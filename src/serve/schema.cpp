@@ -95,7 +95,8 @@ void add_common(Json& defs) {
 void add_client(Json& defs) {
   defs["init"] = message(
       "init",
-      "protocol:integer world:text model:text start:any first_frame:bytes prompt:text "
+      "protocol:integer world:text model:text start:any first_frame:bytes tour_seconds:number "
+      "prompt:text "
       "negative_prompt:text guidance_scale:number seed:any size:text num_inference_steps:integer "
       "solver:#Solver history:#History history_frames:integer second:map "
       "realtime_output_format:text output_compression:integer fps:number pacing:text "
@@ -141,7 +142,7 @@ void add_server(Json& defs) {
       "!dropped_frames:integer !memory_bytes:integer !process_bytes:integer "
       "!retained:[#Retained] !retained_total:integer revisited:map? !panorama:map "
       "retention:number? state_norm:number? "
-      "!state_norms:[number] !replayed:flag");
+      "!state_norms:[number] !given:flag !replayed:flag");
   defs["thumbnails"] = message("thumbnails", "!view:integer !frames:list");
   defs["state"] = message("state",
                           "!state:text reason:text progress:number queue_length:integer "

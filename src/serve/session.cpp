@@ -84,7 +84,7 @@ void Session::init(const Json& message) {
   }
   client_->set_output(OutputOptions::parse(message));
   WorldRequest request = WorldRequest::parse(message, services_.models, services_.limits);
-  services_.starts.check(request.start);
+  request.check_start(services_.starts);
   walk_ = services_.sessions->open(std::move(request), client_);
   ++services_.metrics.sessions;
   begun_ = true;

@@ -45,9 +45,8 @@ world::ClipOptions place_options(const world::WorldOptions& look, int64_t width,
   return options;
 }
 
-StartPicture render_place(const world::WorldOptions& look, uint64_t seed, int64_t width,
-                          int64_t height, double fov) {
-  const world::Clip clip = world::make_clip(seed, 0, place_options(look, width, height, fov));
+StartPicture render_place(const world::ClipOptions& options, uint64_t seed) {
+  const world::Clip clip = world::make_clip(seed, 0, options);
   return {clip.frames[0].clone(), clip.caption};
 }
 
@@ -207,15 +206,33 @@ void Starts::check(const Json& start) const {
   }
 }
 
-StartPicture Starts::make(const Json& start, int64_t width, int64_t height, double fov) const {
+const Start* Starts::listed(const Json& start) const {
   check(start);
-  if (start.is_object()) {
+  if (start.is_object()) return nullptr;
+  return &starts_[start.is_null() ? 0 : find(start.get<std::string>())];
+}
+
+std::pair<world::ClipOptions, uint64_t> Starts::place(const Json& start, int64_t width,
+                                                      int64_t height, double fov) const {
+  const Start* found = listed(start);
+  if (found == nullptr) {
     const auto [style, seed] = place_of(start);
-    return render_place({.style = style}, seed, width, height, fov);
+    return {place_options({.style = style}, width, height, fov), seed};
   }
-  const Start& found = starts_[start.is_null() ? 0 : find(start.get<std::string>())];
-  if (found.picture.empty()) return render_place(found.look, found.seed, width, height, fov);
-  return {io::resize_and_crop(io::read_image(found.picture), width, height).image, found.prompt};
+  if (!found->picture.empty()) {
+    refuse("bad_request", "tour_seconds: the start is a picture; only a rendered place is shown");
+  }
+  return {place_options(found->look, width, height, fov), found->seed};
+}
+
+StartPicture Starts::make(const Json& start, int64_t width, int64_t height, double fov) const {
+  const Start* found = listed(start);
+  if (found != nullptr && !found->picture.empty()) {
+    return {io::resize_and_crop(io::read_image(found->picture), width, height).image,
+            found->prompt};
+  }
+  const auto [options, seed] = place(start, width, height, fov);
+  return render_place(options, seed);
 }
 
 }  // namespace loci::serve

@@ -10,12 +10,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
 #include "loci/camera/pose.h"
+#include "loci/world/clip.h"
 #include "loci/world/world.h"
 
 namespace loci::serve {
@@ -57,10 +59,15 @@ class Starts {
   // `start` as in `init`: an id, a map of kind "procedural", or null for the first. Unknown ones
   // are refused. `fov` in degrees is that of a rendered place.
   StartPicture make(const Json& start, int64_t width, int64_t height, double fov) const;
+  // The place of a `start` and its seed, to be shown by a tour; pictures are refused.
+  std::pair<world::ClipOptions, uint64_t> place(const Json& start, int64_t width, int64_t height,
+                                                double fov) const;
 
  private:
   void add_pictures(const std::filesystem::path& folder);
   size_t find(const std::string& id) const;
+  // Null for the map of a place; unknown ones are refused.
+  const Start* listed(const Json& start) const;
   Start looked_at(size_t index);
 
   std::vector<Start> starts_;

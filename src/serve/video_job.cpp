@@ -41,7 +41,8 @@ std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
 
 VideoJob::VideoJob(Services& services, const Json& fields, int64_t world_chunks)
     : services_(services), request_(WorldRequest::parse(fields, services.models, services.limits)) {
-  services.starts.check(request_.start);
+  if (request_.tour_seconds > 0) refuse("bad_request", "tour_seconds: a video has no tour");
+  request_.check_start(services.starts);
   if (request_.world.empty()) {
     if (request_.views.size() != 1) refuse("bad_request", "a video has one view");
     facts_ = request_.facts();

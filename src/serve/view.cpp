@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/view.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include "loci/base/error.h"
 #include "loci/base/log.h"
 #include "loci/io/image.h"
 #include "loci/io/resize.h"
+#include "loci/model/pixels.h"
 #include "loci/serve/refusal.h"
 
 namespace loci::serve {
@@ -96,6 +99,17 @@ sample::Chunk View::push(std::span<const camera::Pose> poses,
   return stream_->push(poses, lenses);
 }
 
+sample::Chunk View::show(const at::Tensor& frames, std::span<const camera::Pose> poses,
+                         std::span<const camera::Intrinsics> lenses) {
+  const at::NoGradGuard no_grad;
+  if (!encoder_) {
+    LOCI_CHECK(latents() == 0, "a tour begins with the first frame");
+    encoder_.emplace(model_->folder().vae(),
+                     model::VaeStreamOptions{.tiling = stream_->options().tiling});
+  }
+  return stream_->accept(encoder_->encode(model::pixels_from_frames(frames)), poses, lenses);
+}
+
 void View::set_prompt(const std::string& prompt, const std::string& negative) {
   if (prompt == prompt_ && negative == negative_) return;
   stream_->set_prompt(embed(*model_, prompt, negative));
@@ -124,7 +138,11 @@ void View::replay(const ChunkRecord& record, size_t view) {
   if (past.settings.readout != settings_.readout) set_readout(past.settings.readout);
   set_prompt(record.prompt, record.negative);
   set_solver(past.settings.solver);
-  stream_->accept(past.latents, record.poses, record.lenses);
+  if (record.given) {
+    stream_->accept(past.latents, record.poses, record.lenses);
+  } else {
+    stream_->replay(past.latents, record.poses, record.lenses);
+  }
   stream_->settle();
 }
 

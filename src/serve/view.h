@@ -49,6 +49,11 @@ class View {
   sample::Chunk start(const at::Tensor& image, const camera::Intrinsics& lens);
   sample::Chunk push(std::span<const camera::Pose> poses,
                      std::span<const camera::Intrinsics> lenses);
+  // Frames of a tour, uint8 [T, H, W, 3]: the first frame, which starts the view, then chunk by
+  // chunk until end_showing().
+  sample::Chunk show(const at::Tensor& frames, std::span<const camera::Pose> poses,
+                     std::span<const camera::Intrinsics> lenses);
+  void end_showing() { encoder_.reset(); }
   // Writes the newest chunk to memory.
   void settle() { stream_->settle(); }
 
@@ -90,7 +95,8 @@ class View {
   ViewSettings settings_;
   std::string prompt_, negative_;
   std::optional<sample::Stream> stream_;
-  std::map<int64_t, camera::View> shown_;  // by retained latent
+  std::optional<model::VaeEncoder> encoder_;  // of a tour, as long as it lasts
+  std::map<int64_t, camera::View> shown_;     // by retained latent
 };
 
 }  // namespace loci::serve

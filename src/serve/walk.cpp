@@ -177,7 +177,14 @@ ChunkRecord Walk::generate(std::vector<at::Tensor>& frames, Times& times) {
   record.index = folder_->chunks();
   record.prompt = prompt_;
   record.negative = negative_;
-  {
+  record.given = tour_ != nullptr;
+  Tour::Part tour;
+  if (tour_) {
+    tour = tour_->next();
+    record.poses = tour.poses;
+    const std::lock_guard lock(mutex_);
+    controls_->set_pose(record.poses.back());
+  } else {
     const std::lock_guard lock(mutex_);
     record.poses = controls_->take(folder_->facts().chunk_latents);
   }
@@ -185,7 +192,8 @@ ChunkRecord Walk::generate(std::vector<at::Tensor>& frames, Times& times) {
   seen_.clear();
   for (View& view : views_) {
     const Clock::time_point begun = Clock::now();
-    const sample::Chunk chunk = view.push(record.poses, record.lenses);
+    const sample::Chunk chunk = record.given ? view.show(tour.frames, record.poses, record.lenses)
+                                             : view.push(record.poses, record.lenses);
     times.forward += milliseconds(begun, Clock::now());
     frames.push_back(chunk.frames);
     seen_.push_back(chunk.visible);
@@ -211,11 +219,14 @@ void Walk::make_chunk(Client& client, std::chrono::duration<double> waited) {
   begun_ = begun;
   std::vector<Json> applied;
   std::optional<Clock::time_point> oldest;
+  bool moves = false;
   {
     const std::lock_guard lock(mutex_);
     applied.swap(unapplied_);
     oldest.swap(oldest_control_);
+    moves = controls_->active();
   }
+  if (tour_ && moves) end_tour();
   for (const Json& id : applied) {
     if (id.is_null()) continue;
     last_event_ = id;
@@ -258,8 +269,16 @@ void Walk::make_chunk(Client& client, std::chrono::duration<double> waited) {
   for (size_t v = 0; v < views_.size(); ++v) {
     send_thumbnails(client, v, first_latent(record.index), record.views[v].thumbnails);
     send_stats(client, v, record, &times, latency, bytes[v], views_[v].memory_stats(seen_[v]));
+    if (record.given) continue;
     services_.metrics.frames_generated += static_cast<uint64_t>(frames[v].size(0));
     ++services_.metrics.chunks_generated;
+  }
+  if (tour_) {
+    if (tour_->done()) {
+      end_tour();
+    } else {
+      send_phase();
+    }
   }
   services_.metrics.chunk_seconds.observe(times.total / 1e3);
 
@@ -282,6 +301,13 @@ void Walk::add_to_path(const ChunkRecord& record) {
   while (path_.size() > kMost) path_.pop_front();
 }
 
+void Walk::end_tour() {
+  if (tour_ == nullptr) return;
+  tour_.reset();
+  for (View& view : views_) view.end_showing();
+  send_phase();
+}
+
 void Walk::pause(const std::string& reason) {
   paused_ = true;
   pause_reason_ = reason;
@@ -295,7 +321,7 @@ void Walk::resume() {
   paused_ = false;
   made_ = 0;
   begun_ = Clock::time_point();
-  send_state("running", "");
+  send_phase();
 }
 
 void Walk::snapshot() {
@@ -323,6 +349,7 @@ void Walk::leave() {
   // A client may have come meanwhile.
   if (!services_.sessions->retire(*this)) return;
   views_.clear();
+  tour_.reset();
   folder_.reset();
   phase_ = Phase::kGone;
 }

@@ -78,6 +78,8 @@ class Walk : public Task {
   std::shared_ptr<Client> end();
   void snapshot();
   void add_to_path(const ChunkRecord& record);
+  // The client moves, or it is over.
+  void end_tour();
 
   // walk_open.cpp: beginning and going on.
   void begin();
@@ -106,6 +108,8 @@ class Walk : public Task {
 
   // walk_output.cpp: what they get.
   void send_state(const std::string& state, const std::string& reason, double progress = -1);
+  // Running or paused, as it is.
+  void send_phase();
   void send_session(Client& client, bool resumed);
   // Gives the bytes sent.
   size_t send_frames(Client& client, size_t view, const at::Tensor& frames, int64_t chunk,
@@ -138,7 +142,8 @@ class Walk : public Task {
   bool torn_ = false;  // a chunk is in some memories and not in all of them and the records
   std::unique_ptr<WorldFolder> folder_;
   std::vector<View> views_;
-  int64_t read_ = 0;  // records that the memories hold while the past is read back
+  std::unique_ptr<Tour> tour_;  // what is left of it to show
+  int64_t read_ = 0;            // records that the memories hold while the past is read back
   std::deque<Rebuild> rebuilds_;
   std::string prompt_, negative_;
   std::deque<camera::Pose> path_;  // of the newest latents

@@ -43,7 +43,8 @@ void Walk::begin() {
 
 void Walk::begin_new() {
   WorldFacts facts = request_.facts();
-  const StartPicture start = request_.first_frame(services_.starts, services_.limits);
+  tour_ = request_.tour(services_.starts);
+  const StartPicture start = request_.first_frame(services_.starts, services_.limits, tour_.get());
   facts.prompt = prompt_ = start.prompt;
   negative_ = request_.negative;
   for (const WorldRequest::View& view : request_.views) {
@@ -52,12 +53,15 @@ void Walk::begin_new() {
   folder_ = services_.worlds.create(facts);
   services_.sessions->name(*this, folder_->id());
   ChunkRecord record;
+  record.given = true;
   record.prompt = prompt_;
   record.negative = negative_;
   record.poses.resize(1);
   record.lenses.assign(1, lens_of(facts));
   for (View& view : views_) {
-    const sample::Chunk chunk = view.start(start.image, record.lenses.front());
+    const sample::Chunk chunk =
+        tour_ ? view.show(start.image.unsqueeze(0), record.poses, record.lenses)
+              : view.start(start.image, record.lenses.front());
     ChunkRecord::View part;
     part.settings = view.settings();
     part.latents = chunk.latents;
@@ -88,6 +92,7 @@ void Walk::begin_stored() {
 void Walk::prepare_reading() {
   phase_ = Phase::kReading;
   views_.clear();
+  tour_.reset();  // it cannot go on: the encoders have seen its frames and are gone
   rebuilds_.clear();
   path_.clear();
   const WorldFacts& facts = folder_->facts();
@@ -166,7 +171,7 @@ void Walk::show(Client& client, bool resumed) {
     send_still(client, v, newest.views[v].newest, newest.index);
   }
   for (size_t v = 0; v < views_.size(); ++v) send_memory(client, v, newest);
-  send_state(paused_ ? "paused" : "running", paused_ ? pause_reason_ : "");
+  send_phase();
 }
 
 void Walk::rebuild_step() {
@@ -184,6 +189,7 @@ void Walk::rebuild_step() {
   }
   const size_t view = rebuild.view;
   if (joins) {
+    end_tour();  // the joining view has no encoder that has seen its frames
     rebuild.fresh.join(views_.front());
     rebuild.fresh.set_prompt(prompt_, negative_);
     views_.push_back(std::move(rebuild.fresh));
@@ -197,7 +203,7 @@ void Walk::rebuild_step() {
   if (client == nullptr) return;
   if (joins) return show(*client, true);
   send_memory(*client, view, folder_->read(folder_->chunks() - 1));
-  send_state(paused_ ? "paused" : "running", paused_ ? pause_reason_ : "");
+  send_phase();
 }
 
 void Walk::drop_second() {

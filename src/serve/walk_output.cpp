@@ -68,6 +68,12 @@ void Walk::send_state(const std::string& state, const std::string& reason, doubl
   client->send(message);
 }
 
+void Walk::send_phase() {
+  if (paused_) return send_state("paused", pause_reason_);
+  if (tour_) return send_state("running", "tour", tour_->progress());
+  send_state("running", "");
+}
+
 void Walk::send_session(Client& client, bool resumed) {
   const WorldFacts& facts = folder_->facts();
   const Limits& limits = services_.limits;
@@ -210,6 +216,7 @@ void Walk::send_stats(Client& client, size_t view, const ChunkRecord& record, co
                 {"queue_length", services_.engine.waiting()},
                 {"dropped_frames", client.outbox().dropped_frames()},
                 {"process_bytes", process_memory().value_or(ProcessMemory()).now},
+                {"given", record.given},
                 {"replayed", times == nullptr}};
   if (times != nullptr) {
     stats.update(Json{{"scheduler_forward_ms", times->forward},

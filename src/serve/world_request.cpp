@@ -2,6 +2,7 @@
 #include "loci/serve/world_request.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "loci/base/text.h"
 #include "loci/camera/lens.h"
@@ -14,6 +15,8 @@
 namespace loci::serve {
 
 namespace {
+
+constexpr double kMostTourSeconds = 60;
 
 void parse_size(WorldRequest& request, const std::optional<std::string>& text,
                 const ServedModel& model, const Limits& limits) {
@@ -87,8 +90,7 @@ memory::HistoryOptions history_options(const std::string& history, int64_t frame
                                        int64_t archive) {
   memory::HistoryOptions options;
   options.kind = history;
-  options.budget = frames;
-  options.recent = std::min(options.recent, std::max<int64_t>(frames - 1, 0));
+  options.set_budget(frames);
   options.archive = archive;
   checked("bad_request", [&] { memory::make_history(options); });
   return options;
@@ -122,6 +124,7 @@ WorldRequest WorldRequest::parse(const Json& message, const Models& models, cons
       request.picture = bytes_of(*picture, "first_frame");
     }
   }
+  request.tour_seconds = fields.number("tour_seconds", 0, kMostTourSeconds).value_or(0);
   return request;
 }
 
@@ -147,9 +150,33 @@ camera::Intrinsics lens_of(const WorldFacts& facts) {
   return lens;
 }
 
-StartPicture WorldRequest::first_frame(const Starts& starts, const Limits& limits) const {
+void WorldRequest::check_start(const Starts& starts) const {
+  starts.check(start);
+  if (tour_seconds == 0) return;
+  if (!picture.empty()) {
+    refuse("bad_request", "tour_seconds: the start is a picture; only a rendered place is shown");
+  }
+  starts.place(start, width, height, views.front().model->defaults().fov);
+}
+
+std::unique_ptr<Tour> WorldRequest::tour(const Starts& starts) const {
+  if (tour_seconds == 0) return nullptr;
+  const WorldFacts facts = this->facts();
+  auto [options, seed] = starts.place(start, width, height, facts.fov);
+  options.fps = facts.fps;
+  TourShape shape{.chunk_latents = facts.chunk_latents,
+                  .frames_per_latent = facts.frames_per_latent};
+  const auto chunk = static_cast<double>(shape.chunk_latents * shape.frames_per_latent);
+  shape.chunks = std::max<int64_t>(1, std::llround(tour_seconds * facts.fps / chunk));
+  return std::make_unique<Tour>(options, seed, shape);
+}
+
+StartPicture WorldRequest::first_frame(const Starts& starts, const Limits& limits,
+                                       Tour* tour) const {
   StartPicture picture;
-  if (this->picture.empty()) {
+  if (tour != nullptr) {
+    picture = tour->first();
+  } else if (this->picture.empty()) {
     picture = starts.make(start, width, height, views.front().model->defaults().fov);
   } else {
     picture.image = uploaded_picture(this->picture, limits.upload_pixels, width, height);

@@ -2,6 +2,7 @@
 // What a client asks for when it begins a walk or a video, checked against models and limits.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "loci/serve/limits.h"
 #include "loci/serve/models.h"
 #include "loci/serve/starts.h"
+#include "loci/serve/tour.h"
 #include "loci/serve/world_folder.h"
 
 namespace loci::serve {
@@ -18,7 +20,8 @@ namespace loci::serve {
 struct WorldRequest {
   std::string world;  // go on with it; the rest is then without meaning
   Json start;
-  std::string picture;  // JPEG or PNG, before `start`
+  std::string picture;      // JPEG or PNG, before `start`
+  double tour_seconds = 0;  // of the start, a place, shown before the client takes over
   std::optional<std::string> prompt;
   std::string negative;
   double guidance = 1;
@@ -34,8 +37,13 @@ struct WorldRequest {
   static WorldRequest parse(const Json& message, const Models& models, const Limits& limits);
 
   WorldFacts facts() const;
-  // The first frame; fills in the start's own prompt where none was given.
-  StartPicture first_frame(const Starts& starts, const Limits& limits) const;
+  // Refuses starts that are not there or cannot be shown as asked.
+  void check_start(const Starts& starts) const;
+  // Null where none is asked for.
+  std::unique_ptr<Tour> tour(const Starts& starts) const;
+  // The first frame, that of the tour if there is one; fills in the start's own prompt where none
+  // was given.
+  StartPicture first_frame(const Starts& starts, const Limits& limits, Tour* tour = nullptr) const;
 };
 
 // The map `second`, a view beside `first`: what it does not say is as there. Models that cannot

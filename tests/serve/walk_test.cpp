@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks over the WebSocket, from init to the last frame.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <ATen/ATen.h>
@@ -134,6 +135,76 @@ TEST_F(Walking, SpeaksJsonSendsRawAndTakesPictures) {
   EXPECT_EQ(state["reason"], "max_chunks");
   walk.client->send({{"type", "ping"}, {"t", 7}});
   EXPECT_EQ(walk.client->until("pong")["t"], 7);
+}
+
+// A tour is shown chunk by chunk; a step ends it where it is, and the walk goes on from there.
+TEST_F(Walking, ShowsAPlaceUntilAStepIsTaken) {
+  start();
+  // Two seconds are four chunks of eight frames.
+  Begun walk = begin({{"start", "town-1"}, {"tour_seconds", 2}, {"paused", true}});
+  walk.client->send(event("step", 2, 1));
+  const Json first = walk.client->until_chunk();
+  EXPECT_EQ(first["given"], true);
+  EXPECT_EQ(first["chunk_index"], 1);
+  const Json second = walk.client->until_chunk();
+  EXPECT_EQ(second["given"], true);
+  EXPECT_NE(second["poses"], first["poses"]);
+  const Json place = second["poses"][1];
+  walk.client->send(hold({"w"}, 2));
+  walk.client->send(event("step", 1, 3));
+  const Json own = walk.client->until_chunk();
+  EXPECT_EQ(own["given"], false);
+  double metres = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    metres += std::pow(own["poses"][1][axis].get<double>() - place[axis].get<double>(), 2);
+  }
+  EXPECT_NEAR(std::sqrt(metres), 0.5, 1e-6);  // for half a second from where the tour was
+  // What was shown is still known as such when the world is read back.
+  const Json memory = own["retained"];
+  walk.client.reset();
+  stop();
+  start();
+  Begun again = begin({{"world", walk.session["world"]}, {"paused", true}});
+  EXPECT_EQ(again.session["next_chunk"], 4);
+  again.client->send(event("step", 1, 4));
+  const Json next = again.client->until_chunk();
+  EXPECT_EQ(next["given"], false);
+  EXPECT_GE(next["retained"].size(), memory.size());
+}
+
+TEST_F(Walking, ShowsAWholeTourThenWaitsForTheClient) {
+  start();
+  Begun walk = begin({{"start", {{"kind", "procedural"}, {"style", "forest"}, {"seed", 5}}},
+                      {"tour_seconds", 1},
+                      {"second", {{"history", "dense"}}},
+                      {"max_chunks", 3}});
+  const Json state = walk.client->until("state");
+  EXPECT_EQ(state["reason"], "tour");
+  EXPECT_EQ(state["progress"], 0);
+  std::vector<bool> given;
+  Json last;
+  for (int64_t chunk = 1; chunk <= 3; ++chunk) {
+    last = walk.client->until_chunk();
+    given.push_back(last["given"]);
+  }
+  EXPECT_EQ(given, (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(last["poses"][0], last["poses"][1]);  // nobody moves
+}
+
+TEST_F(Walking, RefusesToursOfPictures) {
+  start();
+  const std::vector<std::byte> png = io::encode_png(at::zeros({32, 48, 3}, at::kByte));
+  const std::string bytes(reinterpret_cast<const char*>(png.data()), png.size());
+  for (const Json& init : {Json{{"first_frame", base64_encode(bytes)}, {"tour_seconds", 2}},
+                           Json{{"start", "town-1"}, {"tour_seconds", 1000}}}) {
+    WalkClient client(port(), /*json=*/true);
+    Json message = init;
+    message["type"] = "init";
+    client.send(message);
+    const Json error = client.until("error");
+    EXPECT_EQ(error["code"], "bad_request");
+    EXPECT_THAT(error["message"].get<std::string>(), HasSubstr("tour_seconds"));
+  }
 }
 
 TEST_F(Walking, RunsTwoMemoriesOnTheSameControls) {

@@ -149,6 +149,18 @@ test("walks for ten seconds and turns back to what it has seen", async () => {
   await shot("help-dark");
 });
 
+test("shows a place to the model until a step is taken", async () => {
+  await page.locator('.place[data-start="town-1"]').click();
+  await page.getByRole("switch", { name: /Show it the place first/ }).check();
+  await startWalking();
+  await page.locator(".tour:visible").waitFor();
+  await until("more than the first frame", async () => (await facts()).frames > 1);
+  await shot("tour-dark");
+  await hold(["KeyW"], 1500);
+  await page.locator(".tour").waitFor({ state: "hidden" });
+  await live();
+});
+
 test("saves, reloads, goes on; a saved world stays as it was", async () => {
   await startWalking();
   await live();

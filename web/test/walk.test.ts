@@ -15,7 +15,7 @@ import type {
 import { countRoles } from "../src/session/retained.js";
 import { Walk, type WalkEvents } from "../src/session/walk.js";
 import { memoryNames } from "../src/ui/names.js";
-import { veilOf } from "../src/ui/stage.js";
+import { isTouring, veilOf } from "../src/ui/stage.js";
 import { secondFor } from "../src/ui/start.js";
 import { statusOf } from "../src/ui/topbar.js";
 
@@ -353,6 +353,22 @@ test("what lies over the picture says what is going on", () => {
   line.sockets.at(-1)?.onclose?.({ code: 1006 });
   assert.equal(veil().kind, "lost");
   assert.match(statusOf(line.walk.store.state, 0, Date.now()).text, /Reconnecting in 1 s/);
+  line.walk.end();
+});
+
+test("a tour goes on until its end or a step", () => {
+  const line = new Line();
+  line.begin({ start: "town-1", tour_seconds: 15 });
+  line.walk.receive(session("world_a"));
+  line.walk.receive({ type: "frame_batch" } as ServerMessage);
+  line.walk.receive({ type: "state", state: "running", reason: "tour", progress: 0.25 });
+  assert.deepEqual(
+    [isTouring(line.walk.store.state), line.walk.store.state.progress],
+    [true, 0.25],
+  );
+  assert.equal(veilOf(line.walk.store.state, 0).kind, "none", "the place is to be seen");
+  line.walk.receive({ type: "state", state: "running" });
+  assert.equal(isTouring(line.walk.store.state), false);
   line.walk.end();
 });
 

@@ -161,6 +161,7 @@ export interface Init {
   model?: string;
   start?: string | { kind: "procedural"; style?: string; seed?: number };
   first_frame?: Uint8Array;
+  tour_seconds?: number; // of a place, shown to the model before the user takes over
   prompt?: string;
   seed?: string;
   num_inference_steps?: number;

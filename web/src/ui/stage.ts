@@ -17,12 +17,20 @@ export class Stage {
   readonly element: HTMLElement;
   #panes = h("div", { class: "panes" });
   #veil = h("div", { class: "veil", role: "status" });
+  #tour = h(
+    "div",
+    { class: "tour", role: "status", hidden: true },
+    h("b", {}, "It is being shown the place"),
+    h("span", {}, "Take a step, and you go on alone."),
+  );
+  #tourBar = h("progress", { max: 1, value: 0, "aria-label": "Shown so far" });
   #shown = "";
   #actions: StageActions;
 
   constructor(actions: StageActions) {
     this.#actions = actions;
-    this.element = h("div", { class: "stage" }, this.#panes, this.#veil);
+    this.#tour.append(this.#tourBar);
+    this.element = h("div", { class: "stage" }, this.#panes, this.#tour, this.#veil);
   }
 
   /** One pane or two, side by side; their switches once it is known what there is to switch. */
@@ -35,6 +43,9 @@ export class Stage {
 
   update(state: Readonly<WalkState>, now: number): void {
     const { kind, title, text } = veilOf(state, now);
+    const touring = kind === "none" && isTouring(state);
+    this.#tour.hidden = !touring;
+    if (touring) this.#tourBar.value = state.progress ?? 0;
     this.#veil.hidden = kind === "none";
     this.#veil.dataset.kind = kind;
     this.element.dataset.dim = String(kind !== "none" && kind !== "paused");
@@ -66,6 +77,11 @@ export class Stage {
     }
     return parts;
   }
+}
+
+/** The model is shown a place, and the user looks on. */
+export function isTouring(state: Readonly<WalkState>): boolean {
+  return state.phase === "running" && state.reason === "tour";
 }
 
 type VeilKind = "none" | "busy" | "lost" | "paused" | "ended";

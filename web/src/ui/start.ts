@@ -9,6 +9,8 @@ import { historyName } from "./names.js";
 import { pictureIn, readPicture } from "./upload.js";
 import { worldCard } from "./worlds.js";
 
+const kTourSeconds = 15;
+
 export interface StartActions {
   go: (init: Init) => void;
   worlds: () => void;
@@ -35,6 +37,8 @@ export class StartScreen {
     "aria-label": "Seed",
     autocomplete: "off",
   });
+  #tour = h("input", { type: "checkbox", role: "switch", checked: true });
+  #tourField: HTMLElement;
   #second = h("input", { type: "checkbox", role: "switch" });
   #other = select("Second memory", [], () => undefined);
   #otherModel = select("Second model", [], () => this.#offerSecond());
@@ -53,6 +57,17 @@ export class StartScreen {
     this.#go.disabled = true;
     this.#promptField = field("Prompt", this.#prompt);
     this.#modelField = field("Model", this.#model);
+    this.#tourField = h(
+      "label",
+      { class: "switch" },
+      this.#tour,
+      h(
+        "span",
+        {},
+        h("b", {}, "Show it the place first"),
+        `${kTourSeconds} s of a walk around it; a step of yours ends it`,
+      ),
+    );
     this.#second.addEventListener("change", () => (secondFields.hidden = !this.#second.checked));
     this.#otherModelField = field("Second model", this.#otherModel);
     const secondFields = h(
@@ -99,6 +114,7 @@ export class StartScreen {
           },
         },
         this.#preview,
+        this.#tourField,
         this.#promptField,
         this.#modelField,
         field("Memory", this.#history),
@@ -210,7 +226,8 @@ export class StartScreen {
   #show(): void {
     const cards = this.#starts.map((start) => this.#card(start));
     fill(this.#grid, this.#dropCard(), ...cards);
-    const first = this.#starts[0];
+    // A place that it can be shown: there it has something to remember.
+    const first = this.#starts.find(({ kind }) => kind === "procedural") ?? this.#starts[0];
     if (first && this.#chosen === null) this.#choose(first.id);
     else this.#choose(this.#chosen);
     this.#go.disabled = this.#starts.length === 0 && !this.#own;
@@ -262,6 +279,7 @@ export class StartScreen {
       this.#preview,
       source ? h("img", { src: source, alt: start?.title ?? "Your picture" }) : null,
     );
+    this.#tourField.hidden = start?.kind !== "procedural";
     if (start) this.#prompt.value = start.prompt;
   }
 
@@ -318,6 +336,7 @@ export class StartScreen {
     if (this.#chosen === "own" && this.#own)
       init.first_frame = new Uint8Array(await this.#own.blob.arrayBuffer());
     else if (this.#chosen) init.start = this.#chosen;
+    if (!this.#tourField.hidden && this.#tour.checked) init.tour_seconds = kTourSeconds;
     if (this.#second.checked)
       init.second = { model: this.#otherModel.value, history: this.#other.value };
     this.#actions.go(init);
