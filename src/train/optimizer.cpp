@@ -43,6 +43,8 @@ double update_cost(const model::Parameter& parameter, bool muon) {
   return elements * static_cast<double>(short_side(parameter.tensor));
 }
 
+}  // namespace
+
 Group parse_group(const std::string& name, const std::string& where) {
   for (const Group group : kGroups) {
     if (name == group_name(group)) return group;
@@ -50,8 +52,6 @@ Group parse_group(const std::string& name, const std::string& where) {
   fail("{}: unknown parameter group '{}'; groups are backbone, camera, recurrent and text", where,
        name);
 }
-
-}  // namespace
 
 Group group_of(const std::string& name) {
   if (name.find(".camera_attn.") != std::string::npos) return Group::kCamera;

@@ -23,6 +23,8 @@ namespace loci::train {
 enum class Group { kBackbone, kCamera, kRecurrent, kText };
 Group group_of(const std::string& parameter_name);
 std::string_view group_name(Group group);
+// Unknown names are bad input.
+Group parse_group(const std::string& name, const std::string& where);
 
 struct OptimizerConfig {
   std::string kind = "adamw";  // or "muon"

@@ -28,6 +28,9 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   }
   c.text = CaptionConfig::from(reader.section("text"));
   c.start = reader.get<std::string>("start", "");
+  for (const std::string& name : reader.get<std::vector<std::string>>("start_without", {})) {
+    c.start_without.push_back(parse_group(name, reader.where()));
+  }
   c.updates = reader.get<int64_t>("updates", c.updates, 1, int64_t{1} << 40);
   c.batch = reader.get<int64_t>("batch", c.batch, 1, 1 << 20);
   c.seed = reader.get<uint64_t>("seed", c.seed);

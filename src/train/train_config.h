@@ -50,6 +50,7 @@ struct TrainConfig {
   CaptionConfig text;
   // A model folder whose weights the run starts from; what it lacks is initialised.
   std::filesystem::path start;
+  std::vector<Group> start_without;  // parts of it that begin anew
   int64_t updates = 5000;
   int64_t batch = 64;  // windows an update, over all ranks
   uint64_t seed = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -167,7 +168,10 @@ void Trainer::start_from(const std::filesystem::path& folder) {
   }
   for (const auto& [name, tensor] : transformer_->parameters().all()) {
     const auto found = values.find(name);
-    if (found == values.end()) continue;
+    if (found == values.end() ||
+        std::ranges::find(config_.start_without, group_of(name)) != config_.start_without.end()) {
+      continue;
+    }
     if (found->second.sizes() != tensor.sizes()) {
       fail("{}: {} is [{}]; the configured model has [{}]", folder.string(), name,
            fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", "));

@@ -130,8 +130,16 @@ TEST_F(RecipeTest, StartsFromAModelFolder) {
   recipe_["start"] = (folder_ / "model").string();
   const double first = train("second", 1).front()["loss"];
   EXPECT_LT(first, 0.8 * untrained);
+  // With a new memory it is as if it had never had one.
+  recipe_["start_without"] = {"recurrent"};
+  const double anew = train("anew", 1).front()["loss"];
+  EXPECT_NE(anew, first);
+  EXPECT_LT(anew, 0.8 * untrained);
+  recipe_["start_without"] = {"states"};
+  EXPECT_BAD_INPUT(train("third", 1), ::testing::HasSubstr("unknown parameter group 'states'"));
+  recipe_.erase("start_without");
   recipe_["model"]["ffn_dim"] = 64;
-  EXPECT_THROW(train("third", 1), Error);
+  EXPECT_THROW(train("fourth", 1), Error);
 }
 
 TEST_F(RecipeTest, FinerPatchesStartFromLargerOnes) {
