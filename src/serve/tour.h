@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A walk around a rendered place that is shown to a walk's models before its client takes over.
+// What a walk's models are shown of a rendered place before its client takes over: all of it around
+// where the walk begins, then a walk that comes back.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the server that need no network: queue, outbox, controls, pace, records.
+// Parts of the server that need no network: queue, outbox, controls, pace, records, tours.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "loci/serve/pace.h"
 #include "loci/serve/rate_limit.h"
 #include "loci/serve/refusal.h"
+#include "loci/serve/tour.h"
 
 namespace loci::serve {
 namespace {
@@ -53,6 +55,40 @@ void wait_for(const std::function<bool()>& condition) {
   const Clock::time_point end = Clock::now() + std::chrono::seconds(30);
   while (!condition() && Clock::now() < end) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(condition());
+}
+
+// Nothing around the first place stays unseen, and the walk that follows starts there.
+TEST(Tour, LooksAllRoundThenWalks) {
+  world::ClipOptions options;
+  options.width = 48;
+  options.height = 32;
+  options.split = world::Split::kTest;
+  options.world.style = world::Style::kTown;
+  Tour tour(options, 1, {.chunks = 14});
+  const StartPicture first = tour.first();
+  EXPECT_EQ(first.image.sizes(), at::IntArrayRef({32, 48, 3}));
+  EXPECT_FALSE(first.prompt.empty());
+  std::vector<double> yaws;
+  double away = 0;
+  for (int64_t chunk = 0; chunk < 14; ++chunk) {
+    EXPECT_FALSE(tour.done());
+    EXPECT_NEAR(tour.progress(), static_cast<double>(chunk) / 14, 1e-9);
+    const Tour::Part part = tour.next();
+    EXPECT_EQ(part.frames.sizes(), at::IntArrayRef({20, 32, 48, 3}));
+    ASSERT_EQ(part.poses.size(), 5U);
+    for (const camera::Pose& pose : part.poses) {
+      if (chunk < 7) {
+        EXPECT_NEAR(camera::norm(pose.position), 0, 1e-9);
+        yaws.push_back(camera::degrees(pose.yaw()));
+      }
+      away = std::max(away, camera::norm(pose.position));
+    }
+  }
+  EXPECT_TRUE(tour.done());
+  EXPECT_GT(away, 1);
+  std::ranges::sort(yaws);
+  yaws.push_back(yaws.front() + 360);
+  for (size_t i = 1; i < yaws.size(); ++i) EXPECT_LT(yaws[i] - yaws[i - 1], 30);
 }
 
 TEST(Engine, SharesTimeNotTurns) {
@@ -256,6 +292,7 @@ TEST(ChunkRecord, ComesBackAsItWas) {
                         ("loci_chunk_" + std::to_string(::getpid()) + ".safetensors");
   ChunkRecord record;
   record.index = 7;
+  record.given = true;
   record.prompt = "a town";
   record.poses.resize(2);
   record.poses[1].position = {1, 2, 3};
@@ -275,6 +312,7 @@ TEST(ChunkRecord, ComesBackAsItWas) {
   write_chunk(file, record);
   const ChunkRecord back = read_chunk(file);
   EXPECT_EQ(back.index, 7);
+  EXPECT_TRUE(back.given);
   EXPECT_EQ(back.prompt, "a town");
   EXPECT_EQ(back.poses, record.poses);
   ASSERT_EQ(back.views.size(), 2U);

@@ -9,7 +9,7 @@ import { historyName } from "./names.js";
 import { pictureIn, readPicture } from "./upload.js";
 import { worldCard } from "./worlds.js";
 
-const kTourSeconds = 15;
+const kTourSeconds = 18; // a turn all round and a walk of as long
 
 export interface StartActions {
   go: (init: Init) => void;
@@ -65,7 +65,7 @@ export class StartScreen {
         "span",
         {},
         h("b", {}, "Show it the place first"),
-        `${kTourSeconds} s of a walk around it; a step of yours ends it`,
+        `${kTourSeconds} s all around it; a step of yours ends it`,
       ),
     );
     this.#second.addEventListener("change", () => (secondFields.hidden = !this.#second.checked));
