@@ -206,6 +206,10 @@ void Starts::check(const Json& start) const {
   }
 }
 
+void refuse_tour_of_picture() {
+  refuse("bad_request", "tour_seconds: the start is a picture; only a rendered place is shown");
+}
+
 const Start* Starts::listed(const Json& start) const {
   check(start);
   if (start.is_object()) return nullptr;
@@ -219,9 +223,7 @@ std::pair<world::ClipOptions, uint64_t> Starts::place(const Json& start, int64_t
     const auto [style, seed] = place_of(start);
     return {place_options({.style = style}, width, height, fov), seed};
   }
-  if (!found->picture.empty()) {
-    refuse("bad_request", "tour_seconds: the start is a picture; only a rendered place is shown");
-  }
+  if (!found->picture.empty()) refuse_tour_of_picture();
   return {place_options(found->look, width, height, fov), found->seed};
 }
 

@@ -74,6 +74,8 @@ class Starts {
   std::mutex mutex_;  // of prompts and thumbnails
 };
 
+[[noreturn]] void refuse_tour_of_picture();
+
 // A picture that a client sent, JPEG or PNG, of at most so many pixels, fitted to the size.
 // Anything else is refused.
 at::Tensor uploaded_picture(std::string_view bytes, int64_t most_pixels, int64_t width,

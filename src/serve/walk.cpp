@@ -280,7 +280,7 @@ void Walk::make_chunk(Client& client, std::chrono::duration<double> waited) {
       send_phase();
     }
   }
-  services_.metrics.chunk_seconds.observe(times.total / 1e3);
+  if (!record.given) services_.metrics.chunk_seconds.observe(times.total / 1e3);
 
   if (recorder_) {
     recorder_->add(frames);

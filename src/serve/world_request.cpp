@@ -153,9 +153,7 @@ camera::Intrinsics lens_of(const WorldFacts& facts) {
 void WorldRequest::check_start(const Starts& starts) const {
   starts.check(start);
   if (tour_seconds == 0) return;
-  if (!picture.empty()) {
-    refuse("bad_request", "tour_seconds: the start is a picture; only a rendered place is shown");
-  }
+  if (!picture.empty()) refuse_tour_of_picture();
   starts.place(start, width, height, views.front().model->defaults().fov);
 }
 

@@ -159,7 +159,7 @@ TEST_F(Walking, ShowsAPlaceUntilAStepIsTaken) {
     metres += std::pow(own["poses"][1][axis].get<double>() - place[axis].get<double>(), 2);
   }
   EXPECT_NEAR(std::sqrt(metres), 0.5, 1e-6);  // for half a second from where the tour was
-  // What was shown is still known as such when the world is read back.
+  // The world is read back with its tour and goes on without the rest of it.
   const Json memory = own["retained"];
   walk.client.reset();
   stop();
