@@ -102,6 +102,14 @@ struct ContentProbe {
 using OnAttention = std::function<void(int64_t layer, const at::Tensor& query,
                                        const at::Tensor& key, const kernels::AttentionPast* past)>;
 
+// What the state of a hybrid layer is asked and written with.
+struct RecurrentInputs {
+  at::Tensor h;                // [B, N, width], the block's input
+  at::Tensor query, key;       // [B, N, H, 128] before phi and the camera's maps
+  at::Tensor state_key, beta;  // [B, N, H, 128] after them, and [B, N, H]; undefined: no writing
+};
+using OnRecurrent = std::function<void(int64_t layer, const RecurrentInputs& inputs)>;
+
 struct ForwardContext {
   const TokenMaps* maps = nullptr;
   const TextKeys* text = nullptr;
@@ -117,9 +125,10 @@ struct ForwardContext {
   ContentProbe* probe = nullptr;
   Readout readout = Readout::kOn;
   uint64_t readout_seed = 0;  // of Readout::kRandom
-  // For looking on: what every block gives, every log retention that a hybrid layer uses, and what
-  // softmax layers attend with.
+  // For looking on: what every block gives, what a hybrid layer's state is asked and written with,
+  // every log retention that it uses, and what softmax layers attend with.
   std::vector<at::Tensor>* block_outputs = nullptr;
+  OnRecurrent on_recurrent;
   std::function<void(int64_t layer, const at::Tensor& log_retention)> on_retention;
   OnAttention on_attention;
   // Recompute each block in the backward pass instead of keeping its activations.

@@ -146,6 +146,7 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
     v = kernels::head_map(per_head(value, phi_value_), maps.recurrent_value);
     beta = 2 * at::sigmoid(beta_(h).to(type));
   }
+  if (context.on_recurrent) context.on_recurrent(layer, {h, query, key, k, beta});
   if (!state.defined()) {
     state = at::zeros(memory_->state_shape(h.size(0), heads_, kHeadChannels, maps.grid),
                       h.options().dtype(type));

@@ -36,6 +36,12 @@ bool is_muon_matrix(const model::Parameter& parameter) {
   return autoencoder && parameter.tensor.dim() >= 4 && short_side(parameter.tensor) >= 8;
 }
 
+bool is_recurrent_gate(const std::string& name) {
+  if (group_of(name) != Group::kRecurrent) return false;
+  return name.ends_with(".a_proj.weight") || name.ends_with(".b_proj.weight") ||
+         name.ends_with(".gate_proj.weight");
+}
+
 // Work of a rank for one parameter, in arbitrary units: Newton-Schulz costs the short side.
 double update_cost(const model::Parameter& parameter, bool muon) {
   const auto elements = static_cast<double>(parameter.tensor.numel());
@@ -85,6 +91,7 @@ OptimizerConfig OptimizerConfig::from(const ConfigReader& reader) {
   for (const Group group : kGroups) {
     c.rates[group] = rates.get<double>(std::string(group_name(group)), paper.at(group), 0.0, 10.0);
   }
+  if (rates.has("gates")) c.gate_rate = rates.get<double>("gates", 0, 0.0, 10.0);
   c.muon_rate = reader.get<double>("muon_rate", c.muon_rate, 0.0, 10.0);
   c.beta1 = reader.get<double>("beta1", c.beta1, 0.0, 1.0);
   c.beta2 = reader.get<double>("beta2", c.beta2, 0.0, 1.0);
@@ -143,8 +150,9 @@ Optimizer::Optimizer(OptimizerConfig config, const std::vector<model::Parameter>
     }
     parameter.tensor.set_requires_grad(true);
     Slot slot;
-    slot.muon = config_.kind == "muon" && is_muon_matrix(parameter);
-    const double rate = config_.rates.at(group);
+    const bool gate = config_.gate_rate && is_recurrent_gate(parameter.name);
+    slot.muon = config_.kind == "muon" && !gate && is_muon_matrix(parameter);
+    const double rate = gate ? *config_.gate_rate : config_.rates.at(group);
     slot.rate = slot.muon ? config_.muon_rate * rate / config_.rates.at(Group::kBackbone) : rate;
     trained_.push_back(parameter);
     slots_.push_back(slot);

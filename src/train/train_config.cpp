@@ -31,6 +31,7 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
   for (const std::string& name : reader.get<std::vector<std::string>>("start_without", {})) {
     c.start_without.push_back(parse_group(name, reader.where()));
   }
+  c.recurrent_start = RecurrentStartConfig::from(reader.section("recurrent_start"));
   c.updates = reader.get<int64_t>("updates", c.updates, 1, int64_t{1} << 40);
   c.batch = reader.get<int64_t>("batch", c.batch, 1, 1 << 20);
   c.seed = reader.get<uint64_t>("seed", c.seed);

@@ -13,6 +13,7 @@
 #include "loci/train/history_access.h"
 #include "loci/train/noise_levels.h"
 #include "loci/train/optimizer.h"
+#include "loci/train/recurrent_start.h"
 #include "loci/train/validation.h"
 
 namespace loci::train {
@@ -51,6 +52,7 @@ struct TrainConfig {
   // A model folder whose weights the run starts from; what it lacks is initialised.
   std::filesystem::path start;
   std::vector<Group> start_without;  // parts of it that begin anew
+  RecurrentStartConfig recurrent_start;
   int64_t updates = 5000;
   int64_t batch = 64;  // windows an update, over all ranks
   uint64_t seed = 0;

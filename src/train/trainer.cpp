@@ -96,6 +96,15 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     start_from(config_.start);
   }
   transformer_->set_compute_type(compute_type(config_.compute, device_));
+  if (!saved && config_.recurrent_start.asked()) {
+    const Phase& first = config_.phase(0);
+    start_recurrent(config_.recurrent_start, *transformer_, *captions_, source(first, 0),
+                    first.window, first.history, config_.seed);
+    // Measured alike by all, but on processors that may round differently.
+    for (const auto& [name, tensor] : parameters->all()) {
+      if (group_of(name) == Group::kRecurrent) communicator_.broadcast(tensor, 0);
+    }
+  }
   optimizer_ = std::make_unique<Optimizer>(config_.optimizer, parameters->all(), communicator_);
   if (saved) optimizer_->load_state(by_name(saved->optimizer));
   averages_ = std::make_unique<AveragedWeights>(

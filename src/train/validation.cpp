@@ -29,7 +29,10 @@ class Sums {
       names_.emplace_back(name);
     }
     for (int64_t layer = 0; layer < config.layers; ++layer) {
-      if (config.is_hybrid(layer)) names_.push_back(fmt::format("retention_{}", layer));
+      if (!config.is_hybrid(layer)) continue;
+      for (const char* name : {"retention", "keys", "write"}) {
+        names_.push_back(fmt::format("{}_{}", name, layer));
+      }
     }
     sums_ = at::zeros({static_cast<int64_t>(names_.size()), 2}, at::kDouble);
   }
@@ -53,6 +56,15 @@ class Sums {
   std::vector<std::string> names_;
   at::Tensor sums_;  // [names, (sum, count)]
 };
+
+// Over how many directions keys [1, N, H, D] are spread: 1 when all are alike, D when all
+// directions are used alike. A state cannot tell more associations apart. The mean over heads.
+double directions(const at::Tensor& keys) {
+  const at::Tensor heads = keys[0].transpose(0, 1).to(at::kFloat);
+  const at::Tensor moments = at::bmm(heads.transpose(1, 2), heads);
+  const at::Tensor trace = moments.diagonal(0, 1, 2).sum(1);
+  return (trace.square() / moments.square().sum({1, 2})).mean().item<double>();
+}
 
 std::string gap_name(const std::optional<double>& gap) {
   if (!gap) return "loss_new";
@@ -105,6 +117,10 @@ ValidationScores validate(const model::Transformer& transformer, const CaptionEn
     options.on_retention = [&sums](int64_t layer, const at::Tensor& log_retention) {
       const at::Tensor kept = log_retention.gt(std::log(0.9)).to(at::kDouble);
       sums.add(fmt::format("retention_{}", layer), kept.mean().item<double>());
+    };
+    options.on_recurrent = [&sums](int64_t layer, const model::RecurrentInputs& inputs) {
+      sums.add(fmt::format("keys_{}", layer), directions(inputs.state_key));
+      sums.add(fmt::format("write_{}", layer), inputs.beta.mean().item<double>());
     };
     const at::Tensor losses =
         chunk_losses(run_window(transformer, pass, text, options), pass.batch.target, chunk)[0];

@@ -90,6 +90,7 @@ at::Tensor run_window(const model::Transformer& transformer, const WindowPass& p
   context.checkpoint_blocks = options.checkpoint_blocks;
   context.readout = options.readout;
   context.block_outputs = options.block_outputs;
+  context.on_recurrent = options.on_recurrent;
   context.on_retention = options.on_retention;
   const at::Tensor velocity = transformer.forward(pass.latents, pass.timesteps, context);
   if (pass.outputs.empty()) return velocity;

@@ -45,6 +45,7 @@ struct PassOptions {
   bool checkpoint_blocks = false;
   model::Readout readout = model::Readout::kOn;
   std::vector<at::Tensor>* block_outputs = nullptr;  // filled, one a block
+  model::OnRecurrent on_recurrent;
   // Called with a hybrid layer's number and its log retention.
   std::function<void(int64_t, const at::Tensor&)> on_retention;
 };

@@ -82,6 +82,35 @@ TEST(Optimizer, MuonLowersALossOfMatrices) {
   EXPECT_LT(last, 0.3 * first);
 }
 
+TEST(Optimizer, GatesHaveARateOfTheirOwn) {
+  auto single = make_single_communicator();
+  OptimizerConfig config = config_with(1e-2, "muon");
+  config.muon_rate = 0.1;
+  config.gate_rate = 1e-4;
+  // The first step of AdamW is the rate itself, whatever the gradient.
+  const std::map<std::string, double> steps = {{"blocks.1.kda.a_proj.weight", 1e-4},
+                                               {"blocks.1.kda.gate_proj.weight", 1e-4},
+                                               {"blocks.1.kda.dt_bias", 1e-2}};
+  std::vector<model::Parameter> parameters;
+  for (const auto& [name, step] : steps) {
+    const bool matrix = name.ends_with(".weight");
+    parameters.push_back({name, at::zeros(matrix ? at::IntArrayRef{64, 64} : at::IntArrayRef{64})});
+  }
+  Optimizer optimizer(config, parameters, *single);
+  for (const model::Parameter& parameter : parameters) parameter.tensor.sum().backward();
+  optimizer.step(0);
+  for (const auto& [name, tensor] : parameters) {
+    EXPECT_NEAR(tensor.flatten()[0].item<double>(), -steps.at(name), 1e-3 * steps.at(name)) << name;
+  }
+  // Without it a_proj is a matrix like others: orthogonal directions, not equal numbers.
+  config.gate_rate.reset();
+  at::Tensor matrix = at::zeros({64, 64});
+  Optimizer plain(config, {{"blocks.1.kda.a_proj.weight", matrix}}, *single);
+  matrix.sum().backward();
+  plain.step(0);
+  EXPECT_GT(matrix.abs().max().item<double>(), 1e-3);
+}
+
 TEST(Optimizer, ClipsTheWholeGradient) {
   at::Tensor p = at::zeros({4});
   auto single = make_single_communicator();

@@ -225,6 +225,9 @@ TEST_F(RecipeTest, ValidatesOnHeldOutWindows) {
   EXPECT_NE(found[1]["validation/loss"], found[1]["validation/loss_read_off"]);
   // Retention starts at 0.7 everywhere: nothing above 0.9.
   EXPECT_EQ(found[0]["validation/retention_1"], 0.0);
+  EXPECT_NEAR(found[0]["validation/write_1"], 1, 0.2);
+  EXPECT_GT(found[0]["validation/keys_1"], 1);
+  EXPECT_LT(found[0]["validation/keys_1"], 128);
   // Looking on changes nothing: the same losses without it.
   recipe_.erase("validation");
   std::vector<Json> plain = train("plain", 4);

@@ -121,6 +121,8 @@ TEST_F(TrainerTest, AResumedRunIsTheSameRun) {
                                      {"recent_frames", {1}},
                                      {"guess_share", 0.5}};
   recipe_["optimizer"]["kind"] = "muon";
+  recipe_["optimizer"]["rates"]["gates"] = 1e-4;
+  recipe_["recurrent_start"] = {{"whiten", 0.1}, {"write", 0.2}};
   recipe_["noise"] = {{"past_share", 0.5}};
   train("whole", 8, false);
   train("parts", 3, false);
@@ -144,6 +146,7 @@ constexpr const char* kForRanks = "";
 
 TEST_F(TrainerTest, TwoRanksEqualOneWithTheWholeBatch) {
   recipe_["optimizer"]["kind"] = "muon";
+  recipe_["recurrent_start"] = {{"whiten", 0.1}, {"write", 0.2}};
   train("one", 4, false);
   write_file(folder_ / "toy.json", recipe_.dump());
   const std::string command =
