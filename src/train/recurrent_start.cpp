@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/train/window_pass.h"
@@ -15,12 +16,14 @@ namespace loci::train {
 namespace {
 
 constexpr uint64_t kWindows = 8;
-constexpr double kPastNoise = 0.05;  // about what a copy of the past has
+constexpr double kPastNoise = 0.05;    // about what a copy of the past has
+constexpr double kLeastCommon = 1e-3;  // share of the inputs' square that their mean has
 
 // Sums over the tokens of one layer.
 struct LayerSums {
   at::Tensor keys, queries;  // of products [H, 128, 128]
   at::Tensor input;          // [width], of frames that are written clean
+  double square = 0;         // of that input's length
   int64_t written = 0;       // tokens
 };
 
@@ -80,7 +83,9 @@ void start_recurrent(const RecurrentStartConfig& config, const model::Transforme
           add(sum.queries, products(inputs.query.narrow(1, begin, count)));
         } else {
           add(sum.keys, products(inputs.key.narrow(1, begin, count)));
-          add(sum.input, inputs.h[0].narrow(0, begin, count).to(at::kDouble).sum(0));
+          const at::Tensor h = inputs.h[0].narrow(0, begin, count).to(at::kDouble);
+          add(sum.input, h.sum(0));
+          sum.square += h.square().sum().item<double>();
           sum.written += count;
         }
       }
@@ -100,8 +105,15 @@ void start_recurrent(const RecurrentStartConfig& config, const model::Transforme
     if (config.write > 0 && sum.written > 0) {
       // No bias here, but most of a block's input is the same everywhere: its mean serves as one.
       const at::Tensor mean = sum.input / sum.written;
+      const auto common = mean.square().sum().item<double>();
+      if (common * static_cast<double>(sum.written) <= kLeastCommon * sum.square) {
+        fail(
+            "recurrent_start.write: the inputs of block {} have too little in common to set β by; "
+            "leave it out, or start from a trained model",
+            layer);
+      }
       const double logit = std::log(config.write / (2 - config.write));
-      parameters.at(prefix + "b_proj.weight").add_(mean * (logit / mean.square().sum()));
+      parameters.at(prefix + "b_proj.weight").add_(mean * (logit / common));
     }
   }
 }

@@ -117,6 +117,17 @@ TEST_F(RecurrentStartTest, LeavesAloneWhatWasNotAskedFor) {
   EXPECT_TRUE(parameter("blocks.1.kda.b_proj.weight").equal(written));
 }
 
+TEST_F(RecurrentStartTest, NeedsInputsThatHaveSomethingInCommon) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, tensor] : parameters_->all()) {
+    if (name.starts_with("condition_embedder.time_proj")) tensor.zero_();
+    if (name != "blocks.1.scale_shift_table") continue;
+    tensor[0][0].zero_();    // shift
+    tensor[0][1].fill_(-1);  // 1 + scale = 0
+  }
+  EXPECT_BAD_INPUT(start(0, 0.1), ::testing::HasSubstr("block 1"));
+}
+
 TEST(RecurrentStart, ReadsItsKeysFromARecipe) {
   Json recipe = toy_recipe("clips");
   EXPECT_FALSE(TrainConfig::from_json(recipe, "toy").recurrent_start.asked());
