@@ -31,8 +31,8 @@ struct OptimizerConfig {
   std::string kind = "adamw";  // or "muon"
   std::map<Group, double> rates;
   // Of what a_proj, b_proj and gate_proj read off a block's input, by AdamW: that input is mostly
-  // the same everywhere, so that at a rate for features they are wide open or shut after a few
-  // updates and learn no more. Without it they go with the recurrent group, a_proj by Muon.
+  // the same everywhere, so that at a rate for features they are soon wide open or shut and learn
+  // no more. Without it they go with the recurrent group, a_proj by Muon.
   std::optional<double> gate_rate;
   double muon_rate = 0.01;  // of the blocks' matrices, before the group's ratio to the backbone
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0;
