@@ -66,6 +66,16 @@ double directions(const at::Tensor& keys) {
   return (trace.square() / moments.square().sum({1, 2})).mean().item<double>();
 }
 
+// Indices of a pass's tokens that are written to states: copies of the past are, presents are not.
+at::Tensor written_tokens(const WindowPass& pass) {
+  const int64_t tokens = pass.maps.grid.tokens();
+  std::vector<at::Tensor> rows;
+  for (const model::ChunkSpan& chunk : pass.chunks) {
+    if (chunk.written) rows.push_back(at::arange(chunk.begin * tokens, chunk.end * tokens));
+  }
+  return at::cat(rows).to(pass.latents.device());
+}
+
 std::string gap_name(const std::optional<double>& gap) {
   if (!gap) return "loss_new";
   if (*gap < 4) return "loss_gap_1-4s";
@@ -118,9 +128,11 @@ ValidationScores validate(const model::Transformer& transformer, const CaptionEn
       const at::Tensor kept = log_retention.gt(std::log(0.9)).to(at::kDouble);
       sums.add(fmt::format("retention_{}", layer), kept.mean().item<double>());
     };
-    options.on_recurrent = [&sums](int64_t layer, const model::RecurrentInputs& inputs) {
-      sums.add(fmt::format("keys_{}", layer), directions(inputs.state_key));
-      sums.add(fmt::format("write_{}", layer), inputs.beta.mean().item<double>());
+    options.on_recurrent = [&sums, rows = written_tokens(pass)](
+                               int64_t layer, const model::RecurrentInputs& inputs) {
+      sums.add(fmt::format("keys_{}", layer), directions(inputs.state_key.index_select(1, rows)));
+      sums.add(fmt::format("write_{}", layer),
+               inputs.beta.index_select(1, rows).mean().item<double>());
     };
     const at::Tensor losses =
         chunk_losses(run_window(transformer, pass, text, options), pass.batch.target, chunk)[0];
