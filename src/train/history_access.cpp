@@ -39,6 +39,7 @@ HistoryAccessConfig HistoryAccessConfig::from(const ConfigReader& reader) {
   c.recent_frames =
       reader.get<std::vector<int64_t>>("recent_frames", std::vector<int64_t>(c.recent_frames));
   c.guess_share = reader.get<double>("guess_share", c.guess_share, 0.0, 1.0);
+  c.new_share = reader.get<double>("new_share", c.new_share, 0.0, 1.0);
   for (const auto* budgets : {&c.bank_frames, &c.recent_frames}) {
     if (budgets->empty()) fail("{}: a list of budgets is empty", reader.where());
     for (const int64_t budget : *budgets) {

@@ -26,6 +26,10 @@ struct HistoryAccessConfig {
   std::vector<int64_t> recent_frames = {0, 2, 8};
   // Share of windows in which the model itself made part of the past (guessed_past.h).
   double guess_share = 0;
+  // Share of chunks that are learnt from among those that return to nothing; returns always are. In
+  // long windows this saves most of the presents and keeps what asks the memory. Below 1 only with
+  // past copies: without them every chunk has to stand there for the others to see.
+  double new_share = 1;
 
   static HistoryAccessConfig from(const ConfigReader& reader);
 };

@@ -5,8 +5,15 @@
 
 namespace loci::train {
 
-PastCopies with_past_copies(const std::vector<model::ChunkSpan>& chunks) {
+PastCopies with_past_copies(const std::vector<model::ChunkSpan>& chunks,
+                            const std::vector<bool>& asked) {
   LOCI_CHECK(!chunks.empty(), "a window without chunks");
+  LOCI_CHECK(asked.empty() || asked.size() + 1 == chunks.size(), "one answer for each chunk");
+  const auto is_asked = [&](size_t chunk) {
+    return chunk > 0 && (asked.empty() || asked[chunk - 1]);
+  };
+  size_t last = chunks.size() - 1;
+  while (last > 0 && !is_asked(last)) --last;
   PastCopies copies;
   std::vector<int64_t> seen_at(static_cast<size_t>(chunks.back().end));  // by frame of the window
   const auto append = [&](const model::ChunkSpan& chunk, bool present) {
@@ -21,9 +28,9 @@ PastCopies with_past_copies(const std::vector<model::ChunkSpan>& chunks) {
       copies.present.push_back(present);
     }
   };
-  for (const model::ChunkSpan& chunk : chunks) {
-    if (chunk.begin > 0) append(chunk, /*present=*/true);
-    if (chunk.begin == 0 || &chunk != &chunks.back()) append(chunk, /*present=*/false);
+  for (size_t i = 0; i <= last; ++i) {
+    if (is_asked(i)) append(chunks[i], /*present=*/true);
+    if (i == 0 || i != last) append(chunks[i], /*present=*/false);
   }
   return copies;
 }

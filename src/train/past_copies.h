@@ -16,12 +16,15 @@ struct PastCopies {
   // Presents see the copies of what the window's chunks see, and are not written.
   std::vector<model::ChunkSpan> chunks;
 
-  // The input's frames that are present and frame 0: one for each frame of the window, in order.
+  // The input's frames that are present and frame 0: one for each frame of the window, in order,
+  // but for those of chunks that are past alone.
   std::vector<int64_t> outputs() const;
 };
 
 // Frame 0, then the present and the copy of one chunk after the other; no one sees the last chunk,
-// which has no copy. `chunks` are those of the window itself.
-PastCopies with_past_copies(const std::vector<model::ChunkSpan>& chunks);
+// which has no copy. `chunks` are those of the window itself. Where `asked` is not empty, it tells
+// of each chunk after frame 0 whether it has a present; what comes after the last such is left out.
+PastCopies with_past_copies(const std::vector<model::ChunkSpan>& chunks,
+                            const std::vector<bool>& asked = {});
 
 }  // namespace loci::train

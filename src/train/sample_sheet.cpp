@@ -7,6 +7,7 @@
 
 #include "loci/model/pixels.h"
 #include "loci/model/vae_stream.h"
+#include "loci/train/memory_gaps.h"
 #include "loci/train/rollout.h"
 #include "loci/world/sheet.h"
 

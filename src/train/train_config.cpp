@@ -58,6 +58,10 @@ TrainConfig TrainConfig::from_json(const Json& json, const std::string& where) {
            phase.window, c.model.chunk_size);
     }
     phase.history = HistoryAccessConfig::from(part.section("history"));
+    if (phase.history.new_share < 1 && !c.noise.past_copies) {
+      fail("{}: history.new_share is {}; below 1 it needs past copies: set noise.past_copies",
+           part.where(), phase.history.new_share);
+    }
     for (const ConfigReader& data : part.sections("data")) {
       phase.data.push_back(
           {data.get<std::string>("folder"), data.get<double>("weight", 1, 0, 1e9)});

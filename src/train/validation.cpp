@@ -2,21 +2,18 @@
 #include "loci/train/validation.h"
 
 #include <algorithm>
-#include <numbers>
 #include <optional>
 
 #include <ATen/ATen.h>
 
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
-#include "loci/camera/revisit.h"
+#include "loci/train/memory_gaps.h"
 #include "loci/train/window_pass.h"
 
 namespace loci::train {
 
 namespace {
-
-constexpr double kLatentsPerSecond = 4;  // 16 frames/s, four frames a latent
 
 // Sums of named values. Every rank has the same names in the same order, so that sums can be
 // joined.
@@ -25,7 +22,7 @@ class Sums {
   explicit Sums(const model::TransformerConfig& config) {
     for (const char* name : {"loss", "loss_read_off", "loss_noise_0.2", "loss_noise_0.4",
                              "loss_noise_0.6", "loss_noise_0.8", "loss_noise_1.0", "loss_new",
-                             "loss_gap_1-4s", "loss_gap_4-8s", "loss_gap_8s+"}) {
+                             "loss_gap_1-4s", "loss_gap_4-8s", "loss_gap_8-20s", "loss_gap_20s+"}) {
       names_.emplace_back(name);
     }
     for (int64_t layer = 0; layer < config.layers; ++layer) {
@@ -80,24 +77,11 @@ std::string gap_name(const std::optional<double>& gap) {
   if (!gap) return "loss_new";
   if (*gap < 4) return "loss_gap_1-4s";
   if (*gap < 8) return "loss_gap_4-8s";
-  return "loss_gap_8s+";
+  if (*gap < 20) return "loss_gap_8-20s";
+  return "loss_gap_20s+";
 }
 
 }  // namespace
-
-std::vector<std::optional<double>> memory_gaps(const Window& window, int64_t chunk) {
-  // Windows are short: a view counts as left once it is out of sight for half of its width.
-  const camera::RevisitRule rule{.distance = 0.5, .gap = 1, .away = std::numbers::pi / 6};
-  const auto chunks = static_cast<size_t>((static_cast<int64_t>(window.poses.size()) - 1) / chunk);
-  std::vector<std::optional<double>> gaps(chunks);
-  for (const camera::Revisit& revisit :
-       camera::find_revisits(window.poses, kLatentsPerSecond, rule)) {
-    if (revisit.frame == 0) continue;
-    auto& gap = gaps[static_cast<size_t>((revisit.frame - 1) / chunk)];
-    gap = std::max(gap.value_or(0), revisit.gap);
-  }
-  return gaps;
-}
 
 ValidationConfig ValidationConfig::from(const ConfigReader& reader) {
   ValidationConfig config;
@@ -115,12 +99,14 @@ ValidationScores validate(const model::Transformer& transformer, const CaptionEn
                           int64_t window_frames, uint64_t seed, Communicator& communicator) {
   const at::NoGradGuard no_grad;
   const int64_t chunk = transformer.config().chunk_size;
+  HistoryAccessConfig all = history;
+  all.new_share = 1;
   Sums sums(transformer.config());
   for (int64_t i = communicator.rank(); i < config.windows; i += communicator.size()) {
     check_interrupt();
     const auto index = static_cast<uint64_t>(i);
     const Window window = source.window(index, window_frames);
-    const WindowPass pass = prepare_window(window, transformer.config(), noise, history, 0,
+    const WindowPass pass = prepare_window(window, transformer.config(), noise, all, 0,
                                            hash_keys({seed, index}), transformer.device());
     const at::Tensor text = captions.encode(window.caption);
     PassOptions options;

@@ -4,9 +4,7 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "loci/base/config.h"
 #include "loci/model/transformer.h"
@@ -42,9 +40,5 @@ ValidationScores validate(const model::Transformer& transformer, const CaptionEn
                           const WindowSource& source, const ValidationConfig& config,
                           const NoiseConfig& noise, const HistoryAccessConfig& history,
                           int64_t window, uint64_t seed, Communicator& communicator);
-
-// Per chunk of a window: seconds since its view was first seen, if it was seen and then left
-// before; of its frames, the longest.
-std::vector<std::optional<double>> memory_gaps(const Window& window, int64_t chunk);
 
 }  // namespace loci::train

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/window_pass.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "loci/base/random.h"
+#include "loci/train/memory_gaps.h"
 #include "loci/train/past_copies.h"
 
 namespace loci::train {
@@ -14,7 +16,39 @@ namespace loci::train {
 namespace {
 
 // Streams of random numbers of one window.
-enum : uint64_t { kStreamLevels = 1, kStreamNoise = 2, kStreamText = 3, kStreamHistory = 4 };
+enum : uint64_t {
+  kStreamLevels = 1,
+  kStreamNoise = 2,
+  kStreamText = 3,
+  kStreamHistory = 4,
+  kStreamAsked = 5
+};
+
+// Of a window's chunks, the returns, and of the others the given share; the last, if there are
+// none.
+std::vector<bool> draw_asked(const Window& window, int64_t chunk, double new_share,
+                             Random& random) {
+  std::vector<bool> asked;
+  for (const std::optional<double>& gap : memory_gaps(window, chunk)) {
+    asked.push_back(random.chance(new_share) || gap.has_value());
+  }
+  if (std::ranges::find(asked, true) == asked.end()) asked.back() = true;
+  return asked;
+}
+
+// The batch's frame 0 and the chunks that are asked for.
+NoisedBatch asked_part(const NoisedBatch& batch, const std::vector<bool>& asked, int64_t chunk) {
+  std::vector<int64_t> chunks, frames = {0};
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (!asked[i]) continue;
+    chunks.push_back(static_cast<int64_t>(i));
+    for (int64_t j = 0; j < chunk; ++j) frames.push_back(1 + chunks.back() * chunk + j);
+  }
+  const at::Tensor at_frames = at::tensor(frames);
+  return {batch.latents.index_select(2, at_frames), batch.timesteps.index_select(1, at_frames),
+          batch.target.index_select(2, at_frames),
+          batch.levels.index_select(1, at::tensor(chunks))};
+}
 
 }  // namespace
 
@@ -54,8 +88,13 @@ WindowPass prepare_window(const Window& window, const model::TransformerConfig& 
   pass.timesteps = pass.batch.timesteps;
   std::vector<int64_t> frames(static_cast<size_t>(window.latents.size(1)));
   std::iota(frames.begin(), frames.end(), int64_t{0});
+  pass.chunk_weights = at::tensor(noise.weights, at::kFloat);
   if (copies) {
-    PastCopies input = with_past_copies(pass.chunks);
+    if (history.new_share < 1) {
+      Random chance{key, kStreamAsked};
+      pass.asked = draw_asked(window, chunk, history.new_share, chance);
+    }
+    PastCopies input = with_past_copies(pass.chunks, pass.asked);
     const NoisedBatch seen = noised(past, noise.past_levels);
     const at::Tensor index = at::tensor(input.frames);
     const at::Tensor present =
@@ -67,12 +106,17 @@ WindowPass prepare_window(const Window& window, const model::TransformerConfig& 
     pass.outputs = input.outputs();
     pass.chunks = std::move(input.chunks);
     frames = std::move(input.frames);
+    if (!pass.asked.empty()) {
+      pass.batch = asked_part(pass.batch, pass.asked, chunk);
+      pass.chunk_weights = pass.chunk_weights.index(
+          {at::tensor(std::vector<int64_t>(pass.asked.begin(), pass.asked.end())).to(at::kBool)});
+    }
   }
   for (at::Tensor* tensor : {&pass.batch.latents, &pass.batch.timesteps, &pass.batch.target,
                              &pass.latents, &pass.timesteps}) {
     *tensor = tensor->to(device);
   }
-  pass.chunk_weights = at::tensor(noise.weights, at::kFloat).to(device);
+  pass.chunk_weights = pass.chunk_weights.to(device);
   pass.maps = window_maps(window, frames, pass.chunks, model).to(device);
   for (model::ChunkSpan& span : pass.chunks) span.turn = span.turn.to(device);
   pass.drop_text = Random{key, kStreamText}.chance(text_dropout);
@@ -98,9 +142,10 @@ at::Tensor run_window(const model::Transformer& transformer, const WindowPass& p
 }
 
 std::vector<model::ChunkSpan> whole_past(const WindowPass& pass, int64_t chunk_size) {
-  std::vector<model::ChunkSpan> chunks =
-      model::window_chunks(pass.batch.latents.size(2), chunk_size);
-  return pass.outputs.empty() ? chunks : with_past_copies(chunks).chunks;
+  const int64_t frames =
+      pass.asked.empty() ? pass.batch.latents.size(2) : 1 + std::ssize(pass.asked) * chunk_size;
+  std::vector<model::ChunkSpan> chunks = model::window_chunks(frames, chunk_size);
+  return pass.outputs.empty() ? chunks : with_past_copies(chunks, pass.asked).chunks;
 }
 
 }  // namespace loci::train

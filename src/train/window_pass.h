@@ -13,13 +13,14 @@ namespace loci::train {
 
 // Noise, geometry and history of a window, all drawn from `key`.
 struct WindowPass {
-  NoisedBatch batch;  // of one window
+  NoisedBatch batch;  // of one window: its frame 0 and the chunks that are learnt from
   // The input where every chunk has a past copy; otherwise the batch's own.
   at::Tensor latents, timesteps;  // [1, C, G, h, w] and [1, G]
   std::vector<int64_t> outputs;   // those of the G frames that answer for the batch's; empty: all
+  std::vector<bool> asked;        // the window's chunks that the batch has; empty: all
   model::TokenMaps maps;
   std::vector<model::ChunkSpan> chunks;
-  at::Tensor chunk_weights;  // [chunks] in the loss
+  at::Tensor chunk_weights;  // [the batch's chunks] in the loss
   bool drop_text = false;    // the window is to be seen without its caption
 };
 

@@ -6,6 +6,7 @@
 
 #include "loci/memory/recurrent_memory.h"
 #include "loci/train/latent_folder.h"
+#include "loci/train/memory_gaps.h"
 #include "loci/train/train_config.h"
 #include "loci/train/window_pass.h"
 
@@ -106,6 +107,83 @@ TEST(PastCopies, ShowGuessesAndAskForTheTruth) {
   }
   EXPECT_NEAR(difference.select(2, guessed.outputs[1] + chunk).mean().item<double>(), 5, 1e-5);
   std::filesystem::remove_all(folder);
+}
+
+TEST(PastCopies, OfAllAndPresentsOfSome) {
+  const std::vector<model::ChunkSpan> chunks = model::window_chunks(9, 2);
+  const PastCopies copies = with_past_copies(chunks, {false, true, true, false});
+  // Chunk 1 is past alone, chunk 3 the last that is asked, and chunk 4 is seen by no one.
+  EXPECT_EQ(copies.frames, (std::vector<int64_t>{0, 1, 2, 3, 4, 3, 4, 5, 6}));
+  EXPECT_EQ(copies.outputs(), (std::vector<int64_t>{0, 3, 4, 7, 8}));
+  ASSERT_EQ(copies.chunks.size(), 5u);
+  const std::vector<std::vector<int64_t>> earlier = {
+      {}, {0}, {0, 1, 2}, {0, 1, 2}, {0, 1, 2, 5, 6}};
+  for (size_t i = 0; i < copies.chunks.size(); ++i) {
+    EXPECT_EQ(copies.chunks[i].earlier, earlier[i]) << i;
+    EXPECT_EQ(copies.chunks[i].written, i != 2 && i != 4) << i;
+  }
+}
+
+// Chunks that are asked for get what they get when all are.
+TEST(PastCopies, AnswerAlikeWhoeverElseIsAsked) {
+  const auto folder = write_toy_clips(fresh_folder("copies_asked"), 2, 21);
+  const TrainConfig config = TrainConfig::from_json(toy_recipe(folder), "toy");
+  const auto parameters = std::make_shared<model::Parameters>();
+  const model::Transformer transformer(config.model, parameters);
+  const at::NoGradGuard no_grad;
+  at::manual_seed(1);
+  for (const auto& [name, tensor] : parameters->all()) tensor.add_(0.1 * at::randn_like(tensor));
+  Window window = LatentFolder(folder, 1).window(0, 21);
+  // To the side and back: the last chunks return, the first do not.
+  for (size_t i = 0; i < 21; ++i) {
+    const double turn = (i <= 10 ? static_cast<double>(i) : 20.0 - static_cast<double>(i)) * 0.13;
+    window.poses[i] = {camera::rotation_from_angles(turn, 0), {0, 0, 0}};
+  }
+  const int64_t chunk = config.model.chunk_size, chunks = 20 / chunk;
+  const auto gaps = memory_gaps(window, chunk);
+  ASSERT_FALSE(gaps.front());
+  ASSERT_TRUE(gaps.back());
+  ChunkNoise noise;
+  for (int64_t i = 0; i < chunks; ++i) noise.levels.push_back(0.9 - 0.1 * static_cast<double>(i));
+  for (int64_t i = 0; i < chunks; ++i) noise.weights.push_back(1 + static_cast<double>(i));
+  noise.past_levels.assign(noise.levels.size(), 0.05);
+  const at::Tensor text = at::zeros({1, 1, config.model.text_dim});
+  HistoryAccessConfig history;
+  const WindowPass all = prepare_window(window, config.model, noise, history, 0, 7);
+  history.new_share = 0;
+  const WindowPass returns = prepare_window(window, config.model, noise, history, 0, 7);
+  const at::Tensor expected = run_window(transformer, all, text);
+  const at::Tensor found = run_window(transformer, returns, text);
+  ASSERT_EQ(returns.asked.size(), gaps.size());
+  int64_t at = 0;
+  for (int64_t i = 0; i < chunks; ++i) {
+    ASSERT_EQ(returns.asked[static_cast<size_t>(i)], gaps[static_cast<size_t>(i)].has_value());
+    if (!returns.asked[static_cast<size_t>(i)]) continue;
+    const auto whole = [&](const at::Tensor& x) { return x.narrow(2, 1 + i * chunk, chunk); };
+    const auto part = [&](const at::Tensor& x) { return x.narrow(2, 1 + at * chunk, chunk); };
+    EXPECT_TRUE(at::allclose(part(found), whole(expected), 1e-4, 1e-5)) << i;
+    EXPECT_TRUE(part(returns.batch.target).equal(whole(all.batch.target))) << i;
+    EXPECT_EQ(returns.batch.levels[0][at].item<float>(), all.batch.levels[0][i].item<float>());
+    EXPECT_EQ(returns.chunk_weights[at].item<float>(), static_cast<float>(1 + i));
+    ++at;
+  }
+  EXPECT_EQ(found.size(2), 1 + at * chunk);
+  EXPECT_EQ(returns.batch.target.size(2), 1 + at * chunk);
+  EXPECT_LT(returns.latents.size(2), all.latents.size(2));
+  // A teacher that sees the whole past answers for the same chunks.
+  EXPECT_EQ(whole_past(returns, chunk).size(), returns.chunks.size());
+  EXPECT_EQ(whole_past(returns, chunk).back().end, returns.chunks.back().end);
+  // Where nothing returns, one chunk is still learnt from.
+  for (camera::Pose& pose : window.poses) pose = window.poses[0];
+  const WindowPass still = prepare_window(window, config.model, noise, history, 0, 7);
+  EXPECT_EQ(still.batch.target.size(2), 1 + chunk);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(PastCopies, AreNeededToAskForSome) {
+  Json recipe = toy_recipe("clips");
+  recipe["phases"][0]["history"] = {{"new_share", 0.5}};
+  EXPECT_BAD_INPUT(TrainConfig::from_json(recipe, "toy"), ::testing::HasSubstr("past_copies"));
 }
 
 TEST(PastCopies, AreNoCleanShare) {

@@ -14,6 +14,7 @@
 #include "loci/sample/model_folder.h"
 #include "loci/train/export_model.h"
 #include "loci/train/grown_patches.h"
+#include "loci/train/memory_gaps.h"
 #include "loci/train/trainer.h"
 #include "loci/train/vae_trainer.h"
 #include "loci/train/validation.h"
