@@ -63,8 +63,9 @@ void apply_setting(Json& root, std::string_view assignment) {
     if (key.empty()) fail("--set {}: there is an empty name in the key", assignment);
     if (node->is_null()) *node = Json::object();
     if (!node->is_object()) {
-      fail("--set {}: what stands before '{}' is a {}, not a section", assignment, key,
-           node->type_name());
+      fail(
+          "--set {}: what stands before '{}' is of type {}, not a section; replace the whole of it",
+          assignment, key, node->type_name());
     }
     node = &(*node)[std::string(key)];
   }

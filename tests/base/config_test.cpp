@@ -67,7 +67,7 @@ TEST(Config, AppliesSettings) {
   EXPECT_BAD_INPUT(apply_setting(json, "rate"), HasSubstr("expected KEY=VALUE"));
   EXPECT_BAD_INPUT(apply_setting(json, "=5"), HasSubstr("expected KEY=VALUE"));
   EXPECT_BAD_INPUT(apply_setting(json, "a..b=5"), HasSubstr("an empty name"));
-  EXPECT_BAD_INPUT(apply_setting(json, "list.b=5"), HasSubstr("is a array, not a section"));
+  EXPECT_BAD_INPUT(apply_setting(json, "list.b=5"), HasSubstr("is of type array, not a section"));
 }
 
 TEST(Config, ChecksTypes) {
