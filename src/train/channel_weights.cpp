@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/channel_weights.h"
 
+#include <optional>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -8,6 +9,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/base/progress.h"
 
 namespace loci::train {
 
@@ -27,8 +29,8 @@ ChannelWeightsConfig ChannelWeightsConfig::from(const ConfigReader& reader) {
   return config;
 }
 
-at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& source,
-                                   double power) {
+at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& source, double power,
+                                   Communicator& communicator) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> windows;
   for (int64_t i = 0; i < kWindows; ++i) {
@@ -43,14 +45,23 @@ at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& so
   const auto decoded = [&vae](const at::Tensor& x) { return vae.decode(vae.denormalise(x)); };
   const at::Tensor picture = decoded(latents);
   const at::Generator generator = at::detail::createCPUGenerator(0);
-  at::Tensor error = at::empty({channels}, at::kFloat);
+  std::optional<Progress> progress;
+  if (communicator.leader()) {
+    progress.emplace("channel weights", static_cast<uint64_t>(channels), "channels");
+  }
+  at::Tensor error = at::zeros({channels}, at::kFloat);
   for (int64_t c = 0; c < channels; ++c) {
     check_interrupt();
     at::Tensor disturbed = latents.clone();
     at::Tensor channel = disturbed.select(1, c);
+    // Drawn by every rank, so that a channel's noise does not depend on their number.
     channel.add_(at::randn(channel.sizes(), generator, channel.options()), kNoise);
-    error[c] = (decoded(disturbed) - picture).square().mean();
+    if (c % communicator.size() == communicator.rank()) {
+      error[c] = (decoded(disturbed) - picture).square().mean();
+    }
+    if (progress) progress->advance();
   }
+  communicator.all_reduce_mean(error);  // each channel's error over the number of ranks
   const at::Tensor weights = error.pow(power);
   return weights / weights.mean();
 }

@@ -12,6 +12,7 @@
 
 #include "loci/base/config.h"
 #include "loci/model/vae.h"
+#include "loci/train/communicator.h"
 #include "loci/train/window.h"
 
 namespace loci::train {
@@ -26,8 +27,10 @@ struct ChannelWeightsConfig {
 };
 
 // [C], FP32, mean 1. The pixels' squared error is measured on a few windows of `source`, with noise
-// of half a standard deviation in one channel at a time. The same on every rank.
-at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& source, double power);
+// of half a standard deviation in one channel at a time; the ranks share the channels out and all
+// get the same weights.
+at::Tensor decoder_channel_weights(const model::Vae& vae, const WindowSource& source, double power,
+                                   Communicator& communicator);
 
 // The deviation of every channel over some windows of `source`.
 std::vector<double> channel_deviations(const WindowSource& source);

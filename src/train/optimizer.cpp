@@ -191,12 +191,15 @@ double Optimizer::average_and_clip() {
     }
     gradients.push_back(parameter.tensor.grad());
   }
-  double squares = 0;
-  for (const at::Tensor& norm : at::_foreach_norm(gradients, 2)) {
-    const auto value = norm.item<double>();
-    squares += value * value;
+  const std::vector<at::Tensor> norms = at::_foreach_norm(gradients, 2);
+  group_norms_.clear();
+  double norm = 0;
+  for (size_t i = 0; i < norms.size(); ++i) {
+    const auto value = norms[i].item<double>();
+    double& group = group_norms_[group_of(trained_[i].name)];
+    group = std::hypot(group, value);
+    norm = std::hypot(norm, value);
   }
-  const double norm = std::sqrt(squares);
   if (std::isfinite(norm) && norm > config_.clip) at::_foreach_mul_(gradients, config_.clip / norm);
   return norm;
 }

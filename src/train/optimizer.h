@@ -60,6 +60,8 @@ class Optimizer {
   // Averages gradients over ranks, clips, updates, shares the new parameters. Returns the norm of
   // the averaged gradient before clipping. A norm that is not finite changes nothing.
   double step(int64_t update);
+  // The same norm for each group of trained parameters, of the last step.
+  const std::map<Group, double>& group_norms() const { return group_norms_; }
   void zero_gradients();
   // After a step whose norm was not finite: the first parameter with such a gradient.
   std::string not_finite_gradient() const;
@@ -89,6 +91,7 @@ class Optimizer {
   std::vector<model::Parameter> trained_;
   std::vector<Slot> slots_;
   std::unique_ptr<GradientBuckets> buckets_;
+  std::map<Group, double> group_norms_;
 };
 
 // Orthogonalises matrices [n, r, c] of one shape by five Newton-Schulz steps: all singular values

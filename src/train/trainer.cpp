@@ -54,9 +54,9 @@ Trainer::Trainer(TrainConfig config, const std::filesystem::path& folder, bool r
     held_out_ = std::make_unique<LatentFolder>(config_.validation.folder, config_.seed);
   }
   if (!config_.channel_weights.vae.empty()) {
-    loss_options_.channel_weights =
-        decoder_channel_weights(model::Vae::load(config_.channel_weights.vae),
-                                *sources_.begin()->second, config_.channel_weights.power);
+    loss_options_.channel_weights = decoder_channel_weights(
+        model::Vae::load(config_.channel_weights.vae), *sources_.begin()->second,
+        config_.channel_weights.power, communicator_);
   }
   loss_options_.log_above = config_.log_loss_above;
   if (config_.linear_guess) {
@@ -400,13 +400,17 @@ void Trainer::run() {
                                      static_cast<double>(config_.batch) / seconds));
       progress->advance();
       if (done_ % config_.log_every == 0) {
-        log({{"update", done_},
-             {"loss", result.loss},
-             {"gradient_norm", result.gradient_norm},
-             {"rate_factor", config_.optimizer.rate_factor(done_ - 1)},
-             {"seconds", seconds},
-             {"windows_per_second", static_cast<double>(config_.batch) / seconds},
-             {"windows", done_ * config_.batch}});
+        Json line = {{"update", done_},
+                     {"loss", result.loss},
+                     {"gradient_norm", result.gradient_norm},
+                     {"rate_factor", config_.optimizer.rate_factor(done_ - 1)},
+                     {"seconds", seconds},
+                     {"windows_per_second", static_cast<double>(config_.batch) / seconds},
+                     {"windows", done_ * config_.batch}};
+        for (const auto& [group, norm] : optimizer_->group_norms()) {
+          line[fmt::format("gradient_norm_{}", group_name(group))] = norm;
+        }
+        log(line);
       }
     }
     const bool last = done_ == config_.updates;

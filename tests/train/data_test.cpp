@@ -164,6 +164,25 @@ class Noise : public WindowSource {
   int64_t channels_;
 };
 
+// One of two ranks: gives `other` for what the second one would have brought, and keeps its own.
+class OneOfTwo : public Communicator {
+ public:
+  OneOfTwo(int rank, at::Tensor other) : rank_(rank), other_(std::move(other)) {}
+  int rank() const override { return rank_; }
+  int size() const override { return 2; }
+  std::function<void()> start_all_reduce_mean(at::Tensor tensor) override {
+    own = tensor.clone();
+    return [this, tensor] { at::Tensor(tensor).add_(other_).div_(2); };
+  }
+  void broadcast(at::Tensor /*tensor*/, int /*root*/) override {}
+
+  at::Tensor own;
+
+ private:
+  int rank_;
+  at::Tensor other_;
+};
+
 TEST(ChannelWeights, FollowWhatTheDecoderMakesOfAChannel) {
   const model::VaeConfig config = toy_vae(3);
   const model::Vae vae(config);
@@ -175,14 +194,30 @@ TEST(ChannelWeights, FollowWhatTheDecoderMakesOfAChannel) {
     tensor.select(1, 1).mul_(2);
   }
   const Noise source(config.z_dim);
-  const at::Tensor weights = decoder_channel_weights(vae, source, 1);
+  const auto alone = make_single_communicator();
+  const at::Tensor weights = decoder_channel_weights(vae, source, 1, *alone);
   EXPECT_EQ(weights.size(0), config.z_dim);
   EXPECT_NEAR(weights.mean().item<double>(), 1, 1e-5);
   EXPECT_EQ(weights[0].item<double>(), 0);
   EXPECT_GT(weights[1].item<double>(), 1);
-  EXPECT_TRUE(at::equal(weights, decoder_channel_weights(vae, source, 1)));
-  EXPECT_TRUE(at::allclose(decoder_channel_weights(vae, source, 0), at::ones_like(weights)));
-  EXPECT_THROW(decoder_channel_weights(vae, Noise(config.z_dim + 1), 1), Error);
+  EXPECT_TRUE(at::equal(weights, decoder_channel_weights(vae, source, 1, *alone)));
+  EXPECT_TRUE(
+      at::allclose(decoder_channel_weights(vae, source, 0, *alone), at::ones_like(weights)));
+  EXPECT_THROW(decoder_channel_weights(vae, Noise(config.z_dim + 1), 1, *alone), Error);
+}
+
+TEST(ChannelWeights, RanksShareTheChannels) {
+  const model::VaeConfig config = toy_vae(3);
+  const model::Vae vae(config);
+  const Noise source(config.z_dim);
+  OneOfTwo first(0, at::zeros({config.z_dim}));
+  decoder_channel_weights(vae, source, 1, first);
+  EXPECT_EQ(first.own.count_nonzero().item<int64_t>(), (config.z_dim + 1) / 2);
+  OneOfTwo second(1, first.own);
+  const at::Tensor shared = decoder_channel_weights(vae, source, 1, second);
+  EXPECT_EQ(second.own.count_nonzero().item<int64_t>(), config.z_dim / 2);
+  EXPECT_TRUE(
+      at::equal(shared, decoder_channel_weights(vae, source, 1, *make_single_communicator())));
 }
 
 TEST(HistoryAccess, BoundsWhatAChunkSees) {

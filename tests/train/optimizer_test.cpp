@@ -123,6 +123,21 @@ TEST(Optimizer, ClipsTheWholeGradient) {
   EXPECT_NEAR(p.grad().norm().item<double>(), 0.5, 1e-6);
 }
 
+TEST(Optimizer, TellsTheGradientOfEachGroup) {
+  at::Tensor plain = at::zeros({2}), state = at::zeros({2});
+  auto single = make_single_communicator();
+  OptimizerConfig config = config_with(1);
+  config.clip = 0.5;
+  Optimizer optimizer(config, {{"w", plain}, {"blocks.1.kda.x", state}, {"v", at::zeros({2})}},
+                      *single);
+  (plain * at::tensor({3.0, 0.0}, at::kFloat) + state * at::tensor({0.0, 4.0}, at::kFloat))
+      .sum()
+      .backward();
+  EXPECT_NEAR(optimizer.step(0), 5, 1e-6);
+  const std::map<Group, double> expected = {{Group::kBackbone, 3}, {Group::kRecurrent, 4}};
+  EXPECT_EQ(optimizer.group_norms(), expected);
+}
+
 TEST(Optimizer, WarmUpAndCosine) {
   OptimizerConfig config;
   config.warmup = 250;
