@@ -59,7 +59,8 @@ at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t 
     }
     at += many;
   }
-  at::Tensor latents = at::cat(parts, 2);
+  // As they are read back: products of BF16 round by the order in memory.
+  at::Tensor latents = at::cat(parts, 2).contiguous();
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
