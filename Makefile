@@ -45,7 +45,7 @@ demo: build
 
 bench: build
 	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target loci_kernel_bench
-	@$(BUILD)/bench/loci_kernel_bench
+	@$(BUILD)/src/app/bench/loci_kernel_bench
 	@$(BUILD)/loci bench render
 
 PREFIX ?= /usr/local

@@ -10,7 +10,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/text.h"
-#include "loci/io/safetensors.h"
+#include "loci/io/tensors/safetensors.h"
 
 namespace loci::fuzz {
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the character tables of src/model: combining characters and HTML entities.
+"""Writes the character tables of src/model/text: combining characters and HTML entities.
 
 Run from the repository: python3 scripts/make_text_tables.py. Needs the standard library only.
 """
@@ -8,7 +8,7 @@ import html.entities
 import pathlib
 import unicodedata
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "src" / "model"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "src" / "model" / "text"
 
 
 def combining_ranges():

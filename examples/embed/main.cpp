@@ -4,12 +4,12 @@
 //
 //   embed MODEL PICTURE FOLDER
 #include <loci/base/error.h>
-#include <loci/camera/presets.h>
-#include <loci/camera/resample.h>
-#include <loci/io/image.h>
-#include <loci/io/resize.h>
+#include <loci/camera/path/presets.h>
+#include <loci/camera/path/resample.h>
+#include <loci/io/media/image.h>
+#include <loci/io/media/resize.h>
 #include <loci/sample/model_folder.h>
-#include <loci/sample/stream.h>
+#include <loci/sample/stream/stream.h>
 
 #include <cmath>
 #include <cstdio>

@@ -4,9 +4,9 @@
 //
 //   my_loci generate --model models/mini --trajectory look_around --history strided …
 //   my_loci eval arena --model models/mini --histories sparse strided …
-#include <loci/app/command.h>
+#include <loci/app/cli/command.h>
 #include <loci/base/interrupt.h>
-#include <loci/memory/history_registry.h>
+#include <loci/memory/history/history_registry.h>
 
 #include <deque>
 #include <string>

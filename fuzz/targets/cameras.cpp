@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Camera paths in every format.
 #include "loci/base/error.h"
-#include "loci/camera/resample.h"
+#include "loci/camera/path/resample.h"
 #include "loci/camera/statistics.h"
-#include "loci/camera/trajectory_io.h"
+#include "loci/camera/path/trajectory_io.h"
 
 #include "fuzz/target.h"
 

@@ -2,10 +2,10 @@
 // Configuration files: of models, autoencoders, generation and training, and settings on the
 // command line.
 #include "loci/base/config.h"
-#include "loci/model/config.h"
-#include "loci/model/vae_config.h"
+#include "loci/model/transformer/config.h"
+#include "loci/model/autoencoder/vae_config.h"
 #include "loci/sample/model_folder.h"
-#include "loci/sample/stream_options.h"
+#include "loci/sample/stream/stream_options.h"
 
 #include "fuzz/target.h"
 

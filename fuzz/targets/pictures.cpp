@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures, as clients send them.
-#include "loci/io/image.h"
+#include "loci/io/media/image.h"
 
 #include "fuzz/target.h"
 

@@ -7,11 +7,11 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include "loci/base/error.h"
-#include "loci/serve/api.h"
-#include "loci/serve/message.h"
-#include "loci/serve/refusal.h"
-#include "loci/serve/services.h"
-#include "loci/serve/session.h"
+#include "loci/serve/walk/api.h"
+#include "loci/serve/protocol/message.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/serve/walk/services.h"
+#include "loci/serve/walk/session.h"
 
 #include "fuzz/target.h"
 #include "tests/sample/tiny_folder.h"

@@ -2,13 +2,13 @@
 // Files of tensors: safetensors, torch.save, numpy.
 #include <ATen/ATen.h>
 
-#include "loci/io/checkpoint.h"
-#include "loci/io/npy.h"
-#include "loci/io/pickle.h"
-#include "loci/io/pth.h"
-#include "loci/io/safetensors.h"
-#include "loci/io/torch_pickle.h"
-#include "loci/io/zip.h"
+#include "loci/io/tensors/checkpoint.h"
+#include "loci/io/tensors/npy.h"
+#include "loci/io/tensors/pickle.h"
+#include "loci/io/tensors/pth.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/io/tensors/torch_pickle.h"
+#include "loci/io/tensors/zip.h"
 
 #include "fuzz/target.h"
 

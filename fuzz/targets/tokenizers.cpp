@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokenizers, and texts for them.
-#include "loci/model/text_clean.h"
-#include "loci/model/tokenizer.h"
-#include "loci/model/tokenizer_charsmap.h"
+#include "loci/model/text/text_clean.h"
+#include "loci/model/text/tokenizer.h"
+#include "loci/model/text/tokenizer_charsmap.h"
 
 #include "fuzz/target.h"
 

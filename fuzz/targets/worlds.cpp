@@ -5,10 +5,10 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
-#include "loci/memory/history_policy.h"
-#include "loci/sample/stream.h"
-#include "loci/serve/chunk_record.h"
-#include "loci/serve/world_folder.h"
+#include "loci/memory/history/history_policy.h"
+#include "loci/sample/stream/stream.h"
+#include "loci/serve/storage/chunk_record.h"
+#include "loci/serve/storage/world_folder.h"
 
 #include "fuzz/edits.h"
 #include "fuzz/target.h"

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "loci/app/command.h"
+#include "loci/app/cli/command.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/machine.h"
 

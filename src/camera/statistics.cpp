@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "loci/camera/lens.h"
-#include "loci/camera/resample.h"
+#include "loci/camera/path/resample.h"
 
 namespace loci::camera {
 

@@ -7,7 +7,7 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/lens.h"
-#include "loci/io/image.h"
+#include "loci/io/media/image.h"
 
 namespace loci::camera {
 

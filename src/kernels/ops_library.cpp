@@ -11,16 +11,16 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
-#include "loci/kernels/attention.h"
-#include "loci/kernels/attention_spans.h"
-#include "loci/kernels/cpu_features.h"
-#include "loci/kernels/delta_rule.h"
-#include "loci/kernels/gelu.h"
-#include "loci/kernels/head_map.h"
-#include "loci/kernels/packed_linear.h"
-#include "loci/kernels/residual_norm.h"
-#include "loci/kernels/rms_norm.h"
-#include "loci/kernels/wide_linear.h"
+#include "loci/kernels/attention/attention.h"
+#include "loci/kernels/attention/attention_spans.h"
+#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/delta_rule/delta_rule.h"
+#include "loci/kernels/elementwise/gelu.h"
+#include "loci/kernels/elementwise/head_map.h"
+#include "loci/kernels/linear/packed_linear.h"
+#include "loci/kernels/elementwise/residual_norm.h"
+#include "loci/kernels/elementwise/rms_norm.h"
+#include "loci/kernels/linear/wide_linear.h"
 
 namespace loci::kernels {
 

@@ -8,8 +8,8 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
-#include "loci/model/text_prompts.h"
-#include "loci/model/weights.h"
+#include "loci/model/text/text_prompts.h"
+#include "loci/model/weights/weights.h"
 
 namespace loci::sample {
 

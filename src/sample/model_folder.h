@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "loci/model/transformer.h"
-#include "loci/model/vae.h"
-#include "loci/sample/solver.h"
-#include "loci/sample/stream.h"
-#include "loci/sample/stream_options.h"
+#include "loci/model/transformer/transformer.h"
+#include "loci/model/autoencoder/vae.h"
+#include "loci/sample/solvers/solver.h"
+#include "loci/sample/stream/stream.h"
+#include "loci/sample/stream/stream_options.h"
 
 namespace loci::sample {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "loci/base/config.h"
-#include "loci/sample/stream.h"
+#include "loci/sample/stream/stream.h"
 
 namespace loci::sample {
 

@@ -9,11 +9,11 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
-#include "loci/camera/presets.h"
-#include "loci/camera/resample.h"
-#include "loci/io/safetensors.h"
-#include "loci/model/map_tensors.h"
-#include "loci/train/window_pass.h"
+#include "loci/camera/path/presets.h"
+#include "loci/camera/path/resample.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/transformer/map_tensors.h"
+#include "loci/train/windows/window_pass.h"
 
 namespace loci::train {
 

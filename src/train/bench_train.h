@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "loci/model/config.h"
+#include "loci/model/transformer/config.h"
 
 namespace loci::train {
 

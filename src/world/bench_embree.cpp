@@ -8,7 +8,7 @@
 
 #include "loci/base/error.h"
 #include "loci/world/bench_render.h"
-#include "loci/world/renderer.h"
+#include "loci/world/render/renderer.h"
 #include "loci/world/triangles.h"
 
 namespace loci::world {

@@ -5,8 +5,8 @@
 #include <ctime>
 
 #include "loci/base/interrupt.h"
-#include "loci/world/renderer.h"
-#include "loci/world/walkable.h"
+#include "loci/world/render/renderer.h"
+#include "loci/world/path/walkable.h"
 
 namespace loci::world {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "loci/world/clip.h"
+#include "loci/world/clip/clip.h"
 
 namespace loci::world {
 

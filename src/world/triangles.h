@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "loci/world/scene.h"
+#include "loci/world/scene/scene.h"
 
 namespace loci::world {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/app/command.h"
+#include "loci/app/cli/command.h"
 
 #include <algorithm>
 #include <functional>

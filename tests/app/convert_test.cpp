@@ -10,7 +10,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
-#include "loci/model/weights.h"
+#include "loci/model/weights/weights.h"
 
 #include "tests/app/run_command.h"
 #include "tests/sample/tiny_folder.h"

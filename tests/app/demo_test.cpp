@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/io/video.h"
+#include "loci/io/media/video.h"
 
 #include "tests/app/run_command.h"
 #include "tests/sample/tiny_folder.h"

@@ -8,11 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/app/models.h"
+#include "loci/app/tools/models.h"
 #include "loci/base/config.h"
 #include "loci/base/file.h"
 #include "loci/base/text.h"
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/app/run_command.h"
 

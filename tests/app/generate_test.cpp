@@ -10,11 +10,11 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
-#include "loci/eval/line_plot.h"
-#include "loci/io/frames.h"
-#include "loci/io/image.h"
-#include "loci/io/safetensors.h"
-#include "loci/model/text_encoder.h"
+#include "loci/eval/report/line_plot.h"
+#include "loci/io/media/frames.h"
+#include "loci/io/media/image.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/text/text_encoder.h"
 
 #include "tests/app/run_command.h"
 #include "tests/model/tiny_model.h"

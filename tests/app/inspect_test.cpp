@@ -10,7 +10,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
-#include "loci/io/safetensors.h"
+#include "loci/io/tensors/safetensors.h"
 
 #include "tests/app/run_command.h"
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/app/command.h"
+#include "loci/app/cli/command.h"
 
 #include "tests/app/run_command.h"
 

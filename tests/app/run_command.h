@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loci/app/command.h"
+#include "loci/app/cli/command.h"
 
 namespace loci::app {
 

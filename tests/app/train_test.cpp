@@ -10,7 +10,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
-#include "loci/io/image.h"
+#include "loci/io/media/image.h"
 
 #include "run_command.h"
 

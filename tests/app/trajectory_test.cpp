@@ -11,8 +11,8 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
-#include "loci/camera/presets.h"
-#include "loci/camera/trajectory_io.h"
+#include "loci/camera/path/presets.h"
+#include "loci/camera/path/trajectory_io.h"
 
 #include "tests/app/run_command.h"
 

@@ -10,8 +10,8 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
-#include "loci/model/vae.h"
-#include "loci/train/encode_clip.h"
+#include "loci/model/autoencoder/vae.h"
+#include "loci/train/windows/encode_clip.h"
 
 #include "run_command.h"
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "loci/base/file.h"
-#include "loci/camera/trajectory_io.h"
-#include "loci/io/npy.h"
+#include "loci/camera/path/trajectory_io.h"
+#include "loci/io/tensors/npy.h"
 
 #include "paths.h"
 

@@ -6,9 +6,9 @@
 
 #include "loci/base/file.h"
 #include "loci/camera/formats/mind.h"
-#include "loci/camera/resample.h"
-#include "loci/camera/trajectory_io.h"
-#include "loci/io/npy.h"
+#include "loci/camera/path/resample.h"
+#include "loci/camera/path/trajectory_io.h"
+#include "loci/io/tensors/npy.h"
 
 #include "paths.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/camera/keys.h"
+#include "loci/camera/path/keys.h"
 
 #include <gmock/gmock.h>
 
 #include "loci/base/file.h"
-#include "loci/camera/trajectory_io.h"
+#include "loci/camera/path/trajectory_io.h"
 
 #include "paths.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/camera/presets.h"
+#include "loci/camera/path/presets.h"
 
 #include <gmock/gmock.h>
 
-#include "loci/camera/keys.h"
-#include "loci/camera/resample.h"
+#include "loci/camera/path/keys.h"
+#include "loci/camera/path/resample.h"
 #include "loci/camera/statistics.h"
 
 #include "paths.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/camera/resample.h"
+#include "loci/camera/path/resample.h"
 
 #include "paths.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/camera/revisit.h"
 
-#include "loci/camera/keys.h"
+#include "loci/camera/path/keys.h"
 
 #include "paths.h"
 

@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 
 #include "loci/base/file.h"
-#include "loci/camera/presets.h"
-#include "loci/camera/trajectory_io.h"
-#include "loci/io/image.h"
+#include "loci/camera/path/presets.h"
+#include "loci/camera/path/trajectory_io.h"
+#include "loci/io/media/image.h"
 
 #include "paths.h"
 

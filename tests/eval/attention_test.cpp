@@ -14,8 +14,8 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/lens.h"
-#include "loci/eval/attention_suite.h"
-#include "loci/eval/runner.h"
+#include "loci/eval/analysis/attention_suite.h"
+#include "loci/eval/suites/runner.h"
 
 #include "tests/eval/tiny_recording.h"
 #include "tests/model/tiny_model.h"

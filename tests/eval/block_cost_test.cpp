@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/eval/block_cost.h"
+#include "loci/eval/cost/block_cost.h"
 
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
-#include "loci/io/safetensors.h"
-#include "loci/model/block_work.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/transformer/block_work.h"
 
 namespace loci::eval {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "loci/base/error.h"
 #include "loci/camera/lens.h"
-#include "loci/eval/camera_suite.h"
-#include "loci/eval/two_view.h"
-#include "loci/world/clip.h"
+#include "loci/eval/camera/camera_suite.h"
+#include "loci/eval/camera/two_view.h"
+#include "loci/world/clip/clip.h"
 
 namespace loci::eval {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/eval/golden.h"
+#include "loci/eval/golden/golden.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 
 #include "loci/base/config.h"
 #include "loci/base/error.h"
-#include "loci/eval/bootstrap.h"
-#include "loci/eval/image_metrics.h"
+#include "loci/eval/metrics/bootstrap.h"
+#include "loci/eval/metrics/image_metrics.h"
 
 namespace loci::eval {
 namespace {

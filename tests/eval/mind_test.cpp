@@ -11,9 +11,9 @@
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/eval/continuation_suite.h"
-#include "loci/eval/mind_suite.h"
-#include "loci/eval/runner.h"
+#include "loci/eval/suites/continuation_suite.h"
+#include "loci/eval/mind/mind_suite.h"
+#include "loci/eval/suites/runner.h"
 
 #include "tests/eval/tiny_recording.h"
 

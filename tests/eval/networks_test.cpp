@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/eval/networks.h"
+#include "loci/eval/networks/networks.h"
 
 #include <unistd.h>
 
@@ -12,8 +12,8 @@
 
 #include "loci/base/config.h"
 #include "loci/base/error.h"
-#include "loci/eval/masked_error.h"
-#include "loci/io/safetensors.h"
+#include "loci/eval/metrics/masked_error.h"
+#include "loci/io/tensors/safetensors.h"
 
 namespace loci::eval {
 namespace {

@@ -9,9 +9,9 @@
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/eval/probe_suite.h"
-#include "loci/eval/ridge.h"
-#include "loci/eval/runner.h"
+#include "loci/eval/analysis/probe_suite.h"
+#include "loci/eval/metrics/ridge.h"
+#include "loci/eval/suites/runner.h"
 
 #include "tests/eval/tiny_recording.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/eval/runner.h"
+#include "loci/eval/suites/runner.h"
 
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/eval/report.h"
+#include "loci/eval/report/report.h"
 
 namespace loci::eval {
 namespace {

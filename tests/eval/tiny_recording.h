@@ -7,8 +7,8 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/io/frames.h"
-#include "loci/io/npy.h"
+#include "loci/io/media/frames.h"
+#include "loci/io/tensors/npy.h"
 
 #include "tests/sample/tiny_folder.h"
 

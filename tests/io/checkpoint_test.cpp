@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/checkpoint.h"
+#include "loci/io/tensors/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/safetensors.h"
+#include "loci/io/tensors/safetensors.h"
 
 #include "tensor_testing.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/frames.h"
+#include "loci/io/media/frames.h"
 
-#include "loci/io/image.h"
+#include "loci/io/media/image.h"
 
 #include "media_test.h"
 

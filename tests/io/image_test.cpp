@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/image.h"
+#include "loci/io/media/image.h"
 
 #include <random>
 

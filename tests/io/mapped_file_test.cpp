@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/mapped_file.h"
+#include "loci/io/tensors/mapped_file.h"
 
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/npy.h"
+#include "loci/io/tensors/npy.h"
 
 #include <zlib.h>
 
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/zip_writer.h"
+#include "loci/io/tensors/zip_writer.h"
 
 #include "tensor_testing.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/pth.h"
+#include "loci/io/tensors/pth.h"
 
 #include <zlib.h>
 
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/zip_writer.h"
+#include "loci/io/tensors/zip_writer.h"
 
 #include "tensor_testing.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/resize.h"
+#include "loci/io/media/resize.h"
 
-#include "loci/io/image.h"
+#include "loci/io/media/image.h"
 
 #include "media_test.h"
 

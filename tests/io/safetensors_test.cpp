@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/safetensors.h"
+#include "loci/io/tensors/safetensors.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

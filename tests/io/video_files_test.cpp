@@ -2,8 +2,8 @@
 // Videos of other programs: containers, times, colours, damage. make_media.py made them.
 #include <random>
 
-#include "loci/io/frames.h"
-#include "loci/io/video.h"
+#include "loci/io/media/frames.h"
+#include "loci/io/media/video.h"
 
 #include "media_test.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Videos written here and read back.
-#include "loci/io/video.h"
+#include "loci/io/media/video.h"
 
-#include "loci/io/frames.h"
+#include "loci/io/media/frames.h"
 
 #include "media_test.h"
 

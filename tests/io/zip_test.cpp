@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/zip.h"
+#include "loci/io/tensors/zip.h"
 
 #include <zlib.h>
 
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loci/io/zip_writer.h"
+#include "loci/io/tensors/zip_writer.h"
 
 #include "tensor_testing.h"
 

@@ -9,11 +9,11 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "loci/kernels/attention.h"
-#include "loci/kernels/attention_backward_kernel.h"
-#include "loci/kernels/attention_backward_pair_loops.h"
-#include "loci/kernels/attention_spans.h"
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/attention/attention.h"
+#include "loci/kernels/attention/attention_backward_kernel.h"
+#include "loci/kernels/attention/attention_backward_pair_loops.h"
+#include "loci/kernels/attention/attention_spans.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/emulated_machines.h"

@@ -9,10 +9,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/attention.h"
-#include "loci/kernels/attention_dispatch.h"
-#include "loci/kernels/attention_pair_loops.h"
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/attention/attention.h"
+#include "loci/kernels/attention/attention_dispatch.h"
+#include "loci/kernels/attention/attention_pair_loops.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/emulated_machines.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/attention.h"
+#include "loci/kernels/attention/attention.h"
 
 #include <limits>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/base/expect_error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 #include <algorithm>
 #include <optional>

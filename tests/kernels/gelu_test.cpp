@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/gelu.h"
+#include "loci/kernels/elementwise/gelu.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/gelu_loops.h"
+#include "loci/kernels/elementwise/gelu_loops.h"
 
 #include "tests/kernels/matrix.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/head_map.h"
+#include "loci/kernels/elementwise/head_map.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/gradient_check.h"

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 namespace loci::testing {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/norm_silu.h"
+#include "loci/kernels/elementwise/norm_silu.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 namespace loci::kernels {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/packed_linear.h"
+#include "loci/kernels/linear/packed_linear.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,9 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/cpu_features.h"
-#include "loci/kernels/packed_linear_loops.h"
-#include "loci/kernels/packed_linear_tiles.h"
+#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/linear/packed_linear_loops.h"
+#include "loci/kernels/linear/packed_linear_tiles.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/emulated_machines.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/peak.h"
+#include "loci/kernels/machine/peak.h"
 
 #include <gtest/gtest.h>
 
-#include "loci/kernels/cpu_features.h"
-#include "loci/kernels/peak_loops.h"
+#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/peak_loops.h"
 
 namespace loci::kernels {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/residual_norm.h"
+#include "loci/kernels/elementwise/residual_norm.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/residual_norm_loops.h"
+#include "loci/kernels/elementwise/residual_norm_loops.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/matrix.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/rms_norm.h"
+#include "loci/kernels/elementwise/rms_norm.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/rms_norm_loops.h"
+#include "loci/kernels/elementwise/rms_norm_loops.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/matrix.h"

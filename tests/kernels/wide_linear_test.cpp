@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/wide_linear.h"
+#include "loci/kernels/linear/wide_linear.h"
 
 #include <array>
 #include <vector>
@@ -8,7 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/cpu_features.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/base/expect_error.h"
 

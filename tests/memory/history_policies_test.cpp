@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/memory/history_policy.h"
+#include "loci/memory/history/history_policy.h"
 
 #include "tests/base/expect_error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/memory/kv_store.h"
+#include "loci/memory/kv/kv_store.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

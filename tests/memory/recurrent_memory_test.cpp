@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every recurrent memory has to do, and what each of them does by its definition.
-#include "loci/memory/recurrent_memory.h"
+#include "loci/memory/recurrent/recurrent_memory.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "loci/io/safetensors.h"
+#include "loci/io/tensors/safetensors.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/gradient_check.h"

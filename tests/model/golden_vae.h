@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "loci/io/safetensors.h"
-#include "loci/model/vae.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/autoencoder/vae.h"
 
 namespace loci::model {
 

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/model/summary.h"
-#include "loci/model/weights.h"
+#include "loci/model/weights/summary.h"
+#include "loci/model/weights/weights.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/model/tiny_model.h"

@@ -2,7 +2,7 @@
 // The sizes of an autoencoder small enough to look into.
 #pragma once
 
-#include "loci/model/vae_config.h"
+#include "loci/model/autoencoder/vae_config.h"
 
 namespace loci::model {
 

@@ -8,11 +8,11 @@
 
 #include "loci/base/file.h"
 #include "loci/base/machine.h"
-#include "loci/io/safetensors.h"
-#include "loci/model/text_clean.h"
-#include "loci/model/text_encoder.h"
-#include "loci/model/text_prompts.h"
-#include "loci/model/tokenizer.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/text/text_clean.h"
+#include "loci/model/text/text_encoder.h"
+#include "loci/model/text/text_prompts.h"
+#include "loci/model/text/tokenizer.h"
 
 #include "../base/expect_error.h"
 #include "golden_vae.h"

@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/camera/pose.h"
-#include "loci/model/transformer.h"
+#include "loci/model/transformer/transformer.h"
 
 namespace loci::testing {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Token numbers against Hugging Face's tokenizers and sentencepiece; see
 // tests/data/model/make_tokenizers.py.
-#include "loci/model/tokenizer.h"
+#include "loci/model/text/tokenizer.h"
 
 #include <gtest/gtest.h>
 

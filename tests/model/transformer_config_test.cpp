@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "loci/model/config.h"
-#include "loci/model/summary.h"
+#include "loci/model/transformer/config.h"
+#include "loci/model/weights/summary.h"
 
 #include "tests/base/expect_error.h"
 

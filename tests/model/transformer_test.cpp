@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/model/transformer.h"
+#include "loci/model/transformer/transformer.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/model/vae_media.h"
+#include "loci/model/autoencoder/vae_media.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/io/frames.h"
-#include "loci/io/resize.h"
-#include "loci/model/pixels.h"
+#include "loci/io/media/frames.h"
+#include "loci/io/media/resize.h"
+#include "loci/model/autoencoder/pixels.h"
 
 #include "../base/expect_error.h"
 #include "golden_vae.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/model/vae_refiner.h"
+#include "loci/model/autoencoder/vae_refiner.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "loci/model/vae.h"
-#include "loci/model/vae_stream.h"
+#include "loci/model/autoencoder/vae.h"
+#include "loci/model/autoencoder/vae_stream.h"
 
 #include "tests/model/small_vae.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/model/vae_tiles.h"
+#include "loci/model/autoencoder/vae_tiles.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include "loci/model/vae_stream.h"
+#include "loci/model/autoencoder/vae_stream.h"
 
 #include "../base/expect_error.h"
 #include "golden_vae.h"

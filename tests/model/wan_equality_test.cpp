@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/safetensors.h"
-#include "loci/model/weights.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/weights/weights.h"
 
 #include "tests/model/tiny_model.h"
 #include "tests/model/wan_reference.h"

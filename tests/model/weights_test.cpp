@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/model/weights.h"
+#include "loci/model/weights/weights.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/safetensors.h"
+#include "loci/io/tensors/safetensors.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/model/tiny_model.h"

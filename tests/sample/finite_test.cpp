@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that are none, and cameras that nobody trained for.
-#include "loci/sample/finite.h"
+#include "loci/sample/stream/finite.h"
 
 #include <limits>
 #include <numbers>
@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/safetensors.h"
-#include "loci/sample/stream.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/sample/stream/stream.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/model/tiny_model.h"

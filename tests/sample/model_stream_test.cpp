@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/sample/model_stream.h"
+#include "loci/sample/stream/model_stream.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/sample/solver.h"
+#include "loci/sample/solvers/solver.h"
 
 #include <cmath>
 

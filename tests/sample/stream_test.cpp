@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/sample/stream.h"
+#include "loci/sample/stream/stream.h"
 
 #include <filesystem>
 
@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/model/pixels.h"
-#include "loci/model/weight_hash.h"
+#include "loci/model/autoencoder/pixels.h"
+#include "loci/model/weights/weight_hash.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/model/tiny_model.h"

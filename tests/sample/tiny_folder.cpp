@@ -3,8 +3,8 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
-#include "loci/model/vae.h"
-#include "loci/model/weights.h"
+#include "loci/model/autoencoder/vae.h"
+#include "loci/model/weights/weights.h"
 
 #include "tests/model/tiny_model.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/serve/access.h"
+#include "loci/serve/net/access.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/serve/ids.h"
+#include "loci/serve/protocol/ids.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/serve/running_server.h"

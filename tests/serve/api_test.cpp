@@ -8,11 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/camera/trajectory_io.h"
-#include "loci/io/frames.h"
-#include "loci/io/image.h"
-#include "loci/serve/message.h"
-#include "loci/serve/video_store.h"
+#include "loci/camera/path/trajectory_io.h"
+#include "loci/io/media/frames.h"
+#include "loci/io/media/image.h"
+#include "loci/serve/protocol/message.h"
+#include "loci/serve/videos/video_store.h"
 
 #include "tests/serve/running_server.h"
 

@@ -8,8 +8,8 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/file.h"
-#include "loci/camera/trajectory_io.h"
-#include "loci/io/image.h"
+#include "loci/camera/path/trajectory_io.h"
+#include "loci/io/media/image.h"
 
 #include "tests/model/tiny_model.h"
 #include "tests/sample/tiny_folder.h"

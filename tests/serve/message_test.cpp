@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/serve/message.h"
+#include "loci/serve/protocol/message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/serve/http_message.h"
-#include "loci/serve/multipart.h"
-#include "loci/serve/refusal.h"
-#include "loci/serve/starts.h"
+#include "loci/serve/net/http_message.h"
+#include "loci/serve/net/multipart.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/serve/walk/starts.h"
 
 namespace loci::serve {
 namespace {

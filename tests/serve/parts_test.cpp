@@ -12,14 +12,14 @@
 #include <gtest/gtest.h>
 
 #include "loci/camera/lens.h"
-#include "loci/serve/chunk_record.h"
-#include "loci/serve/controls.h"
-#include "loci/serve/engine.h"
-#include "loci/serve/outbox.h"
-#include "loci/serve/pace.h"
-#include "loci/serve/rate_limit.h"
-#include "loci/serve/refusal.h"
-#include "loci/serve/tour.h"
+#include "loci/serve/storage/chunk_record.h"
+#include "loci/serve/walk/controls.h"
+#include "loci/serve/walk/engine.h"
+#include "loci/serve/walk/outbox.h"
+#include "loci/serve/walk/pace.h"
+#include "loci/serve/net/rate_limit.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/serve/walk/tour.h"
 
 namespace loci::serve {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loci/serve/server.h"
+#include "loci/serve/net/server.h"
 
 #include "tests/serve/test_client.h"
 

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/model/vae.h"
-#include "loci/serve/message.h"
+#include "loci/model/autoencoder/vae.h"
+#include "loci/serve/protocol/message.h"
 
 #include "tests/model/tiny_model.h"
 #include "tests/sample/tiny_folder.h"

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/io/image.h"
-#include "loci/serve/message.h"
+#include "loci/io/media/image.h"
+#include "loci/serve/protocol/message.h"
 
 #include "tests/sample/tiny_folder.h"
 #include "tests/serve/running_server.h"

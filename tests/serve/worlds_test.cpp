@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/serve/message.h"
+#include "loci/serve/protocol/message.h"
 
 #include "tests/serve/running_server.h"
 

@@ -4,11 +4,11 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/train/channel_weights.h"
-#include "loci/train/history_access.h"
-#include "loci/train/latent_folder.h"
-#include "loci/train/noise_levels.h"
-#include "loci/train/window_loss.h"
+#include "loci/train/windows/channel_weights.h"
+#include "loci/train/windows/history_access.h"
+#include "loci/train/windows/latent_folder.h"
+#include "loci/train/windows/noise_levels.h"
+#include "loci/train/losses/window_loss.h"
 
 #include "toy_clips.h"
 

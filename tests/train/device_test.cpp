@@ -7,11 +7,11 @@
 #include <torch/library.h>
 
 #include "loci/base/error.h"
-#include "loci/memory/recurrent_memory.h"
-#include "loci/train/captions.h"
-#include "loci/train/latent_folder.h"
-#include "loci/train/trainer.h"
-#include "loci/train/window_pass.h"
+#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/train/windows/captions.h"
+#include "loci/train/windows/latent_folder.h"
+#include "loci/train/loop/trainer.h"
+#include "loci/train/windows/window_pass.h"
 
 #include "toy_clips.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/event_log.h"
+#include "loci/train/loop/event_log.h"
 
 #include <bit>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/gradient_buckets.h"
+#include "loci/train/distributed/gradient_buckets.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/optimizer.h"
+#include "loci/train/loop/optimizer.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

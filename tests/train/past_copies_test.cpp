@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/past_copies.h"
+#include "loci/train/windows/past_copies.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/memory/recurrent_memory.h"
-#include "loci/train/latent_folder.h"
-#include "loci/train/memory_gaps.h"
-#include "loci/train/train_config.h"
-#include "loci/train/window_pass.h"
+#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/train/windows/latent_folder.h"
+#include "loci/train/windows/memory_gaps.h"
+#include "loci/train/loop/train_config.h"
+#include "loci/train/windows/window_pass.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/recurrent_start.h"
+#include "loci/train/windows/recurrent_start.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/train/latent_folder.h"
-#include "loci/train/train_config.h"
-#include "loci/train/window_pass.h"
+#include "loci/train/windows/latent_folder.h"
+#include "loci/train/loop/train_config.h"
+#include "loci/train/windows/window_pass.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/random.h"
-#include "loci/train/latent_folder.h"
+#include "loci/train/windows/latent_folder.h"
 
 namespace loci::train {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "loci/base/config.h"
-#include "loci/model/vae_config.h"
+#include "loci/model/autoencoder/vae_config.h"
 
 namespace loci::train {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/trainer.h"
+#include "loci/train/loop/trainer.h"
 
 #include <sys/wait.h>
 
@@ -13,11 +13,11 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/model/weights.h"
+#include "loci/model/weights/weights.h"
 #include "loci/train/bench_train.h"
-#include "loci/train/guessed_past.h"
-#include "loci/train/latent_folder.h"
-#include "loci/train/run_folder.h"
+#include "loci/train/windows/guessed_past.h"
+#include "loci/train/windows/latent_folder.h"
+#include "loci/train/loop/run_folder.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/vae_trainer.h"
+#include "loci/train/autoencoder/vae_trainer.h"
 
 #include <cmath>
 #include <fstream>
@@ -8,11 +8,11 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/frames.h"
-#include "loci/model/pixels.h"
-#include "loci/model/vae_stream.h"
-#include "loci/model/weights.h"
-#include "loci/train/train_config.h"
+#include "loci/io/media/frames.h"
+#include "loci/model/autoencoder/pixels.h"
+#include "loci/model/autoencoder/vae_stream.h"
+#include "loci/model/weights/weights.h"
+#include "loci/train/loop/train_config.h"
 
 #include "../base/expect_error.h"
 #include "toy_clips.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/clip.h"
+#include "loci/world/clip/clip.h"
 
 #include <set>
 
@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/world/bench_render.h"
-#include "loci/world/loader.h"
-#include "loci/world/sheet.h"
+#include "loci/world/clip/loader.h"
+#include "loci/world/clip/sheet.h"
 
 #include "tests/base/expect_error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/math.h"
+#include "loci/world/scene/math.h"
 
 #include <gtest/gtest.h>
 

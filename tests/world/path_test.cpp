@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/path.h"
+#include "loci/world/path/path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

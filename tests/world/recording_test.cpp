@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/recording.h"
+#include "loci/world/clip/recording.h"
 
 #include <unistd.h>
 
@@ -8,12 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/camera/presets.h"
-#include "loci/camera/resample.h"
-#include "loci/camera/trajectory_io.h"
-#include "loci/io/frames.h"
-#include "loci/io/npy.h"
-#include "loci/world/record.h"
+#include "loci/camera/path/presets.h"
+#include "loci/camera/path/resample.h"
+#include "loci/camera/path/trajectory_io.h"
+#include "loci/io/media/frames.h"
+#include "loci/io/tensors/npy.h"
+#include "loci/world/clip/record.h"
 
 #include "tests/base/expect_error.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packet tracer against a plain one in double precision, and its images across instruction
 // sets, threads and sizes.
-#include "loci/world/tracer.h"
+#include "loci/world/render/tracer.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/world/path.h"
-#include "loci/world/renderer.h"
-#include "loci/world/walker.h"
+#include "loci/world/path/path.h"
+#include "loci/world/render/renderer.h"
+#include "loci/world/path/walker.h"
 
 #include "tests/base/expect_error.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/world.h"
+#include "loci/world/scene/world.h"
 
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/world/bvh.h"
+#include "loci/world/render/bvh.h"
 
 #include "tests/base/expect_error.h"
 

@@ -5,7 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/log.h"
-#include "loci/camera/resample.h"
+#include "loci/camera/path/resample.h"
 
 namespace loci::camera {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "loci/camera/formats/source.h"
-#include "loci/camera/keys.h"
+#include "loci/camera/path/keys.h"
 #include "loci/camera/lens.h"
 #include "loci/camera/pose.h"
 

@@ -3,7 +3,7 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/formats/format.h"
-#include "loci/camera/trajectory_io.h"
+#include "loci/camera/path/trajectory_io.h"
 
 namespace loci::camera {
 

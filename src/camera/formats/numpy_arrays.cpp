@@ -8,8 +8,8 @@
 
 #include "loci/base/error.h"
 #include "loci/camera/formats/format.h"
-#include "loci/io/npy.h"
-#include "loci/io/zip.h"
+#include "loci/io/tensors/npy.h"
+#include "loci/io/tensors/zip.h"
 
 namespace loci::camera {
 

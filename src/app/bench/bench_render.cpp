@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/app/bench/bench_render.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "loci/app/cli/command.h"
+#include "loci/base/config.h"
+#include "loci/world/bench_render.h"
+
+namespace loci::app {
+
+namespace {
+
+struct BenchRenderOptions {
+  std::vector<int> threads = {1, 2};
+  double seconds = 0.5;
+  bool embree = false, json = false;
+};
+
+Json to_json(const std::vector<world::RenderSpeed>& speeds) {
+  Json rows = Json::array();
+  for (const world::RenderSpeed& speed : speeds) {
+    for (const world::RenderSpeed::Rate& rate : speed.rates) {
+      rows.push_back({{"style", speed.style},
+                      {"tracer", speed.tracer},
+                      {"threads", rate.threads},
+                      {"world_ms", speed.world_ms},
+                      {"frames_a_second", rate.frames_a_second},
+                      {"frames_a_cpu_second", rate.frames_a_cpu_second}});
+    }
+  }
+  return rows;
+}
+
+Json to_json(const std::vector<world::RayComparison>& rows) {
+  Json list = Json::array();
+  for (const world::RayComparison& row : rows) {
+    list.push_back({{"style", row.style},
+                    {"solids", row.solids},
+                    {"triangles", row.triangles},
+                    {"mrays_a_cpu_second", row.ours},
+                    {"embree_mrays_a_cpu_second", row.embree},
+                    {"agreement", row.agreement}});
+  }
+  return list;
+}
+
+// One line a style, the numbers of threads side by side.
+void print_table(const std::vector<world::RenderSpeed>& speeds) {
+  fmt::print(
+      "192x128, 2 samples a pixel, tracer {}; frames a second (a second of processor time)\n",
+      speeds.front().tracer);
+  fmt::print("{:<12}{:>9}", "style", "world ms");
+  for (const auto& rate : speeds.front().rates) {
+    fmt::print("{:>20}", fmt::format("{} thread{}", rate.threads, rate.threads == 1 ? "" : "s"));
+  }
+  fmt::print("\n");
+  for (const world::RenderSpeed& speed : speeds) {
+    fmt::print("{:<12}{:>9.1f}", speed.style, speed.world_ms);
+    for (const auto& rate : speed.rates) {
+      fmt::print("{:>20}",
+                 fmt::format("{:.1f} ({:.1f})", rate.frames_a_second, rate.frames_a_cpu_second));
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_table(const std::vector<world::RayComparison>& rows) {
+  fmt::print("\ndepth only, one thread, million rays a second of processor time\n");
+  fmt::print("{:<12}{:>8}{:>11}{:>8}{:>8}{:>12}\n", "style", "solids", "triangles", "ours",
+             "Embree", "agreement");
+  for (const world::RayComparison& row : rows) {
+    fmt::print("{:<12}{:>8}{:>11}{:>8.1f}{:>8.1f}{:>10.1f} %\n", row.style, row.solids,
+               row.triangles, row.ours, row.embree, 100 * row.agreement);
+  }
+}
+
+void run_bench_render(const BenchRenderOptions& options) {
+  const world::ClipOptions clip;
+  const auto speeds = world::measure_rendering(clip, options.threads, options.seconds);
+  if (!options.json) print_table(speeds);
+  Json json = {{"rows", to_json(speeds)}};
+  if (options.embree) {
+    const auto rows = world::compare_with_embree(clip, options.seconds);
+    if (!options.json) print_table(rows);
+    json["embree"] = to_json(rows);
+  }
+  if (options.json) fmt::print("{}\n", json.dump(2));
+}
+
+}  // namespace
+
+void add_bench_render(CLI::App& app) {
+  app.description("Frames a second of procedural worlds, by style");
+  auto options = std::make_shared<BenchRenderOptions>();
+  app.add_option("--threads-list", options->threads, "numbers of threads to try")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--seconds", options->seconds, "time spent on each figure")
+      ->check(CLI::Range(0.01, 600.0))
+      ->capture_default_str();
+  app.add_flag("--embree", options->embree,
+               "compare with Embree, in a build with -DLOCI_EMBREE=ON");
+  app.add_flag("--json", options->json, "print JSON");
+  examples(app, {{"loci bench render", "every style on one and on two threads"},
+                 {"loci bench render --threads-list 1 --json", "for a script"}});
+  app.callback([options] { run_bench_render(*options); });
+}
+
+}  // namespace loci::app

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/app/cli/command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <new>
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/log.h"
+#include "loci/base/progress.h"
+#include "loci/base/terminal.h"
+#include "loci/base/text.h"
+
+namespace loci::app {
+
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"Models", "demo", add_demo},
+    Command{"Models", "generate", add_generate},
+    Command{"Models", "train", add_train},
+    Command{"Models", "serve", add_serve},
+    Command{"Models", "eval", add_eval},
+    Command{"Models", "convert", add_convert},
+    Command{"Models", "inspect", add_inspect},
+    Command{"Models", "verify", add_verify},
+    Command{"Data", "trajectory", add_trajectory},
+    Command{"Data", "world", add_world},
+    Command{"This machine", "bench", add_bench},
+    Command{"This machine", "doctor", add_doctor},
+    Command{"This machine", "completion", add_completion},
+    Command{"This machine", "manual", add_manual},
+};
+
+constexpr std::string_view kOutOfMemory = "out of memory; use a smaller size or free some memory";
+
+// What libtorch says is long: its own stack trace and hints follow the first line.
+std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
+
+struct GlobalOptions {
+  int threads = 0;
+  std::string log_level = "info";
+  bool quiet = false;
+
+  void apply() const {
+    set_log_level(quiet ? LogLevel::kError : parse_log_level(log_level));
+    set_progress_enabled(!quiet);
+    if (threads > 0) at::set_num_threads(threads);
+  }
+};
+
+void add_global_options(CLI::App& app, GlobalOptions& options) {
+  app.add_option("--threads", options.threads, "CPU threads to use; all cores if not given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->envname("LOCI_THREADS");
+  app.add_option("--log-level", options.log_level, "how much to say on stderr")
+      ->check(CLI::IsMember(std::vector<std::string>{"debug", "info", "warning", "error", "off"}))
+      ->envname("LOCI_LOG_LEVEL")
+      ->capture_default_str();
+  app.add_flag("-q,--quiet", options.quiet, "no progress, errors only");
+}
+
+// A command that only groups others, having no options of its own, needs one of them.
+void require_subcommands(CLI::App& app) {
+  const auto all = app.get_subcommands(std::function<bool(CLI::App*)>());
+  const auto options =
+      app.get_options([&app](const CLI::Option* option) { return option != app.get_help_ptr(); });
+  if (!all.empty() && options.empty()) app.require_subcommand(1);
+  for (CLI::App* sub : all) require_subcommands(*sub);
+}
+
+// One line, whatever the message: names from a hostile file may hold line breaks and escapes.
+int report(std::string_view kind, std::string_view message, int code) {
+  const ProgressPause pause;
+  const std::string line = one_line(message);
+  const bool colour = wants_colour(STDERR_FILENO);
+  fmt::print(stderr, "loci: {} {}\n", coloured(fmt::format("{}:", kind), Colour::kRed, colour),
+             line);
+  return code;
+}
+
+// Results that did not reach their file or pipe are not done.
+int finish_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  return report("error", fmt::format("cannot write to standard output: {}", std::strerror(errno)),
+                3);
+}
+
+int report_usage(const CLI::App& cli, const CLI::ParseError& error) {
+  const std::string problem = usage_problem(cli, error);
+  return report("error",
+                fmt::format("{}{} try '{} --help'", problem, problem.back() == '?' ? "" : ";",
+                            full_name(command_reached(cli))),
+                2);
+}
+
+int report_libtorch(const c10::Error& error) {
+  const std::string_view message = first_line(error.what_without_backtrace());
+  const bool memory = message.find("can't allocate memory") != std::string_view::npos;
+  return memory ? report("error", kOutOfMemory, 3) : report("internal error", message, 1);
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> make_cli() {
+  auto cli = std::make_unique<CLI::App>(
+      "Streaming, camera-controlled world models with a spatial memory.", "loci");
+  cli->formatter(std::make_shared<HelpFormatter>());
+  cli->require_subcommand(0, 1);
+  cli->fallthrough();  // global options may follow the command; subcommands inherit it
+  cli->set_help_flag("-h,--help", "show this help");
+  cli->set_version_flag("--version", LOCI_VERSION, "show the version");
+  cli->footer(
+      "Start with 'loci demo'; 'loci doctor' checks this machine; 'loci COMMAND --help' has "
+      "examples.");
+  auto globals = std::make_shared<GlobalOptions>();
+  add_global_options(*cli, *globals);
+  cli->parse_complete_callback([globals] { globals->apply(); });
+  for (const Command& command : kCommands) {
+    CLI::App* sub = cli->add_subcommand(std::string(command.name));
+    sub->group(std::string(command.group));
+    command.add(*sub);
+    require_subcommands(*sub);
+  }
+  return cli;
+}
+
+int run(std::vector<std::string> arguments) {
+  const std::unique_ptr<CLI::App> cli = make_cli();
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 pops from the back
+    cli->parse(std::move(arguments));
+    if (cli->get_subcommands().empty()) fmt::print("{}", cli->help());
+    return finish_output();
+  } catch (const CLI::Success& request) {  // --help, --version
+    cli->exit(request);
+    return finish_output();
+  } catch (const CLI::RuntimeError& ended) {  // a process that the command started; it said why
+    return ended.get_exit_code();
+  } catch (const CLI::ParseError& error) {
+    return report_usage(*cli, error);
+  } catch (const Error& error) {
+    const bool internal = error.kind() == ErrorKind::kInternal;
+    std::fflush(stdout);  // results so far come before the reason why there are no more
+    return report(internal ? "internal error" : "error", error.what(), exit_code(error.kind()));
+  } catch (const Interrupted& error) {
+    return report("interrupted", "nothing half written is left behind", error.exit_code());
+  } catch (const std::bad_alloc&) {
+    return report("error", kOutOfMemory, 3);
+  } catch (const c10::Error& error) {
+    return report_libtorch(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    const int code = error.code().value();
+    return report("error", error.what(), code == ENOSPC || code == EDQUOT ? 3 : 2);
+  } catch (const std::exception& error) {
+    return report("internal error", first_line(error.what()), 1);
+  }
+}
+
+}  // namespace loci::app

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// loci eval return, camera, probe and cost.
+#include <algorithm>
+#include <memory>
+
+#include "loci/app/cli/command.h"
+#include "loci/app/eval/eval_options.h"
+#include "loci/app/eval/eval_suites.h"
+#include "loci/camera/path/presets.h"
+#include "loci/eval/camera/camera_suite.h"
+#include "loci/eval/cost/cost_suite.h"
+#include "loci/eval/suites/path_clips.h"
+#include "loci/eval/analysis/probe_suite.h"
+#include "loci/eval/camera/return_suite.h"
+#include "loci/memory/history/history_policy.h"
+
+namespace loci::app {
+
+namespace {
+
+struct CostCommand : EvalOptions {
+  std::vector<double> seconds = {10, 20, 40, 80};
+  std::vector<std::string> histories = {"sparse", "dense"};
+};
+
+struct ReturnCommand : EvalOptions {
+  std::vector<std::string> routes = eval::return_routes();
+  std::string distance = "lpips", weights;
+  std::optional<std::string> history;
+};
+
+struct CameraCommand : EvalOptions {
+  std::vector<std::string> routes;
+  double seconds = 10;
+  std::optional<std::string> history;
+};
+
+struct ProbeCommand : EvalOptions {
+  std::optional<double> seconds;
+  int64_t first_chunk = 9, permutations = 20;
+};
+
+}  // namespace
+
+void add_eval_cost(CLI::App& app) {
+  app.description("Time and memory against the length of the video");
+  auto o = std::make_shared<CostCommand>();
+  add_eval_options(app, *o, /*data=*/false);
+  app.add_option("--seconds", o->seconds, "lengths of video to report at")
+      ->delimiter(',')
+      ->check(CLI::Range(1.0, 360000.0))
+      ->capture_default_str();
+  app.add_option("--histories", o->histories, "policies to compare")
+      ->delimiter(',')
+      ->check(CLI::IsMember(memory::history_names()))
+      ->capture_default_str();
+  examples(app, {{"loci eval cost --model models/mini --model models/mini-softmax --out cost",
+                  "two models, bounded and dense"}});
+  app.callback([o] {
+    eval::CostSetup setup{eval::parse_models(o->models), {}, o->sampling(), o->seconds};
+    std::sort(setup.seconds.begin(), setup.seconds.end());
+    for (const std::string& history : o->histories) setup.arms.push_back({history, history});
+    eval::CostSuite suite(std::move(setup));
+    run_eval(suite, *o);
+  });
+}
+
+void add_eval_return(CLI::App& app) {
+  app.description("WBench's gated camera return: out and back from first frames");
+  auto o = std::make_shared<ReturnCommand>();
+  add_eval_options(app, *o);
+  app.add_option("--route", o->routes,
+                 "key string whose second half undoes the first; several for several routes")
+      ->type_name("KEYS");
+  app.add_option("--distance", o->distance, "between frames; all but pixels need --weights")
+      ->check(CLI::IsMember(eval::return_distances()))
+      ->capture_default_str();
+  app.add_option("--weights", o->weights, "folder with weights of LPIPS, DINOv2 and CLIP")
+      ->type_name("DIR");
+  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
+      ->check(CLI::IsMember(memory::history_names()));
+  examples(app, {{"loci eval return --model models/mini --data recordings --weights weights --out "
+                  "return",
+                  "turns and walks, judged by LPIPS"}});
+  app.callback([o] {
+    eval::ReturnSuite suite({eval::parse_models(o->models),
+                             {{"own", o->history}},
+                             o->sampling(),
+                             o->data,
+                             o->out,
+                             o->weights,
+                             o->routes,
+                             o->distance,
+                             o->count});
+    run_eval(suite, *o);
+  });
+}
+
+void add_eval_camera(CLI::App& app) {
+  app.description("How well the video follows the commanded camera, by two-view geometry");
+  auto o = std::make_shared<CameraCommand>();
+  add_eval_options(app, *o);
+  app.add_option(
+         "--route", o->routes,
+         "preset, key string, or 'recorded' for the recordings' own paths; several for several "
+         "routes; all presets if not given")
+      ->type_name("PATH");
+  app.add_option("--seconds", o->seconds, "of presets and recordings, at most")
+      ->type_name("S")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
+      ->check(CLI::IsMember(memory::history_names()));
+  examples(app, {{"loci eval camera --model models/mini --data recordings --count 4 --out camera",
+                  "all presets from four first frames"},
+                 {"loci eval camera --model models/mini --data setc/clips --route recorded "
+                  "--seconds 40 --out camera",
+                  "the paths of 'loci world record setc --path designed'"}});
+  app.callback([o] {
+    eval::CameraSetup setup{eval::parse_models(o->models),
+                            {{"own", o->history}},
+                            o->sampling(),
+                            o->data,
+                            o->out,
+                            o->routes,
+                            o->seconds,
+                            o->count};
+    if (setup.routes.empty()) {
+      for (const camera::Preset& preset : camera::presets()) {
+        setup.routes.emplace_back(preset.name);
+      }
+    }
+    eval::CameraSuite suite(std::move(setup));
+    run_eval(suite, *o);
+  });
+}
+
+void add_eval_probe(CLI::App& app) {
+  app.description("Read the camera's yaw off the recurrent state, linearly");
+  auto o = std::make_shared<ProbeCommand>();
+  add_eval_options(app, *o);
+  app.add_option("--seconds", o->seconds, "of every recording; all of it if not given")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 36000.0));
+  app.add_option("--first-chunk", o->first_chunk, "states after this chunk and later are read")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--permutations", o->permutations, "of the labels, as a control")
+      ->type_name("N")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
+  examples(app, {{"loci eval probe --model models/mini --data designed --out probe",
+                  "recordings of designed paths"}});
+  app.callback([o] {
+    eval::ProbeSuite suite({eval::parse_models(o->models), o->sampling(), o->data, o->out,
+                            o->seconds, o->count, o->first_chunk, o->permutations});
+    run_eval(suite, *o);
+  });
+}
+
+}  // namespace loci::app

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// loci eval memory, revisit and arena: models continue recordings.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "loci/app/cli/command.h"
+#include "loci/app/eval/eval_options.h"
+#include "loci/app/eval/eval_suites.h"
+#include "loci/base/error.h"
+#include "loci/eval/suites/continuation_suite.h"
+#include "loci/eval/mind/mind_suite.h"
+#include "loci/memory/history/history_policy.h"
+
+namespace loci::app {
+
+namespace {
+
+constexpr int64_t kArenaFrames = 29;  // as in the paper
+
+struct ContinuationCommand : EvalOptions {
+  std::optional<double> context_seconds;
+  double default_context = 0;  // of recordings; MIND gives all it has
+  std::optional<double> seconds;
+  std::optional<std::string> history;
+  std::vector<std::string> histories;
+  std::vector<int64_t> sweep;
+  std::optional<int64_t> budget;  // frames; the model's own if not given, the paper's in the arena
+  std::string weights;
+  std::vector<std::string> readouts;
+  std::vector<int64_t> resets;
+  std::vector<std::string> predictions;
+  bool mind_compat = false;
+  std::string ssim_border = "mirrored";
+
+  eval::Variations variations() const {
+    eval::Variations list;
+    for (const std::string& name : readouts) list.readouts.push_back(sample::parse_readout(name));
+    list.resets = resets;
+    return list;
+  }
+
+  eval::MindScoring mind() const {
+    return {mind_compat,
+            ssim_border == "cropped" ? eval::SsimBorder::kCropped : eval::SsimBorder::kMirrored};
+  }
+
+  eval::ContinuationSetup setup(std::string suite, std::string title) const {
+    eval::ContinuationSetup setup;
+    setup.suite = std::move(suite);
+    setup.title = std::move(title);
+    setup.models = eval::parse_models(models);
+    setup.sampling = sampling();
+    setup.data = data;
+    setup.out = out;
+    setup.weights = weights;
+    setup.mind = mind();
+    const bool mind_data = std::filesystem::exists(std::filesystem::path(data) / "1st_data") ||
+                           std::filesystem::exists(std::filesystem::path(data) / "3rd_data");
+    setup.clips = {context_seconds.value_or(mind_data ? 0 : default_context), seconds, count};
+    return setup;
+  }
+};
+
+void add_lengths(CLI::App& app, ContinuationCommand& o) {
+  app.add_option("--weights", o.weights,
+                 "folder with weights of LPIPS, DINOv2 and CLIP, for their metrics")
+      ->type_name("DIR");
+  app.add_option("--context-seconds", o.context_seconds,
+                 fmt::format("recorded video that models are given, in whole chunks; 0 = the first "
+                             "frame alone; {:g} if not given",
+                             o.default_context))
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 36000.0));
+  app.add_option("--seconds", o.seconds, "of the continuation; the rest if not given")
+      ->type_name("S")
+      ->check(CLI::Range(0.001, 36000.0));
+}
+
+void add_budget(CLI::App& app, ContinuationCommand& o, const std::string& otherwise) {
+  app.add_option("--budget", o.budget, "most frames that a bounded history keeps; " + otherwise)
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000000));
+}
+
+void add_variations(CLI::App& app, ContinuationCommand& o) {
+  app.add_option("--readouts", o.readouts,
+                 "also with what is read of the recurrent states off, or random of equal length")
+      ->delimiter(',')
+      ->check(CLI::IsMember(sample::readout_names()));
+  app.add_option("--reset-every", o.resets,
+                 "also with the recurrent states forgotten before every N-th chunk; 1 = each")
+      ->type_name("N")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1000000));
+}
+
+}  // namespace
+
+void add_eval_memory(CLI::App& app) {
+  app.description("Continue recordings after a context, compared with what was recorded");
+  auto o = std::make_shared<ContinuationCommand>();
+  o->default_context = 10;
+  add_eval_options(app, *o);
+  app.get_option("--model")->required(false);
+  add_lengths(app, *o);
+  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
+      ->check(CLI::IsMember(memory::history_names()));
+  add_budget(app, *o, "the model's own");
+  add_variations(app, *o);
+  app.add_option("--predictions", o->predictions,
+                 "MIND: score this tree of predictions (DIR or NAME=DIR) instead of a model")
+      ->type_name("DIR");
+  app.add_flag("--mind-compat", o->mind_compat,
+               "MIND: leave out the last batch of frames, as the official scorer does");
+  app.add_option("--ssim-border", o->ssim_border,
+                 "MIND: mirrored as in newer torchmetrics, or cropped as in older ones")
+      ->check(CLI::IsMember(std::vector<std::string>{"mirrored", "cropped"}))
+      ->capture_default_str();
+  examples(
+      app,
+      {{"loci eval memory --model models/mini --model models/mini-softmax --data "
+        "recordings --context-seconds 10 --out report",
+        "two models"},
+       {"loci eval memory --model models/mini --data long --context-seconds 240 --out far",
+        "returns to places first seen minutes ago"},
+       {"loci eval memory --model models/loci --data MIND-Data --weights weights --mind-compat "
+        "--out mind",
+        "MIND's memory test, scored as its own scorer does"},
+       {"loci eval memory --predictions ours=preds --data MIND-Data --out scores",
+        "only score predictions made elsewhere"}});
+  app.callback([o] {
+    if (!o->predictions.empty()) {
+      if (!o->models.empty()) fail("--predictions and --model cannot be given together");
+      eval::MindPredictionSuite suite(
+          {eval::parse_models(o->predictions), o->data, o->weights, o->mind(), o->count});
+      run_eval(suite, *o);
+      return;
+    }
+    eval::ContinuationSetup setup = o->setup("memory", "Memory: continuing recordings");
+    setup.arms = eval::with_variations({{o->history.value_or("own"), o->history, o->budget}},
+                                       o->variations());
+    setup.metrics = {"mse",           "psnr",         "ssim",         "lpips",
+                     "mse_20",        "psnr_20",      "ssim_20",      "lpips_20",
+                     "psnr_revisit",  "ssim_revisit", "psnr_context", "ssim_context",
+                     "lpips_revisit", "psnr_60",      "ssim_60",      "lpips_60"};
+    eval::ContinuationSuite suite(std::move(setup));
+    run_eval(suite, *o);
+  });
+}
+
+void add_eval_revisit(CLI::App& app) {
+  app.description("Generate along recorded paths, scored where they come back");
+  auto o = std::make_shared<ContinuationCommand>();
+  add_eval_options(app, *o);
+  add_lengths(app, *o);
+  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
+      ->check(CLI::IsMember(memory::history_names()));
+  add_budget(app, *o, "the model's own");
+  add_variations(app, *o);
+  examples(app, {{"loci eval revisit --model models/mini --model models/mini-softmax --data "
+                  "recordings --weights weights --out report",
+                  "from the first frame"}});
+  app.callback([o] {
+    eval::ContinuationSetup setup = o->setup("revisit", "Revisits");
+    setup.arms = eval::with_variations({{"own", o->history, o->budget}}, o->variations());
+    setup.metrics = {"psnr_revisit",  "ssim_revisit",
+                     "lpips_revisit", "lpips_vgg_revisit",
+                     "psnr",          "ssim",
+                     "lpips",         "psnr_8_20",
+                     "lpips_8_20",    "psnr_20_60",
+                     "lpips_20_60",   "psnr_60",
+                     "lpips_60",      "identity_dino",
+                     "identity_clip", "local_1",
+                     "local_5",       "local_10",
+                     "local_5_8_20",  "local_5_20_60",
+                     "local_5_60",    "sharpness_revisit"};
+    eval::ContinuationSuite suite(std::move(setup));
+    run_eval(suite, *o);
+  });
+}
+
+void add_eval_arena(CLI::App& app) {
+  app.description("Models times histories under one budget of frames, in one table");
+  auto o = std::make_shared<ContinuationCommand>();
+  o->default_context = 10;
+  o->histories = {"sparse", "window", "overlap", "landmarks", "content", "dense"};
+  add_eval_options(app, *o);
+  add_lengths(app, *o);
+  app.add_option("--histories", o->histories, "policies to compare")
+      ->delimiter(',')
+      ->check(CLI::IsMember(memory::history_names()))
+      ->capture_default_str();
+  add_budget(app, *o, fmt::format("{} if not given", kArenaFrames));
+  add_variations(app, *o);
+  app.add_option("--sweep", o->sweep,
+                 "quality against these numbers of retained frames, with the first policy")
+      ->type_name("N")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1000000));
+  examples(app, {{"loci eval arena --model models/mini --model models/mini-softmax --data "
+                  "recordings --out arena",
+                  "every policy with both models"},
+                 {"loci eval arena --model models/mini --model models/mini-softmax --data "
+                  "recordings --histories sparse --sweep 0,1,2,4,9,14,19,24,29,34 --out sweep",
+                  "what the recurrent state is worth"},
+                 {"loci eval arena --model models/mini --data recordings --histories sparse "
+                  "--readouts off,random --reset-every 1 --out switches",
+                  "the recurrent memory switched off, replaced by noise, and forgotten"}});
+  app.callback([o] {
+    eval::ContinuationSetup setup = o->setup("arena", "Arena: models and histories");
+    setup.metrics = {"psnr_revisit", "ssim_revisit", "lpips_revisit", "psnr",        "ssim",
+                     "lpips",        "psnr_60",      "chunk_seconds", "history_mib", "visible"};
+    if (o->sweep.empty()) {
+      for (const std::string& history : o->histories) {
+        setup.arms.push_back({history, history, o->budget.value_or(kArenaFrames)});
+      }
+    } else {
+      setup.title = "Quality against retained frames";
+      setup.sweep = true;
+      std::sort(o->sweep.begin(), o->sweep.end());
+      for (const int64_t frames : o->sweep) {
+        setup.arms.push_back({fmt::format("{} frames", frames), o->histories.front(), frames});
+      }
+    }
+    setup.arms = eval::with_variations(setup.arms, o->variations());
+    eval::ContinuationSuite suite(std::move(setup));
+    run_eval(suite, *o);
+  });
+}
+
+}  // namespace loci::app

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that the suites of `loci eval` share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "loci/eval/suites/eval_models.h"
+#include "loci/eval/suites/suite.h"
+
+namespace loci::app {
+
+struct EvalOptions {
+  std::vector<std::string> models;
+  std::string data, out, cache, shard, size, dtype = "fp32";
+  std::optional<int64_t> steps, count;
+  std::optional<std::string> solver;
+  std::optional<double> guidance;
+  uint64_t seed = 42;
+  bool no_captions = false;
+
+  eval::Sampling sampling() const;
+};
+
+// --model, --out, --shard and what decides sampling; --data and --count where `data` says so.
+void add_eval_options(CLI::App& app, EvalOptions& options, bool data = true);
+
+// Runs the suite and says where the report is.
+void run_eval(eval::Suite& suite, const EvalOptions& options);
+
+}  // namespace loci::app

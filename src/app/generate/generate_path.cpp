@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/app/generate/generate_path.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "loci/base/error.h"
+#include "loci/base/text.h"
+#include "loci/camera/path/presets.h"
+#include "loci/camera/path/resample.h"
+#include "loci/camera/path/trajectory_io.h"
+
+namespace loci::app {
+
+namespace {
+
+camera::Trajectory read(const std::string& input, double fps, double fov_degrees,
+                        std::optional<double> seconds) {
+  std::vector<std::string> names;
+  for (const camera::Preset& preset : camera::presets()) {
+    names.emplace_back(preset.name);
+    if (preset.name != input) continue;
+    camera::PresetOptions options;
+    options.seconds = seconds;
+    options.fps = fps;
+    options.fov_x = camera::radians(fov_degrees);
+    return camera::make_preset(input, options);
+  }
+  std::error_code ignored;
+  if (const std::string_view near = nearest(input, names);
+      !near.empty() && !std::filesystem::exists(input, ignored)) {
+    fail("cannot read {}: no such file or folder; did you mean the preset {}?", input, near);
+  }
+  camera::ReadOptions options;
+  options.fov_x = camera::radians(fov_degrees);
+  options.video_fps = fps;
+  return camera::load_trajectory(input, options).trajectory;
+}
+
+}  // namespace
+
+LatentPath LatentPath::slice(size_t begin, size_t count) const {
+  const auto part = [&](const auto& all) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    return std::vector(first, first + static_cast<std::ptrdiff_t>(count));
+  };
+  return {part(poses), part(lenses)};
+}
+
+LatentPath read_latent_path(const std::string& input, double fps, int64_t frames_per_latent,
+                            double fov_degrees, std::optional<double> seconds) {
+  camera::Trajectory path = read(input, fps, fov_degrees, seconds);
+  if (path.frames_per_pose != 1) path = camera::frame_poses(path);
+  if (path.fps != fps) path = camera::resample(path, fps);
+  LatentPath latents;
+  for (size_t i = 0; i < path.poses.size(); i += static_cast<size_t>(frames_per_latent)) {
+    latents.poses.push_back(path.poses[i]);
+    latents.lenses.push_back(path.intrinsics[i]);
+  }
+  if (latents.size() < 2) {
+    fail(
+        "the path '{}' has {} poses at {} frames a second; the shortest walk takes {}: give a "
+        "longer one",
+        input, path.poses.size(), fps, frames_per_latent + 1);
+  }
+  return latents;
+}
+
+LatentPath continued(const LatentPath& path, const camera::Pose& from, size_t count) {
+  LatentPath out;
+  const camera::Pose place = from * path.poses.front().inverse();
+  for (size_t i = 1; i <= count; ++i) {
+    const size_t at = std::min(i, path.size() - 1);
+    out.poses.push_back(place * path.poses[at]);
+    out.lenses.push_back(path.lenses[at]);
+  }
+  return out;
+}
+
+}  // namespace loci::app

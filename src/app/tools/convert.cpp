@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// `loci convert`: a model's weights in another type, layout or number of bits.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include "loci/app/cli/command.h"
+#include "loci/app/generate/generate_path.h"
+#include "loci/app/tools/models.h"
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/text.h"
+#include "loci/camera/lens.h"
+#include "loci/io/media/image.h"
+#include "loci/io/media/resize.h"
+#include "loci/model/autoencoder/pixels.h"
+#include "loci/model/autoencoder/vae_stream.h"
+#include "loci/model/weights/weights.h"
+#include "loci/sample/model_folder.h"
+#include "loci/sample/quantization_error.h"
+
+namespace loci::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kReportName = "quantization.json";
+
+struct Options {
+  std::string model, out, quantize = "none", dtype = "bf16", layout = "release", image;
+  int64_t chunks = 2;
+  bool replace = false;
+};
+
+model::WeightLayout parse_layout(const std::string& name) {
+  for (const model::WeightLayout layout : model::kWeightLayouts) {
+    if (model::name_of(layout) == name) return layout;
+  }
+  fail("there is no layout '{}'", name);
+}
+
+// Where config.json and weights of the transformer stand.
+fs::path transformer_folder(const fs::path& model) {
+  if (!fs::is_directory(model)) fail("{} is no model folder", model.string());
+  return fs::exists(model / "config.json") ? model : model / "transformer";
+}
+
+// Whether a file beside config.json gives way to the new weights. Autoencoder and text encoder may
+// stand there too, as *.pth.
+bool is_replaced(const std::string& name, const io::Checkpoint& weights) {
+  return name == "config.json" || name == kReportName || name == weights.path().filename() ||
+         name.starts_with("diffusion_pytorch_model") || name.starts_with("model.safetensors") ||
+         name.starts_with("model-0");
+}
+
+// Autoencoder, text encoder, settings, examples: everything that is not the transformer.
+void copy_the_rest(const fs::path& model, const io::Checkpoint& weights, const fs::path& to) {
+  const bool flat = transformer_folder(model) == model;
+  for (const auto& entry : fs::directory_iterator(model)) {
+    const std::string name = entry.path().filename().string();
+    if (flat ? is_replaced(name, weights) : name == "transformer") continue;
+    fs::copy(entry.path(), to / name, fs::copy_options::recursive);
+  }
+}
+
+uint64_t weight_bytes(const fs::path& folder) {
+  uint64_t bytes = 0;
+  for (const io::TensorInfo& tensor : io::Checkpoint::open(folder).tensors()) bytes += tensor.bytes;
+  return bytes;
+}
+
+// The type in which no number of the file is rounded; BF16 files are then used where they stand.
+at::ScalarType stored_type(const io::Checkpoint& weights) {
+  const auto& tensors = weights.tensors();
+  const bool half = std::all_of(tensors.begin(), tensors.end(), [](const io::TensorInfo& tensor) {
+    return tensor.dtype == at::kBFloat16;
+  });
+  return half ? at::kBFloat16 : at::kFloat;
+}
+
+// A picture to begin with and, beside it, its path and its text.
+struct Example {
+  fs::path image;
+  std::string trajectory = "look_around", prompt;
+};
+
+std::optional<Example> find_example(const fs::path& model, const std::string& given) {
+  std::vector<fs::path> images;
+  if (!given.empty()) {
+    images.emplace_back(given);
+  } else if (fs::is_directory(model / "examples")) {
+    for (const auto& entry : fs::directory_iterator(model / "examples")) {
+      if (entry.path().extension() == ".png") images.push_back(entry.path());
+    }
+  }
+  if (images.empty()) return std::nullopt;
+  Example example{.image = *std::min_element(images.begin(), images.end())};
+  const auto beside = [&](const char* extension) {
+    return fs::path(example.image).replace_extension(extension);
+  };
+  if (fs::exists(beside(".json"))) example.trajectory = beside(".json").string();
+  if (fs::exists(beside(".txt"))) example.prompt = trim(read_file(beside(".txt")));
+  return example;
+}
+
+// The run that both models are compared on.
+sample::QuantizationRun plan_run(const sample::ModelFolder& folder, const Options& o,
+                                 const std::optional<Example>& example) {
+  const at::NoGradGuard no_grad;
+  const sample::GenerationDefaults& d = folder.defaults();
+  sample::QuantizationRun run;
+  run.options = d.stream();
+  std::tie(run.options.latent_height, run.options.latent_width) =
+      folder.latent_size(d.height, d.width);
+  const bool speaks = example && folder.has_text_encoder();
+  run.prompt = folder.prompt(speaks ? example->prompt : "", "");
+  if (example) {
+    const at::Tensor image =
+        io::resize_and_crop(io::read_image(example->image), d.width, d.height).image;
+    run.first = model::VaeEncoder(folder.vae()).encode(model::pixels_from_frames(image));
+  } else {
+    at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(run.options.seed);
+    run.first = at::randn(
+        {1, folder.config().channels, 1, run.options.latent_height, run.options.latent_width},
+        generator, at::TensorOptions(at::kFloat));
+  }
+  const LatentPath path =
+      read_latent_path(example ? example->trajectory : "look_around", d.fps,
+                       folder.vae_config().temporal_factor(), d.fov, std::nullopt);
+  const LatentPath ahead =
+      continued(path, camera::Pose(),
+                static_cast<size_t>(o.chunks) * static_cast<size_t>(folder.config().chunk_size));
+  run.poses = {camera::Pose()};
+  run.lenses = {path.lenses.front()};
+  run.poses.insert(run.poses.end(), ahead.poses.begin(), ahead.poses.end());
+  run.lenses.insert(run.lenses.end(), ahead.lenses.begin(), ahead.lenses.end());
+  return run;
+}
+
+void print_error(const sample::QuantizationError& error, const std::string& format) {
+  fmt::print("\nRelative error of outputs, {} against the original\n", format);
+  fmt::print("  {:<24}{:>8}{:>10}{:>10}\n", "layer", "layers", "mean", "worst");
+  for (const auto& kind : error.kinds()) {
+    fmt::print("  {:<24}{:>8}{:>9.2f}%{:>9.2f}%\n", kind.name, kind.layers, 100 * kind.mean,
+               100 * kind.worst);
+  }
+  std::vector<std::string> worst;
+  for (const auto& layer : error.worst(3)) {
+    worst.push_back(fmt::format("{} {:.2f} %", layer.name, 100 * layer.error));
+  }
+  fmt::print("  worst: {}\n", fmt::join(worst, ", "));
+  std::vector<std::string> chunks;
+  for (const double e : error.velocity) chunks.push_back(fmt::format("{:.2f} %", 100 * e));
+  fmt::print("Velocity of the whole model, chunk by chunk: {}\n", fmt::join(chunks, ", "));
+}
+
+// Beside the weights: what they cost and how far they are off.
+void report(const std::optional<sample::ModelFolder>& folder, const fs::path& source,
+            const fs::path& weights, const Options& o) {
+  const uint64_t before = weight_bytes(transformer_folder(source)), after = weight_bytes(weights);
+  fmt::print("transformer: {} before, {} after\n", format_bytes(before), format_bytes(after));
+  Json json = {{"format", o.quantize}, {"bytes_before", before}, {"bytes_after", after}};
+  if (folder) {
+    const std::optional<Example> example = find_example(source, o.image);
+    const sample::QuantizationRun run = plan_run(*folder, o, example);
+    model::Transformer original = model::load_model(source).transformer;
+    model::Transformer quantized = model::load_model(weights).transformer;
+    const sample::QuantizationError error = sample::measure_quantization(original, quantized, run);
+    print_error(error, o.quantize);
+    json["error"] = error.to_json();
+    json["measured_on"] =
+        example ? example->image.filename().string() : std::string("a random first latent");
+  }
+  write_file(weights / kReportName, json.dump(2) + "\n");
+}
+
+void convert(const Options& o) {
+  const fs::path source = find_model(o.model);
+  const fs::path from = transformer_folder(source);
+  const model::WeightLayout layout = parse_layout(o.layout);
+  const auto format = kernels::weight_format(o.quantize);
+  if (format && model::is_plain(layout)) {
+    fail("--quantize belongs to the layouts of this program, release and training, not to {}",
+         o.layout);
+  }
+  const model::ModelFiles files = model::open_model(from);
+  if (files.config.is_quantized()) {
+    fail("{} is quantized to {} already; convert the model that it was made of", from.string(),
+         files.config.quantization);
+  }
+  if (!files.weights) fail("{} holds no weights", from.string());
+  std::optional<sample::ModelFolder> folder;
+  if (format && o.chunks > 0) folder.emplace(source);
+  AtomicDirectory output(
+      o.out, o.replace ? AtomicDirectory::Existing::kReplace : AtomicDirectory::Existing::kRefuse);
+  const fs::path& made = output.temporary();
+  const fs::path weights = from == source ? made : made / "transformer";
+  const at::ScalarType dtype = o.dtype == "bf16" ? at::kBFloat16 : at::kFloat;
+  const bool nested = weights != made;
+  model::SaveOptions save{.layout = layout, .dtype = dtype};
+  if (format) save.quantize = *format;
+  {
+    const model::LoadedModel loaded =
+        model::load_model(from, {.dtype = stored_type(*files.weights)});
+    const fs::path place = nested ? weights : made / "weights";
+    model::save_model(loaded.transformer.config(), loaded.transformer.parameters().all(), place,
+                      save);
+    if (!nested) {
+      for (const auto& entry : fs::directory_iterator(place)) {
+        fs::rename(entry.path(), made / entry.path().filename());
+      }
+      fs::remove(place);
+    }
+  }
+  copy_the_rest(source, *files.weights, made);
+  if (format) report(folder, source, weights, o);
+  output.commit();
+  fmt::print("{} is ready\n", o.out);
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app) {
+  app.description("Write a model with weights of another type, layout or number of bits");
+  auto o = std::make_shared<Options>();
+  app.add_option("model", o->model, "model folder")->type_name("DIR")->required();
+  app.add_option("--out", o->out, "model folder to make")->type_name("DIR")->required();
+  app.add_option("--quantize", o->quantize,
+                 "bits of the large linear layers' weights; with a report of the error")
+      ->check(CLI::IsMember(std::vector<std::string>{"none", "int8", "int4"}))
+      ->capture_default_str();
+  app.add_option("--dtype", o->dtype, "type of all other weights")
+      ->check(CLI::IsMember(std::vector<std::string>{"bf16", "fp32"}))
+      ->capture_default_str();
+  app.add_option("--layout", o->layout, "names of the weights; wan and diffusers: the base alone")
+      ->check(CLI::IsMember(std::vector<std::string>{"release", "training", "wan", "diffusers"}))
+      ->capture_default_str();
+  app.add_option("--chunks", o->chunks, "chunks that the error is measured on; 0 for none")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  app.add_option("--image", o->image,
+                 "picture that they begin with; the first of the model's examples if not given")
+      ->type_name("FILE");
+  app.add_flag("--replace", o->replace, "replace the folder if it exists");
+  app.callback([o] { convert(*o); });
+  examples(app, {{"loci convert models/mini --quantize int8 --out models/mini-int8",
+                  "faster, half the size, and how far it is off"},
+                 {"loci convert models/mini --quantize int4 --out models/mini-int4 --chunks 4",
+                  "a quarter of the size, error measured on four chunks"},
+                 {"loci convert models/mini --dtype fp32 --layout diffusers --out base",
+                  "the Wan base in FP32 for other programs"}});
+}
+
+}  // namespace loci::app

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// loci serve
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "loci/app/cli/command.h"
+#include "loci/app/tools/models.h"
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/text.h"
+#include "loci/serve/net/server.h"
+
+namespace loci::app {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct ServeOptions {
+  std::vector<std::string> models;
+  std::string data, starts, token_file, dtype = "fp32";
+  serve::ServerOptions server;
+  double disk_gib = 20;
+  int body_mib = 16, message_mib = 8;
+};
+
+// Worlds are worth keeping: under $XDG_DATA_HOME or ~/.local/share unless told otherwise.
+fs::path default_data() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value == nullptr ? "" : value);
+  };
+  if (const fs::path data = variable("XDG_DATA_HOME"); !data.empty()) return data / "loci";
+  if (const fs::path home = variable("HOME"); !home.empty()) {
+    return home / ".local" / "share" / "loci";
+  }
+  fail("there is no home folder to keep worlds in; give --data DIR");
+}
+
+void add_place(CLI::App& app, ServeOptions& o) {
+  app.add_option("--model", o.models, "folder with transformer, vae/ and text encoder; repeatable")
+      ->type_name("DIR")
+      ->required();
+  app.add_option("--data", o.data, "where worlds and videos are kept: ~/.local/share/loci")
+      ->type_name("DIR");
+  app.add_option("--starts", o.starts,
+                 "pictures to start from, each with a .txt prompt beside it; offered before "
+                 "those of the models' examples/")
+      ->type_name("DIR");
+  app.add_option("--dtype", o.dtype, "type of the transformer's products")
+      ->check(CLI::IsMember(std::vector<std::string>{"fp32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--host", o.server.address,
+                 "address to listen at; others than this machine's "
+                 "own need a token")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  app.add_option("--port", o.server.port, "0 for any free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  app.add_option("--token-file", o.token_file,
+                 "file with the secret that clients must know; "
+                 "$LOCI_TOKEN is read, too")
+      ->type_name("FILE");
+  app.add_option(
+         "--origin", o.server.access.origins,
+         "another origin whose pages may walk here, or the server's own behind a proxy, such as "
+         "https://a.org; repeatable")
+      ->type_name("URL");
+  app.add_option("--network-threads", o.server.threads, "beside the one that computes")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+}
+
+void add_limits(CLI::App& app, ServeOptions& o) {
+  serve::Limits& limits = o.server.limits;
+  const auto number = [&app](const char* name, auto& value, const char* help, double low,
+                             double high) {
+    app.add_option(name, value, help)
+        ->check(CLI::Range(low, high))
+        ->type_name("N")
+        ->capture_default_str()
+        ->group("Limits");
+  };
+  number("--sessions", limits.sessions, "walks at the same time", 1, 1000);
+  number("--connections", limits.connections, "open connections", 1, 100000);
+  number("--requests-per-second", limits.requests_per_second, "of one address", 0.1, 1e6);
+  number("--messages-per-second", limits.messages_per_second, "of one WebSocket", 1, 1e6);
+  number("--body-mib", o.body_mib, "largest body of a request, MiB", 1, 1024);
+  number("--message-mib", o.message_mib, "largest message of a WebSocket, MiB", 1, 1024);
+  number("--pixels", limits.pixels, "of a frame", 1024, 1e8);
+  number("--max-steps", limits.steps, "of the solver", 1, 1000);
+  number("--video-seconds", limits.video_seconds, "longest video of a job", 0.1, 36000);
+  number("--record-seconds", limits.record_seconds, "longest recording", 1, 36000);
+  number("--queued-videos", limits.queued_videos, "jobs that are not done", 0, 10000);
+  number("--idle-seconds", limits.pause_seconds, "without input a walk is paused", 1, 1e6);
+  number("--linger-seconds", limits.linger_seconds, "a walk without connection stays in memory", 0,
+         1e6);
+  number("--disk-gib", o.disk_gib, "of worlds and videos", 0.01, 1e6);
+  number("--keep-hours", limits.keep_hours, "videos, and worlds that are neither walked nor saved",
+         0.1, 1e6);
+}
+
+std::string read_token(const ServeOptions& o) {
+  if (!o.token_file.empty()) return std::string(trim(read_file(o.token_file, 4096)));
+  const char* variable = std::getenv("LOCI_TOKEN");
+  return variable == nullptr ? "" : variable;
+}
+
+void run_server(ServeOptions& o) {
+  serve::ServerOptions& options = o.server;
+  for (const std::string& model : o.models) options.models.push_back(find_model(model));
+  options.bf16 = o.dtype == "bf16";
+  options.data = o.data.empty() ? default_data() : fs::path(o.data);
+  options.starts = o.starts;
+  options.access.token = read_token(o);
+  options.limits.disk_bytes = static_cast<uint64_t>(o.disk_gib * (1 << 30));
+  options.limits.body_bytes = static_cast<size_t>(o.body_mib) << 20;
+  options.limits.message_bytes = static_cast<size_t>(o.message_mib) << 20;
+  const bool token = !options.access.token.empty();
+  const std::string host = options.address.find(':') == std::string::npos
+                               ? options.address
+                               : "[" + options.address + "]";
+  serve::Server server(std::move(options));
+  fmt::print("http://{}:{}/{}\n", host, server.port(), token ? "?token=…" : "");
+  std::fflush(stdout);
+  while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  server.stop();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  app.description(
+      "Walk through worlds in a browser, and serve the protocol and HTTP API behind it");
+  auto o = std::make_shared<ServeOptions>();
+  add_place(app, *o);
+  add_limits(app, *o);
+  examples(app, {{"loci serve --model models/mini", "then open http://127.0.0.1:8080/"},
+                 {"loci serve --model models/mini --model models/twin --data worlds",
+                  "two models, to compare side by side"},
+                 {"loci serve --model models/mini --host 0.0.0.0 --token-file token.txt",
+                  "for others, who must know the token"}});
+  app.callback([o] { run_server(*o); });
+}
+
+}  // namespace loci::app

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// loci train
+#include <memory>
+
+#include "loci/app/cli/command.h"
+#include "loci/app/train/train_export.h"
+#include "loci/app/train/train_job.h"
+#include "loci/app/train/train_vae.h"
+#include "loci/train/distributed/communicator.h"
+#include "loci/train/loop/train_config.h"
+#include "loci/train/loop/trainer.h"
+
+namespace loci::app {
+
+namespace {
+
+void run_train(const TrainJob& job) {
+  const train::TrainConfig config = train::TrainConfig::from_json(job.recipe(), job.config);
+  if (job.run_ranks({"train"})) return;
+  const std::unique_ptr<train::Communicator> communicator =
+      train::make_communicator_from_environment(train::training_device(config.device));
+  train::Trainer trainer(config, job.out, job.resume, *communicator);
+  trainer.run();
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  app.description("Train a world model by chunk-wise diffusion forcing");
+  auto job = std::make_shared<TrainJob>();
+  add_train_job(app, *job, "JSON file with model, data and recipe",
+                "folder of the run: checkpoints and metrics",
+                "override a key, e.g. --set optimizer.clip=1");
+  examples(app,
+           {{"loci train configs/mini.json --out runs/mini --ranks 2",
+             "two processes of one thread each"},
+            {"loci train configs/mini.json --out runs/mini --ranks 2 --resume",
+             "go on where the run was stopped"},
+            {"torchrun --no-python --nproc-per-node 2 loci train configs/mini.json --out runs/mini",
+             "the same under torchrun"}});
+  CLI::App* vae = app.add_subcommand("vae");
+  add_train_vae(*vae);
+  CLI::App* make_model = app.add_subcommand("export");
+  add_train_export(*make_model);
+  // Not marked as required above: the subcommands have their own.
+  app.callback([job, &app] {
+    if (!app.get_subcommands().empty()) return;
+    if (job->config.empty()) throw CLI::RequiredError("config");
+    if (job->out.empty()) throw CLI::RequiredError("--out");
+    run_train(*job);
+  });
+}
+
+}  // namespace loci::app

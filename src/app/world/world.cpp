@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// loci world preview | record | encode | stats
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "loci/app/cli/command.h"
+#include "loci/app/world/world_encode.h"
+#include "loci/app/world/world_options.h"
+#include "loci/app/world/world_stats.h"
+#include "loci/base/error.h"
+#include "loci/base/machine.h"
+#include "loci/base/text.h"
+#include "loci/io/media/image.h"
+#include "loci/world/clip/record.h"
+#include "loci/world/clip/sheet.h"
+
+namespace loci::app {
+
+namespace {
+
+void add_preview(CLI::App& app) {
+  struct Options : WorldCommandOptions {
+    std::string out = "worlds.png";
+    int64_t count = 24;
+    int columns = 6;
+    bool clips = false;
+  };
+  auto o = std::make_shared<Options>();
+  app.description("Render a contact sheet of worlds or clips");
+  app.add_option("--out", o->out, "PNG or JPEG to write")->type_name("FILE")->capture_default_str();
+  app.add_option("--count", o->count, "worlds, or clips with --clips")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--columns", o->columns, "pictures a row")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_flag("--clips", o->clips, "a row of frames for every clip");
+  add_world_options(app, *o);
+  examples(
+      app,
+      {{"loci world preview", "24 worlds in worlds.png"},
+       {"loci world preview --style town --time dusk --size 384x256 --columns 4 --out towns.png",
+        "towns at dusk"},
+       {"loci world preview --clips --count 8 --seconds 20", "eight walks as strips"}});
+  app.callback([o] {
+    world::ClipOptions clip = o->clip_options();
+    clip.threads = processor().threads;
+    io::write_image(o->out, o->clips ? world::clip_sheet(o->seed, o->count, o->columns, clip)
+                                     : world::world_sheet(o->seed, o->count, o->columns, clip));
+    fmt::print("{}\n", o->out);
+  });
+}
+
+void add_record(CLI::App& app) {
+  struct Options : WorldCommandOptions {
+    std::string out, shard, video = "mp4", depth = "half";
+    int64_t count = 16, clips_per_tar = 64;
+    bool tar = false;
+    int workers = 0;
+  };
+  auto o = std::make_shared<Options>();
+  app.description(
+      "Record walks through procedural worlds: video, poses, depth, captions, revisits");
+  app.add_option("out", o->out, "folder of the dataset")->required();
+  app.add_option("--count", o->count, "clips of the whole dataset")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000000))
+      ->capture_default_str();
+  app.add_option("--video", o->video,
+                 "mp4 (H.264), lossless (H.264 in RGB) or png (a folder of frames)")
+      ->check(CLI::IsMember({"mp4", "lossless", "png"}))
+      ->capture_default_str();
+  app.add_option("--depth", o->depth, "depth.npy as 16 or 32 bits, or none")
+      ->check(CLI::IsMember({"none", "half", "float"}))
+      ->capture_default_str();
+  app.add_flag("--tar", o->tar, "WebDataset tar files instead of folders");
+  app.add_option("--clips-per-tar", o->clips_per_tar, "with --tar")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  add_shard_option(app, o->shard);
+  app.add_option("--workers", o->workers, "rendering threads; all cores if not given")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  add_world_options(app, *o);
+  examples(app,
+           {{"loci world record data --count 100 --seconds 20", "100 walks of 20 s in data/clips"},
+            {"loci world record data --count 100000 --tar --shard 3/16",
+             "one part of sixteen, as tar files"},
+            {"loci world record long --count 4 --seconds 300 --split test",
+             "walks of 5 minutes through unseen worlds"},
+            {"loci world record setc --count 28 --path designed --seconds 20 --split test",
+             "designed paths"}});
+  app.callback([o] {
+    world::RecordOptions record;
+    record.seed = o->seed;
+    record.count = o->count;
+    record.clip = o->clip_options();
+    record.video = world::parse_video(o->video);
+    record.depth = world::parse_depth(o->depth);
+    record.tar = o->tar;
+    record.clips_per_tar = o->clips_per_tar;
+    record.workers = o->workers > 0 ? o->workers : processor().threads;
+    const Shard part = parse_shard(o->shard);
+    record.shard = part.index;
+    record.shards = part.count;
+    world::record(o->out, record);
+    fmt::print("{}\n", o->out);
+  });
+}
+
+}  // namespace
+
+void add_world(CLI::App& app) {
+  app.description(
+      "Procedural worlds: contact sheets, recordings with exact poses and depth, latents");
+  add_preview(*app.add_subcommand("preview"));
+  add_record(*app.add_subcommand("record"));
+  add_world_encode(*app.add_subcommand("encode"));
+  add_world_stats(*app.add_subcommand("stats"));
+  examples(app, {{"loci world preview", "look at 24 worlds"},
+                 {"loci world record data --count 100 --seconds 20", "make a dataset"}});
+}
+
+}  // namespace loci::app

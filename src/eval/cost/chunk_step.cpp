@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/cost/chunk_step.h"
+
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+
+#include "loci/camera/geometry.h"
+#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/model/transformer/layers.h"
+
+namespace loci::eval {
+
+namespace {
+
+// Frames of a bounded past lie apart, as chosen ones do.
+constexpr int64_t kApart = 3;
+
+at::Tensor random(at::IntArrayRef shape, uint64_t seed) {
+  return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kFloat);
+}
+
+// The frame after the past.
+int64_t start_of(const ChunkStepOptions& options) {
+  return options.past_frames * (options.bounded ? kApart : 1);
+}
+
+// A slow turn while walking on.
+model::TokenMaps chunk_maps(const model::TransformerConfig& config,
+                            const ChunkStepOptions& options) {
+  std::vector<camera::Pose> poses;
+  std::vector<double> times;
+  for (int64_t i = 0; i < config.chunk_size; ++i) {
+    const auto t = static_cast<double>(i + 1);
+    poses.push_back({camera::rotation_from_angles(0.05 * t, 0.01 * t), {0.1 * t, 0, 0.3 * t}});
+    times.push_back(static_cast<double>(start_of(options) + i));
+  }
+  const std::vector<camera::Intrinsics> lenses(poses.size());
+  constexpr std::array<int64_t, 1> kOneChunk = {0};
+  const std::array<camera::FrameGeometry, 1> geometry = {
+      camera::frame_geometry(poses, lenses, kOneChunk, options.grid, config.kda_translation_scale)};
+  return model::make_token_maps(geometry, times, config.projective());
+}
+
+memory::KvLayout store_layout(const model::TransformerConfig& config,
+                              const ChunkStepOptions& options) {
+  memory::KvLayout layout =
+      model::kv_layout(config, /*batch=*/1, options.grid.tokens(), options.dtype);
+  layout.format = options.kv;
+  layout.staging_bytes = options.staging_bytes;
+  return layout;
+}
+
+// As many slots as a stream has: a bounded store also takes the chunk that will be committed.
+int64_t capacity(const model::TransformerConfig& config, const ChunkStepOptions& options) {
+  return options.past_frames + config.chunk_size;
+}
+
+}  // namespace
+
+ChunkStep::ChunkStep(const model::TransformerConfig& config, const ChunkStepOptions& options)
+    : options_(options),
+      maps_(chunk_maps(config, options)),
+      store_(store_layout(config, options), capacity(config, options)),
+      states_(static_cast<size_t>(config.layers)) {
+  const at::NoGradGuard no_grad;
+  std::vector<int64_t> frames;
+  for (int64_t i = 0; i < options.past_frames; ++i) {
+    frames.push_back(i * (options.bounded ? kApart : 1));
+    store_.add_frames(frames.back(), 1);
+  }
+  for (const memory::Branch branch : {memory::Branch::kMain, memory::Branch::kCamera}) {
+    // One frame of random numbers, moved on by some tokens, is every other one: drawing billions
+    // of them would take longer than the step.
+    const std::vector<int64_t> shape = {1, options.grid.tokens(), store_.layout().heads_of(branch),
+                                        model::kHeadChannels};
+    const at::Tensor key = 0.5 * random(shape, 1), value = random(shape, 2);
+    for (int64_t layer = 0; layer < config.layers; ++layer) {
+      if (!store_.layout().keeps(layer, branch)) continue;
+      for (int64_t i = 0; i < options.past_frames; ++i) {
+        store_.put(layer, branch, frames[static_cast<size_t>(i)], key.roll(5 * i + layer, 1),
+                   value.roll(7 * i + layer, 1));
+      }
+    }
+  }
+  const std::vector<double> times =
+      options.bounded ? model::compact_times(start_of(options), options.past_frames)
+                      : std::vector<double>(frames.begin(), frames.end());
+  past_ = model::PastKeys(store_, frames, times);
+  const auto memory = memory::make_recurrent_memory(config.recurrent_memory);
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    if (!config.is_hybrid(layer)) continue;
+    const std::vector<int64_t> shape =
+        memory->state_shape(1, config.heads, model::kHeadChannels, options.grid);
+    states_[static_cast<size_t>(layer)] = (0.1 * random(shape, 3)).to(model::wide(options.dtype));
+  }
+}
+
+model::ForwardContext ChunkStep::context() const {
+  model::ForwardContext context;
+  context.maps = &maps_;
+  context.chunks.resize(1);
+  context.chunks.front().end = maps_.frames;
+  context.past = &past_;
+  context.states = states_;
+  context.write_states = false;
+  return context;
+}
+
+}  // namespace loci::eval

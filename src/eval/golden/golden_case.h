@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One golden file opened, and the functions that compute its outputs.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "loci/base/config.h"
+#include "loci/camera/pose.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/transformer/transformer.h"
+
+namespace loci::eval {
+
+struct GoldenCase {
+  std::filesystem::path path;
+  std::string kind;
+  Json config;   // of the model
+  Json setting;  // text_len, latent_size, bank_frames, recent_frames
+  double tolerance = 0;
+  at::ScalarType compute = at::kFloat;
+  io::SafetensorsFile file;
+
+  static GoldenCase open(const std::filesystem::path& path, at::ScalarType compute);
+
+  at::Tensor input(const std::string& name) const;   // "in." + name
+  at::Tensor output(const std::string& name) const;  // "out." + name
+  std::vector<std::string> output_names() const;
+
+  // in.c2w with in.fov_x and in.xi for every frame.
+  camera::Trajectory trajectory() const;
+  camera::TokenGrid grid(const model::TransformerConfig& config) const;
+  model::TransformerConfig transformer_config() const;
+  // With the weights of the file that the case names.
+  model::Transformer transformer() const;
+  std::filesystem::path weights() const;
+};
+
+using GoldenOutputs = std::map<std::string, at::Tensor>;
+GoldenOutputs run_geometry(const GoldenCase& golden);
+GoldenOutputs run_delta_scan(const GoldenCase& golden);
+GoldenOutputs run_window(const GoldenCase& golden);
+GoldenOutputs run_stream(const GoldenCase& golden);  // dense and sparse
+GoldenOutputs run_bank(const GoldenCase& golden);
+GoldenOutputs run_vae(const GoldenCase& golden);
+GoldenOutputs run_text_encoder(const GoldenCase& golden);
+
+}  // namespace loci::eval

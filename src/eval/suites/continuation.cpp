@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/suites/continuation.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/random.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/autoencoder/pixels.h"
+#include "loci/model/weights/weight_hash.h"
+
+namespace loci::eval {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int64_t kBlock = 160;  // recorded frames read at a time
+
+// A name for the latents of a clip's pictures at this size and rate.
+std::string cache_name(const EvalClips& clips, size_t clip) {
+  const ClipFormat& format = clips.format();
+  const std::string text = fmt::format("{} {}x{} {} {}", clips.identity(clip), format.width,
+                                       format.height, format.fps, format.frames_per_latent);
+  uint64_t hash = 0;
+  for (const char c : text) hash = hash_keys({hash, static_cast<unsigned char>(c)});
+  return fmt::format("{:016x}.safetensors", hash);
+}
+
+}  // namespace
+
+at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t clip,
+                          int64_t frames, const fs::path& cache) {
+  const at::NoGradGuard no_grad;
+  LOCI_CHECK(!cache.empty(), "no folder for latents");
+  const fs::path folder = cache / model::weight_hash(vae.parameters());
+  const fs::path file = folder / cache_name(clips, clip);
+  const int64_t count = (frames - 1) / clips.format().frames_per_latent + 1;
+  if (fs::exists(file)) {
+    // Latents depend on earlier frames only, so those of a longer context begin alike.
+    const at::Tensor kept = io::SafetensorsFile::open(file).tensor("latents");
+    if (kept.dim() == 5 && kept.size(2) >= count) return kept.narrow(2, 0, count).clone();
+  }
+  model::VaeEncoder encoder(vae);
+  std::vector<at::Tensor> parts;
+  for (int64_t at = 0; at < frames;) {
+    check_interrupt();
+    const int64_t many = std::min(at == 0 ? 1 + kBlock : kBlock, frames - at);
+    const at::Tensor block = clips.read(clip, at, many);
+    for (int64_t i = 0; i < many;) {
+      const int64_t some = at + i == 0 ? 1 : std::min(clips.format().frames_per_latent, many - i);
+      parts.push_back(encoder.encode(model::pixels_from_frames(block.narrow(0, i, some))));
+      i += some;
+    }
+    at += many;
+  }
+  // As they are read back: products of BF16 round by the order in memory.
+  at::Tensor latents = at::cat(parts, 2).contiguous();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
+  io::write_safetensors(file, {{"latents", latents}});
+  return latents;
+}
+
+Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& clips, size_t clip,
+                           const Sampling& sampling)
+    : folder_(&folder),
+      clips_(&clips),
+      sampling_(&sampling),
+      cameras_(latent_cameras(clips.clip(clip), clips.format().frames_per_latent)),
+      prompt_(prompt_for(folder, clips.clip(clip).caption, sampling)),
+      context_(encoded_frames(folder.vae(), clips, clip, clips.clip(clip).context_frames,
+                              sampling.cache)),
+      decoder_(std::make_unique<model::VaeDecoder>(folder.vae())) {
+  const at::NoGradGuard no_grad;
+  const int64_t reach = model::decoder_reach(folder.vae().config());
+  for (int64_t at = std::max<int64_t>(0, context_.size(2) - reach); at < context_.size(2); ++at) {
+    check_interrupt();
+    decoder_->decode(context_.narrow(2, at, 1));
+  }
+}
+
+ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const {
+  using Clock = std::chrono::steady_clock;
+  const at::NoGradGuard no_grad;
+  const ClipFormat& format = clips_->format();
+  sample::Stream stream(folder_->transformer(), nullptr,
+                        stream_options(*folder_, arm, *sampling_, format.width, format.height),
+                        prompt_);
+  stream.set_readout(arm.readout, sampling_->seed);
+  const std::span<const camera::Pose> poses = cameras_.poses;
+  const std::span<const camera::Intrinsics> lenses = cameras_.lenses;
+  const auto known = static_cast<size_t>(context_.size(2));
+  const auto chunk_size = static_cast<size_t>(format.chunk_size);
+  int64_t chunks = 0;  // since the first frame
+  const auto reset_if_due = [&] {
+    if (arm.reset_every > 0 && ++chunks % arm.reset_every == 0) stream.reset_states();
+  };
+  for (size_t at = 0; at < known;) {
+    check_interrupt();
+    const size_t count = at == 0 ? 1 : std::min(chunk_size, known - at);
+    if (at > 0) reset_if_due();
+    stream.accept(context_.narrow(2, static_cast<int64_t>(at), static_cast<int64_t>(count)),
+                  poses.subspan(at, count), lenses.subspan(at, count));
+    at += count;
+  }
+  model::VaeDecoder decoder = *decoder_;
+  ContinuationCost cost;
+  for (size_t at = known; at + chunk_size <= poses.size(); at += chunk_size) {
+    check_interrupt();
+    const auto started = Clock::now();
+    reset_if_due();
+    const sample::Chunk chunk =
+        stream.push(poses.subspan(at, chunk_size), lenses.subspan(at, chunk_size));
+    const at::Tensor frames = model::frames_from_pixels(decoder.decode(chunk.latents));
+    cost.seconds += std::chrono::duration<double>(Clock::now() - started).count();
+    cost.visible += static_cast<double>(chunk.visible.size());
+    ++cost.chunks;
+    take(static_cast<int64_t>(at - 1) * format.frames_per_latent + 1, frames);
+  }
+  cost.visible /= static_cast<double>(std::max<int64_t>(1, cost.chunks));
+  cost.history_bytes = stream.history_bytes();
+  return cost;
+}
+
+}  // namespace loci::eval

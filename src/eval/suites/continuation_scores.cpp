@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/suites/continuation_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+#include "loci/eval/metrics/image_metrics.h"
+
+namespace loci::eval {
+
+namespace {
+
+constexpr int64_t kBlock = 160;       // recorded frames read at a time
+constexpr double kFirstPart = 20;     // seconds
+constexpr double kGaps[] = {20, 60};  // seconds between short, middle and long ones
+constexpr size_t kMostFeatured = 60;
+
+const char* gap_suffix(double gap) {
+  return gap <= kGaps[0] ? "_8_20" : gap <= kGaps[1] ? "_20_60" : "_60";
+}
+
+// The one with the longest gap, and one halfway between it and the other end of the list.
+std::vector<camera::Revisit> pick(const EvalClip& clip) {
+  if (clip.revisits.empty()) return {{clip.frames() - 1, -1, 0}};
+  const auto longest = std::max_element(
+      clip.revisits.begin(), clip.revisits.end(),
+      [](const camera::Revisit& a, const camera::Revisit& b) { return a.gap < b.gap; });
+  const auto at = static_cast<size_t>(longest - clip.revisits.begin());
+  const size_t last = clip.revisits.size() - 1;
+  const size_t other = at > last / 2 ? at / 2 : (at + last + 1) / 2;
+  if (other == at) return {*longest};
+  std::vector<camera::Revisit> both = {clip.revisits[std::min(at, other)],
+                                       clip.revisits[std::max(at, other)]};
+  return both;
+}
+
+}  // namespace
+
+ContinuationScores::RevisitScore::RevisitScore() {
+  sharpness = lpips_vgg = identity_dino = identity_clip = local_1 = local_5 = local_10 =
+      std::numeric_limits<double>::quiet_NaN();
+}
+
+ContinuationScores::ContinuationScores(const EvalClips& clips, size_t clip,
+                                       const Networks& networks)
+    : clips_(&clips),
+      index_(clip),
+      clip_(&clips.clip(clip)),
+      networks_(&networks),
+      picked_(pick(*clip_)) {
+  if (!networks.dino && !networks.clip) return;
+  // Evenly over the clip, and so over gaps.
+  const size_t count = clip_->revisits.size(), most = std::min(count, kMostFeatured);
+  for (size_t i = 0; i < most; ++i) {
+    const camera::Revisit& revisit = clip_->revisits[i * count / most];
+    featured_.insert(revisit.frame);
+    if (revisit.earlier >= clip_->context_frames) first_visits_.insert(revisit.earlier);
+  }
+}
+
+double ContinuationScores::seconds_of(int64_t frame) const {
+  return static_cast<double>(frame) / clips_->format().fps;
+}
+
+at::Tensor ContinuationScores::recorded(int64_t first, int64_t count) {
+  if (!block_.defined() || first < block_first_ || first + count > block_first_ + block_.size(0)) {
+    block_.reset();
+    block_ =
+        clips_->read(index_, first, std::min(std::max(kBlock, count), clip_->frames() - first));
+    block_first_ = first;
+  }
+  return block_.narrow(0, first - block_first_, count);
+}
+
+void ContinuationScores::keep_features(int64_t index, const at::Tensor& frame) {
+  if (networks_->dino) dino_[index] = (*networks_->dino)(frame).global;
+  if (networks_->clip) clip_vision_[index] = (*networks_->clip)(frame).global;
+}
+
+void ContinuationScores::score_revisit(const camera::Revisit& revisit, const at::Tensor& frame,
+                                       const at::Tensor& truth) {
+  RevisitScore& score = revisits_[revisit.frame];
+  // A recording without any detail cannot be blurred.
+  const double detail = sharpness(truth).front();
+  if (detail > 0) score.sharpness = sharpness(frame).front() / detail;
+  if (networks_->vgg) score.lpips_vgg = networks_->vgg->distance(frame, truth).front();
+  if (!featured_.contains(revisit.frame)) return;
+  // The first visit as the model made it, or as it was given.
+  if (!dino_.contains(revisit.earlier) && !clip_vision_.contains(revisit.earlier)) {
+    keep_features(revisit.earlier, clips_->read(index_, revisit.earlier, 1));
+  }
+  if (networks_->dino) {
+    const VisionTower::Features made = (*networks_->dino)(frame);
+    const VisionTower::Features wanted = (*networks_->dino)(truth);
+    score.identity_dino = (made.global * dino_.at(revisit.earlier)).sum().item<double>();
+    score.local_1 = worst_patches(made.patches, wanted.patches, 0.01).front();
+    score.local_5 = worst_patches(made.patches, wanted.patches, 0.05).front();
+    score.local_10 = worst_patches(made.patches, wanted.patches, 0.10).front();
+  }
+  if (networks_->clip) {
+    const at::Tensor made = (*networks_->clip)(frame).global;
+    score.identity_clip = (made * clip_vision_.at(revisit.earlier)).sum().item<double>();
+  }
+}
+
+void ContinuationScores::add(int64_t first, const at::Tensor& frames) {
+  LOCI_CHECK(first == clip_->context_frames + std::ssize(frames_), "frame {} after {}", first,
+             clip_->context_frames + std::ssize(frames_));
+  const at::Tensor truth = recorded(first, frames.size(0));
+  const std::vector<double> errors = mse(frames, truth), likeness = ssim(frames, truth);
+  std::vector<double> distances(errors.size(), 0);
+  if (networks_->alex) distances = networks_->alex->distance(frames, truth);
+  for (size_t i = 0; i < errors.size(); ++i) {
+    frames_.push_back(
+        {errors[i], std::min(psnr_of(errors[i]), kIdenticalPsnr), likeness[i], distances[i]});
+  }
+  const int64_t end = first + frames.size(0);
+  for (auto at = first_visits_.lower_bound(first); at != first_visits_.end() && *at < end; ++at) {
+    keep_features(*at, frames.narrow(0, *at - first, 1));
+  }
+  for (const camera::Revisit& revisit : clip_->revisits) {
+    if (revisit.frame < first || revisit.frame >= end) continue;
+    score_revisit(revisit, frames.narrow(0, revisit.frame - first, 1),
+                  truth.narrow(0, revisit.frame - first, 1));
+  }
+  for (const camera::Revisit& revisit : picked_) {
+    if (revisit.frame >= first && revisit.frame < end) {
+      shown_[revisit.frame] = frames[revisit.frame - first].clone();
+    }
+  }
+}
+
+MetricValues ContinuationScores::values() const {
+  MetricValues values;
+  const bool lpips = networks_->alex.has_value();
+  const auto add = [&](const FrameScore& score, const std::string& suffix) {
+    values["mse" + suffix].push_back(score.mse);
+    values["psnr" + suffix].push_back(score.psnr);
+    values["ssim" + suffix].push_back(score.ssim);
+    if (lpips) values["lpips" + suffix].push_back(score.lpips);
+  };
+  const auto add_mean = [&](int64_t count, const std::string& suffix) {
+    FrameScore sum;
+    const auto n = static_cast<double>(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const FrameScore& frame = frames_[static_cast<size_t>(i)];
+      sum.mse += frame.mse / n;
+      sum.psnr += frame.psnr / n;
+      sum.ssim += frame.ssim / n;
+      sum.lpips += frame.lpips / n;
+    }
+    add(sum, suffix);
+  };
+  const auto count = std::ssize(frames_);
+  if (count > 0) add_mean(count, "");
+  const int64_t part = std::llround(kFirstPart * clips_->format().fps);
+  if (count > part) add_mean(part, "_20");
+  for (const camera::Revisit& revisit : clip_->revisits) {
+    const auto found = revisits_.find(revisit.frame);
+    if (found == revisits_.end()) continue;
+    const FrameScore& frame = frames_[static_cast<size_t>(revisit.frame - clip_->context_frames)];
+    const std::string gap = gap_suffix(revisit.gap);
+    add(frame, "_revisit");
+    if (revisit.earlier < clip_->context_frames) add(frame, "_context");
+    add(frame, gap);
+    const RevisitScore& score = found->second;
+    const std::pair<std::string, double> others[] = {{"sharpness_revisit", score.sharpness},
+                                                     {"lpips_vgg_revisit", score.lpips_vgg},
+                                                     {"identity_dino", score.identity_dino},
+                                                     {"identity_clip", score.identity_clip},
+                                                     {"local_1", score.local_1},
+                                                     {"local_5", score.local_5},
+                                                     {"local_10", score.local_10},
+                                                     {"local_5" + gap, score.local_5}};
+    for (const auto& [key, value] : others) {
+      if (std::isfinite(value)) values[key].push_back(value);
+    }
+  }
+  return values;
+}
+
+std::vector<Curve> ContinuationScores::curves() const {
+  Curve curve{"psnr", {}};
+  const auto fps = static_cast<size_t>(std::max(1LL, std::llround(clips_->format().fps)));
+  for (size_t begin = 0; begin < frames_.size(); begin += fps) {
+    const size_t end = std::min(begin + fps, frames_.size());
+    double sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += frames_[i].psnr;
+    curve.points.emplace_back(static_cast<double>(begin / fps),
+                              sum / static_cast<double>(end - begin));
+  }
+  return {curve};
+}
+
+std::vector<PictureRow> ContinuationScores::pictures(const std::string& variant) const {
+  std::vector<PictureRow> rows;
+  for (const camera::Revisit& revisit : picked_) {
+    const auto found = shown_.find(revisit.frame);
+    if (found == shown_.end()) continue;
+    PictureRow row;
+    row.title = fmt::format("{:.2f} s after the context",
+                            seconds_of(revisit.frame - clip_->context_frames + 1));
+    if (revisit.earlier >= 0) {
+      row.title += fmt::format(", first seen {:.1f} s before", revisit.gap);
+      row.cells.push_back(
+          make_cell("first visit, recorded", clips_->read(index_, revisit.earlier, 1)[0]));
+    }
+    row.cells.push_back(make_cell("recording", clips_->read(index_, revisit.frame, 1)[0]));
+    const double level = frames_[static_cast<size_t>(revisit.frame - clip_->context_frames)].psnr;
+    row.cells.push_back(make_cell(fmt::format("{}: {:.1f} dB", variant, level), found->second));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Metric> continuation_metrics(const Networks& networks) {
+  using Better = Metric::Better;
+  const std::string no_alex =
+      networks.alex ? "" : absent_note("LPIPS; scripts/fetch_lpips.py gets them");
+  const std::string no_vgg = networks.vgg ? "" : absent_note("LPIPS's VGG");
+  const std::string no_dino = networks.dino ? "" : absent_note("DINOv2");
+  const std::string no_clip = networks.clip ? "" : absent_note("CLIP");
+  std::vector<Metric> metrics;
+  const std::pair<const char*, const char*> gaps[] = {
+      {"_8_20", ", 8–20 s gap"}, {"_20_60", ", 20–60 s gap"}, {"_60", ", > 60 s gap"}};
+  std::vector<std::pair<const char*, const char*>> parts = {
+      {"", ""},
+      {"_20", ", first 20 s"},
+      {"_revisit", " at revisits"},
+      {"_context", " at revisits of the context"}};
+  parts.insert(parts.end(), std::begin(gaps), std::end(gaps));
+  for (const auto& [suffix, words] : parts) {
+    const std::string s = suffix, w = words;
+    metrics.push_back({"psnr" + s, "PSNR" + w, Better::kHigher, 2});
+    metrics.push_back({"ssim" + s, "SSIM" + w, Better::kHigher, 3});
+    metrics.push_back({"lpips" + s, "LPIPS" + w, Better::kLower, 3, no_alex});
+    metrics.push_back({"mse" + s, "MSE" + w, Better::kLower, 4});
+  }
+  metrics.push_back({"lpips_vgg_revisit", "LPIPS (VGG) at revisits", Better::kLower, 3, no_vgg});
+  metrics.push_back({"identity_dino", "identity (DINOv2)", Better::kHigher, 3, no_dino});
+  metrics.push_back({"identity_clip", "identity (CLIP)", Better::kHigher, 3, no_clip});
+  for (const char* share : {"1", "5", "10"}) {
+    metrics.push_back({std::string("local_") + share, fmt::format("local error, worst {} %", share),
+                       Better::kLower, 3, no_dino});
+  }
+  for (const auto& [suffix, words] : gaps) {
+    metrics.push_back({std::string("local_5") + suffix,
+                       std::string("local error, worst 5 %") + words, Better::kLower, 3, no_dino});
+  }
+  metrics.push_back({"sharpness_revisit", "sharpness / recording's", Better::kNearOne, 2});
+  metrics.push_back({"chunk_seconds", "s per chunk", Better::kLower, 3});
+  metrics.push_back({"history_mib", "history, MiB", Better::kLower, 1});
+  metrics.push_back({"visible", "frames seen", Better::kNeither, 1});
+  return metrics;
+}
+
+std::vector<Metric> pick_metrics(const std::vector<Metric>& all,
+                                 const std::vector<std::string>& keys) {
+  std::vector<Metric> picked;
+  for (const std::string& key : keys) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Metric& metric) { return metric.key == key; });
+    LOCI_CHECK(found != all.end(), "no metric '{}'", key);
+    picked.push_back(*found);
+  }
+  return picked;
+}
+
+}  // namespace loci::eval

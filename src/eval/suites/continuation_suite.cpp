@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/suites/continuation_suite.h"
+
+#include <algorithm>
+
+#include "loci/base/error.h"
+#include "loci/eval/suites/continuation.h"
+#include "loci/eval/report/summary.h"
+
+namespace loci::eval {
+
+ClipFormat common_format(const std::vector<ModelChoice>& models, const Sampling& sampling) {
+  if (models.empty()) fail("--model is missing: give the folder of a model");
+  ClipFormat format;
+  for (size_t i = 0; i < models.size(); ++i) {
+    const sample::ModelFolder folder(models[i].path);
+    const sample::GenerationDefaults& defaults = folder.defaults();
+    ClipFormat own;
+    own.width = sampling.width.value_or(defaults.width);
+    own.height = sampling.height.value_or(defaults.height);
+    own.fps = defaults.fps;
+    own.fov = defaults.fov;
+    own.chunk_size = folder.config().chunk_size;
+    own.frames_per_latent = folder.vae_config().temporal_factor();
+    if (i == 0) format = own;
+    if (own.width != format.width || own.height != format.height || own.fps != format.fps ||
+        own.chunk_frames() != format.chunk_frames() ||
+        own.frames_per_latent != format.frames_per_latent) {
+      fail(
+          "{} makes {}x{} at {} frames a second in chunks of {}, {} {}x{} at {} in chunks of {}; "
+          "compare models of one format, or give --size",
+          models[i].name, own.width, own.height, own.fps, own.chunk_frames(), models[0].name,
+          format.width, format.height, format.fps, format.chunk_frames());
+    }
+  }
+  return format;
+}
+
+ContinuationSuite::ContinuationSuite(ContinuationSetup setup)
+    : ModelSuite(setup.models, setup.arms, setup.sampling.dtype),
+      setup_(std::move(setup)),
+      networks_(Networks::load(setup_.weights)),
+      mind_(find_mind(setup_.data, setup_.clips.count)) {
+  const ClipFormat format = common_format(setup_.models, setup_.sampling);
+  for (const ModelChoice& model : setup_.models) {
+    recurrent_.push_back(has_recurrent_states(sample::ModelFolder(model.path).config()));
+  }
+  clips_ = mind_.empty() ? open_recordings(setup_.data, format, setup_.clips)
+                         : open_mind(mind_, format, setup_.clips);
+}
+
+std::string ContinuationSuite::name_of(size_t model, size_t arm) const {
+  return variant_name(setup_.models[model], setup_.arms[arm], setup_.arms);
+}
+
+bool ContinuationSuite::has(size_t model, size_t arm) const {
+  return recurrent_[model] || !setup_.arms[arm].base;
+}
+
+std::vector<Group> ContinuationSuite::groups() const {
+  std::vector<Group> groups;
+  for (size_t m = 0; m < setup_.models.size(); ++m) {
+    Group& group = groups.emplace_back();
+    group.name = setup_.models[m].name;
+    for (size_t a = 0; a < setup_.arms.size(); ++a) {
+      if (has(m, a)) group.variants.push_back(name_of(m, a));
+    }
+  }
+  return groups;
+}
+
+Json ContinuationSuite::settings() const {
+  Json json = describe(setup_.models, setup_.arms, setup_.sampling);
+  json["suite"] = setup_.suite;
+  json["data"] = data_fingerprint(setup_.data, setup_.out);
+  json["context_seconds"] = setup_.clips.context_seconds;
+  json["seconds"] = setup_.clips.seconds ? Json(*setup_.clips.seconds) : Json();
+  if (!mind_.empty()) {
+    json["mind_compat"] = setup_.mind.compatible;
+    json["ssim_border"] = setup_.mind.border == SsimBorder::kCropped ? "cropped" : "mirrored";
+  }
+  json["networks"] = networks_.describe();
+  json["clips"] = clips();
+  return json;
+}
+
+std::vector<Metric> ContinuationSuite::metrics() const {
+  return pick_metrics(continuation_metrics(networks_), setup_.metrics);
+}
+
+std::vector<std::pair<std::string, std::string>> ContinuationSuite::pairs() const {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (size_t a = 0; a < setup_.arms.size(); ++a) {
+    for (size_t m = 1; m < setup_.models.size() && !setup_.arms[a].base; ++m) {
+      list.emplace_back(name_of(0, a), name_of(m, a));
+    }
+  }
+  for (size_t m = 0; m < setup_.models.size(); ++m) {
+    for (size_t a = 1; a < setup_.arms.size(); ++a) {
+      const std::optional<size_t>& base = setup_.arms[a].base;
+      if (has(m, a) && (base || !setup_.sweep)) {
+        list.emplace_back(name_of(m, base.value_or(0)), name_of(m, a));
+      }
+    }
+  }
+  return list;
+}
+
+PartResult ContinuationSuite::run(size_t clip) {
+  const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
+  PartResult part;
+  for (size_t a = 0; a < setup_.arms.size(); ++a) {
+    if (!has(opened(), a)) continue;
+    const std::string name = variant(setup_.arms[a]);
+    ContinuationScores scores(*clips_, clip, networks_);
+    std::optional<MindPrediction> prediction;
+    if (!mind_.empty()) {
+      prediction.emplace(setup_.out / "predictions" / name, mind_[clip], clips_->format(),
+                         setup_.clips.seconds);
+    }
+    const ContinuationCost cost =
+        continuation.run(setup_.arms[a], [&](int64_t first, const at::Tensor& frames) {
+          scores.add(first, frames);
+          if (prediction) prediction->add(frames);
+        });
+    MetricValues values = scores.values();
+    if (prediction) {
+      prediction->finish();
+      for (const char* key : {"mse", "psnr", "ssim", "lpips"}) {
+        values.erase(key);
+        values.erase(std::string(key) + "_20");
+      }
+      values.merge(mind_values(mind_[clip], prediction->path(), setup_.mind,
+                               networks_.alex ? &*networks_.alex : nullptr));
+    }
+    values["chunk_seconds"] = {cost.seconds / static_cast<double>(cost.chunks)};
+    values["history_mib"] = {static_cast<double>(cost.history_bytes) / (1 << 20)};
+    values["visible"] = {cost.visible};
+    part.values[name] = std::move(values);
+    part.curves[name] = scores.curves();
+    for (PictureRow& row : scores.pictures(name)) {
+      // All variants of an instant in one row.
+      const auto same = [&](const PictureRow& other) { return other.title == row.title; };
+      const auto found = std::find_if(part.pictures.begin(), part.pictures.end(), same);
+      if (found == part.pictures.end()) {
+        part.pictures.push_back(std::move(row));
+      } else {
+        found->cells.push_back(std::move(row.cells.back()));
+      }
+    }
+  }
+  return part;
+}
+
+PlotPanel ContinuationSuite::budget_panel(const std::vector<PartResult>& parts,
+                                          const std::string& metric,
+                                          const std::string& title) const {
+  const Summary summary = summarise(*this, parts);
+  PlotPanel panel{title, "retained frames", {}, /*from_zero=*/false};
+  size_t row = 0;
+  for (size_t m = 0; m < setup_.models.size(); ++m) {
+    const size_t first = panel.series.size();
+    for (size_t a = 0; a < setup_.arms.size(); ++a) {
+      if (!has(m, a)) continue;
+      const std::string name = setup_.models[m].name + setup_.arms[a].variation;
+      auto series = std::find_if(panel.series.begin() + static_cast<std::ptrdiff_t>(first),
+                                 panel.series.end(),
+                                 [&](const PlotSeries& other) { return other.name == name; });
+      if (series == panel.series.end()) {
+        panel.series.push_back({name, {}});
+        series = panel.series.end() - 1;
+      }
+      const VariantSummary& values = summary.variants[row++];
+      const auto found = values.metrics.find(metric);
+      if (found == values.metrics.end()) continue;
+      series->points.emplace_back(static_cast<double>(setup_.arms[a].budget.value()),
+                                  found->second.mean);
+      series->intervals.emplace_back(found->second.low, found->second.high);
+    }
+  }
+  return panel;
+}
+
+std::vector<std::vector<PlotPanel>> ContinuationSuite::plots(
+    const std::vector<PartResult>& parts) const {
+  if (setup_.sweep) {
+    return {{budget_panel(parts, "psnr_revisit", "PSNR at revisits, dB"),
+             budget_panel(parts, "psnr", "PSNR over the clip, dB")}};
+  }
+  return {{mean_curves(*this, parts, "psnr", "PSNR, dB", "seconds since the context")}};
+}
+
+}  // namespace loci::eval

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/suites/eval_clips.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/log.h"
+
+namespace loci::eval {
+
+namespace {
+
+class RecordingClips : public EvalClips {
+ public:
+  RecordingClips(const std::filesystem::path& folder, const ClipFormat& format,
+                 const ClipOptions& options)
+      : EvalClips(format) {
+    const world::RecordingOptions recording = recording_options(format);
+    for (world::RecordingFiles& files : world::find_recordings(folder)) {
+      if (options.count && std::ssize(clips_) >= *options.count) break;
+      check_interrupt();
+      add(world::Recording(std::move(files), recording), options);
+    }
+    if (clips_.empty()) {
+      fail("{}: no recording is longer than {:.4g} s of context and one chunk of {} frames",
+           folder.string(), options.context_seconds, format.chunk_frames());
+    }
+  }
+
+  size_t size() const override { return clips_.size(); }
+  const EvalClip& clip(size_t index) const override { return clips_.at(index); }
+  at::Tensor read(size_t index, int64_t first, int64_t count) const override {
+    return recordings_.at(index).read(first, count).frames;
+  }
+  at::Tensor depth(size_t index) const override {
+    const int64_t step = format().frames_per_latent;
+    const at::Tensor all = recordings_.at(index).read_depth(step);
+    const int64_t latents = (clip(index).frames() - 1) / step + 1;
+    return all.defined() ? all.narrow(0, 0, latents) : all;
+  }
+  bool has_depth(size_t index) const override { return recordings_.at(index).has_depth(); }
+  std::string identity(size_t index) const override { return recordings_.at(index).identity(); }
+
+ private:
+  void add(world::Recording recording, const ClipOptions& options) {
+    const int64_t chunk = format().chunk_frames();
+    const int64_t available = (recording.frame_count() - 1) / chunk;
+    // A length that is whole chunks but for rounding is not rounded.
+    const auto chunks = [&](double seconds) {
+      return seconds * format().fps / static_cast<double>(chunk);
+    };
+    const auto context = static_cast<int64_t>(std::floor(chunks(options.context_seconds) + 1e-6));
+    if (available <= context) {
+      log_warning("{} is left out: {} frames are too short", recording.name(),
+                  recording.frame_count());
+      return;
+    }
+    int64_t fresh = available - context;
+    if (options.seconds) {
+      const double wanted = std::ceil(chunks(*options.seconds) - 1e-6);
+      fresh = std::min(fresh, std::max<int64_t>(1, static_cast<int64_t>(wanted)));
+    }
+    EvalClip clip;
+    clip.name = recording.name();
+    clip.caption = recording.caption();
+    clip.context_frames = 1 + context * chunk;
+    clip.trajectory = recording.trajectory();
+    const auto frames = static_cast<size_t>(clip.context_frames + fresh * chunk);
+    clip.trajectory.poses.resize(frames);
+    clip.trajectory.intrinsics.resize(frames);
+    clip.revisits =
+        continuation_revisits(clip.trajectory, clip.context_frames, format().frames_per_latent);
+    clips_.push_back(std::move(clip));
+    recordings_.push_back(std::move(recording));
+  }
+
+  std::vector<EvalClip> clips_;
+  std::vector<world::Recording> recordings_;
+};
+
+}  // namespace
+
+world::RecordingOptions recording_options(const ClipFormat& format) {
+  world::RecordingOptions options;
+  options.width = static_cast<int>(format.width);
+  options.height = static_cast<int>(format.height);
+  options.fps = format.fps;
+  options.fov = format.fov;
+  return options;
+}
+
+std::vector<std::string> clip_names(const EvalClips& clips) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < clips.size(); ++i) names.push_back(clips.clip(i).name);
+  return names;
+}
+
+std::unique_ptr<EvalClips> open_recordings(const std::filesystem::path& folder,
+                                           const ClipFormat& format, const ClipOptions& options) {
+  return std::make_unique<RecordingClips>(folder, format, options);
+}
+
+std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& trajectory,
+                                                   int64_t context_frames,
+                                                   int64_t frames_per_latent) {
+  std::vector<camera::Revisit> revisits = camera::find_revisits(trajectory.poses, trajectory.fps);
+  std::erase_if(revisits, [&](const camera::Revisit& revisit) {
+    return revisit.frame < context_frames || revisit.frame % frames_per_latent != 0;
+  });
+  return revisits;
+}
+
+LatentCameras latent_cameras(const EvalClip& clip, int64_t frames_per_latent) {
+  LatentCameras cameras;
+  for (int64_t i = 0; i < clip.frames(); i += frames_per_latent) {
+    cameras.poses.push_back(clip.trajectory.poses[static_cast<size_t>(i)]);
+    cameras.lenses.push_back(clip.trajectory.intrinsics[static_cast<size_t>(i)]);
+  }
+  return cameras;
+}
+
+}  // namespace loci::eval

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/suites/eval_models.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "loci/base/error.h"
+#include "loci/base/random.h"
+#include "loci/io/media/frames.h"
+
+namespace loci::eval {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::streamoff kSample = 1 << 20;  // bytes
+
+void mix(uint64_t& hash, const void* data, size_t size) {
+  const char* bytes = static_cast<const char*>(data);
+  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min(sizeof(word), size - at));
+    hash = hash_keys({hash, word});
+  }
+}
+
+void mix_file(uint64_t& hash, const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  const auto size = static_cast<std::streamoff>(fs::file_size(file));
+  std::string bytes(static_cast<size_t>(std::min(size, kSample)), '\0');
+  for (const std::streamoff begin :
+       {std::streamoff{0}, std::max<std::streamoff>(0, size - kSample)}) {
+    stream.seekg(begin);
+    if (!stream.read(bytes.data(), std::ssize(bytes))) fail("{}: cannot be read", file.string());
+    mix(hash, bytes.data(), bytes.size());
+  }
+  mix(hash, &size, sizeof(size));
+}
+
+}  // namespace
+
+std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts) {
+  std::vector<ModelChoice> models;
+  std::set<std::string> names;
+  for (const std::string& text : texts) {
+    const size_t sign = text.find('=');
+    ModelChoice model;
+    model.path = sign == std::string::npos ? text : text.substr(sign + 1);
+    // "models/mini/" is named mini too.
+    const fs::path plain = fs::path(model.path / "").parent_path();
+    model.name = sign == std::string::npos ? plain.filename().string() : text.substr(0, sign);
+    if (model.name.empty() || model.path.empty()) {
+      fail("--model: '{}' is neither DIR nor NAME=DIR", text);
+    }
+    if (!names.insert(model.name).second) {
+      fail("--model: two models are named '{}'; give one of them another as NAME=DIR", model.name);
+    }
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+std::string suffix_of(model::Readout readout) {
+  switch (readout) {
+    case model::Readout::kOff:
+      return ", readout off";
+    case model::Readout::kRandom:
+      return ", random readout";
+    case model::Readout::kOn:
+      break;
+  }
+  return "";
+}
+
+std::vector<Arm> with_variations(const std::vector<Arm>& arms, const Variations& variations) {
+  std::vector<Arm> all;
+  for (const Arm& arm : arms) {
+    const size_t base = all.size();
+    all.push_back(arm);
+    const auto vary = [&](const std::string& suffix) -> Arm& {
+      Arm& other = all.emplace_back(arm);
+      other.base = base;
+      other.variation = suffix;
+      other.label += suffix;
+      return other;
+    };
+    for (const model::Readout readout : variations.readouts) {
+      if (readout != model::Readout::kOn) vary(suffix_of(readout)).readout = readout;
+    }
+    for (const int64_t chunks : variations.resets) {
+      vary(chunks == 1 ? ", states reset every chunk"
+                       : fmt::format(", states reset every {} chunks", chunks))
+          .reset_every = chunks;
+    }
+  }
+  return all;
+}
+
+std::string variant_name(const ModelChoice& model, const Arm& arm, const std::vector<Arm>& arms) {
+  const auto histories =
+      std::count_if(arms.begin(), arms.end(), [](const Arm& one) { return !one.base; });
+  return histories == 1 ? model.name + arm.variation : model.name + ", " + arm.label;
+}
+
+std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
+                                const std::vector<Arm>& arms) {
+  std::vector<Group> groups;
+  for (const ModelChoice& model : models) {
+    Group& group = groups.emplace_back();
+    group.name = model.name;
+    for (const Arm& arm : arms) group.variants.push_back(variant_name(model, arm, arms));
+  }
+  return groups;
+}
+
+bool has_recurrent_states(const model::TransformerConfig& config) {
+  return !config.hybrid_layers.empty() && config.recurrent_memory != "none";
+}
+
+sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
+                                     const Sampling& sampling, int64_t width, int64_t height) {
+  const sample::GenerationDefaults& defaults = folder.defaults();
+  sample::StreamOptions options = defaults.stream();
+  std::tie(options.latent_height, options.latent_width) = folder.latent_size(height, width);
+  options.history.kind = arm.history.value_or(defaults.history);
+  if (arm.budget) options.history.set_budget(*arm.budget);
+  options.solver.kind = sampling.solver.value_or(options.solver.kind);
+  options.solver.steps = sampling.steps.value_or(options.solver.steps);
+  options.guidance = sampling.guidance.value_or(defaults.guidance);
+  options.seed = sampling.seed;
+  return options;
+}
+
+sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& caption,
+                          const Sampling& sampling) {
+  return folder.prompt(sampling.captions && folder.has_text_encoder() ? caption : "", "");
+}
+
+std::string fingerprint(const fs::path& folder) {
+  if (!fs::is_directory(folder)) fail("{}: not a model folder", folder.string());
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string suffix = entry.path().extension().string();
+    if (entry.is_regular_file() &&
+        (suffix == ".safetensors" || suffix == ".pth" || suffix == ".pt" || suffix == ".json")) {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  uint64_t hash = 0;
+  for (const fs::path& file : files) {
+    const std::string name = file.lexically_relative(folder).string();
+    mix(hash, name.data(), name.size());
+    mix_file(hash, file);
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+std::string data_fingerprint(const fs::path& data, const fs::path& out) {
+  if (data.empty()) return "";
+  std::error_code ignored;
+  const fs::path mine = fs::weakly_canonical(out, ignored);
+  std::vector<std::string> files;
+  for (auto at = fs::recursive_directory_iterator(data); at != fs::recursive_directory_iterator();
+       ++at) {
+    const fs::path& path = at->path();
+    if (path.filename().string().starts_with('.') ||
+        (at->is_directory() && fs::weakly_canonical(path, ignored) == mine)) {
+      at.disable_recursion_pending();
+    } else if (at->is_regular_file() && (io::is_video_name(path) || io::is_image_name(path))) {
+      files.push_back(
+          fmt::format("{} {}\n", path.lexically_relative(data).string(), at->file_size()));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  uint64_t hash = 0;
+  for (const std::string& file : files) mix(hash, file.data(), file.size());
+  return fmt::format("{:016x}", hash);
+}
+
+Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& arms,
+              const Sampling& s) {
+  Json json = {{"seed", std::to_string(s.seed)},
+               {"dtype", s.dtype == at::kBFloat16 ? "bf16" : "fp32"},
+               {"captions", s.captions}};
+  if (s.width && s.height) json["size"] = {*s.width, *s.height};
+  if (s.steps) json["steps"] = *s.steps;
+  if (s.solver) json["solver"] = *s.solver;
+  if (s.guidance) json["guidance"] = *s.guidance;
+  for (const ModelChoice& model : models) {
+    json["models"].push_back({{"name", model.name}, {"weights", fingerprint(model.path)}});
+  }
+  for (const Arm& arm : arms) {
+    json["arms"].push_back({{"label", arm.label},
+                            {"history", arm.history.value_or("")},
+                            {"budget", arm.budget ? Json(*arm.budget) : Json("")},
+                            {"readout", sample::name_of(arm.readout)},
+                            {"reset_every", arm.reset_every}});
+  }
+  return json;
+}
+
+}  // namespace loci::eval

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/eval/suites/path_clips.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "loci/base/error.h"
+#include "loci/camera/lens.h"
+#include "loci/camera/path/presets.h"
+#include "loci/camera/path/resample.h"
+#include "loci/camera/path/trajectory_io.h"
+
+namespace loci::eval {
+
+namespace {
+
+camera::Trajectory read_route(const std::string& route, const ClipFormat& format, double seconds) {
+  std::vector<std::string> names;
+  for (const camera::Preset& preset : camera::presets()) {
+    names.emplace_back(preset.name);
+    if (preset.name != route) continue;
+    camera::PresetOptions options;
+    options.seconds = seconds;
+    options.fps = format.fps;
+    return camera::make_preset(route, options);
+  }
+  // Every key string says for how many frames.
+  if (route.find_first_of("0123456789") == std::string::npos) {
+    fail("--route: '{}' is neither a key string such as w-12,left-8 nor one of {}, {}", route,
+         kRecordedRoute, fmt::join(names, ", "));
+  }
+  camera::ReadOptions options;
+  options.video_fps = format.fps;
+  camera::Trajectory path = camera::read_key_string(route, options);
+  if (path.frames_per_pose != 1) path = camera::frame_poses(path);
+  if (path.fps != format.fps) path = camera::resample(path, format.fps);
+  return path;
+}
+
+// The recording's own path, as long as wanted, and at least a chunk of it.
+camera::Trajectory recorded_route(const world::Recording& recording, const ClipFormat& format,
+                                  double seconds) {
+  camera::Trajectory path = recording.trajectory();
+  const auto wanted =
+      static_cast<size_t>(1 + std::max<int64_t>(1, std::llround(seconds * path.fps)));
+  if (std::ssize(path.poses) <= format.chunk_frames()) {
+    fail("{}: {} frames are shorter than a chunk", recording.name(), path.poses.size());
+  }
+  if (path.poses.size() > wanted) path.poses.resize(wanted);
+  return path;
+}
+
+class PathClips : public EvalClips {
+ public:
+  PathClips(const std::filesystem::path& folder, const ClipFormat& format,
+            const std::vector<std::string>& routes, double seconds, std::optional<int64_t> count)
+      : EvalClips(format) {
+    const world::RecordingOptions options = recording_options(format);
+    for (world::RecordingFiles& files : world::find_recordings(folder)) {
+      if (count && std::ssize(recordings_) >= *count) break;
+      recordings_.emplace_back(std::move(files), options);
+      const world::Recording& recording = recordings_.back();
+      for (const std::string& route : routes) {
+        EvalClip clip;
+        clip.name = recording.name() + ", " + route;
+        clip.caption = recording.caption();
+        clip.trajectory = route == kRecordedRoute ? recorded_route(recording, format, seconds)
+                                                  : read_route(route, format, seconds);
+        const size_t chunk = static_cast<size_t>(format.chunk_frames());
+        const size_t fresh = std::max<size_t>(1, clip.trajectory.poses.size()) - 1;
+        const size_t frames = 1 + std::max<size_t>(1, (fresh + chunk - 1) / chunk) * chunk;
+        const camera::Pose last = clip.trajectory.poses.back();
+        clip.trajectory.poses.resize(frames, last);
+        clip.trajectory.intrinsics.assign(frames, recording.trajectory().intrinsics.front());
+        clips_.push_back({std::move(clip), recordings_.size() - 1});
+      }
+    }
+  }
+
+  size_t size() const override { return clips_.size(); }
+  const EvalClip& clip(size_t index) const override { return clips_.at(index).clip; }
+  at::Tensor read(size_t index, int64_t first, int64_t count) const override {
+    LOCI_CHECK(first == 0 && count == 1, "only the first frame of {} was recorded",
+               clip(index).name);
+    return recordings_[clips_.at(index).recording].read(0, 1).frames;
+  }
+  at::Tensor depth(size_t index) const override {
+    const world::Recording& recording = recordings_[clips_.at(index).recording];
+    return recording.read_depth(recording.frame_count());
+  }
+  bool has_depth(size_t index) const override {
+    return recordings_[clips_.at(index).recording].has_depth();
+  }
+  std::string identity(size_t index) const override {
+    return recordings_[clips_.at(index).recording].identity();
+  }
+
+ private:
+  struct Entry {
+    EvalClip clip;
+    size_t recording;
+  };
+  std::vector<world::Recording> recordings_;
+  std::vector<Entry> clips_;
+};
+
+}  // namespace
+
+std::unique_ptr<EvalClips> open_paths(const std::filesystem::path& folder, const ClipFormat& format,
+                                      const std::vector<std::string>& routes, double seconds,
+                                      std::optional<int64_t> count) {
+  if (routes.empty()) fail("no route to go along");
+  return std::make_unique<PathClips>(folder, format, routes, seconds, count);
+}
+
+const std::vector<std::string>& return_routes() {
+  static const std::vector<std::string> routes = {"left-15,right-15", "right-15,left-15",
+                                                  "w-15,s-15", "a-15,d-15"};
+  return routes;
+}
+
+}  // namespace loci::eval

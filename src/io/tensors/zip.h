@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zip archives in memory, as PyTorch and numpy write them: stored or deflated entries, zip64.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "loci/io/tensors/mapped_file.h"
+
+namespace loci::io {
+
+struct ZipEntry {
+  std::string name;
+  bool deflated = false;
+  uint32_t crc = 0;     // 0: not computed, an option of torch.save
+  uint64_t bytes = 0;   // after inflating
+  uint64_t packed = 0;  // in the archive
+  uint64_t offset = 0;  // of the packed bytes
+};
+
+// The directory of an archive. Every range is checked when it is opened: entries lie within the
+// file and do not overlap, names are unique, nothing is encrypted. Deflated entries may together
+// inflate to at most 1 GiB plus 20 times the archive's size; more is refused as a zip bomb.
+class ZipArchive {
+ public:
+  // `source` names the file in messages.
+  ZipArchive(SharedBytes file, std::string source);
+  static ZipArchive open(const std::filesystem::path& path);
+
+  const std::vector<ZipEntry>& entries() const { return entries_; }
+  // Null if there is none.
+  const ZipEntry* find(std::string_view name) const;
+
+  // The content of an entry: shared with the file if stored, in new memory if deflated. The
+  // checksum of a deflated entry is verified.
+  SharedBytes read(const ZipEntry& entry) const;
+  // The same with the checksum of a stored entry verified too, which touches every byte.
+  SharedBytes read_verified(const ZipEntry& entry) const;
+
+ private:
+  void read_directory();
+  ZipEntry read_entry(uint64_t& position, uint64_t end);
+  void find_data(ZipEntry& entry, uint64_t header, uint64_t end) const;
+  void check_sizes() const;
+
+  SharedBytes file_;
+  std::string source_;
+  std::vector<ZipEntry> entries_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+}  // namespace loci::io

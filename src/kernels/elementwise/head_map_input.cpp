@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/kernels/elementwise/head_map_input.h"
+
+#include <map>
+
+#include <ATen/ATen.h>
+#include <torch/custom_class.h>
+
+#include "loci/base/error.h"
+
+namespace loci::kernels {
+
+namespace {
+
+struct HeldMap : torch::CustomClassHolder {
+  HeadMap map;
+};
+
+constexpr const char* kMapKey = "map";
+
+}  // namespace
+
+void check_map(const HeadMap& map, int64_t channels) {
+  std::map<int64_t, int64_t> parts;  // begin, size, in order of channels
+  if (map.tiles > 0) parts[map.tiles_begin] = 4 * map.tiles;
+  for (const HeadMap::Rotation& rotation : map.rotations) {
+    LOCI_CHECK(parts.emplace(rotation.begin, 2 * rotation.pairs).second,
+               "parts of the map overlap at channel {}", rotation.begin);
+  }
+  int64_t free = 0;
+  for (const auto& [begin, size] : parts) {
+    LOCI_CHECK(begin >= free, "parts of the map overlap at channel {}", begin);
+    free = begin + size;
+  }
+  LOCI_CHECK(free <= channels, "the map reaches channel {} of {}", free, channels);
+}
+
+HeadMap prepared_map(HeadMap map) {
+  if (map.tiles > 0) map.matrices = map.matrices.to(at::kFloat).contiguous();
+  if (!map.rotations.empty()) {
+    map.cosine = map.cosine.to(at::kFloat).contiguous();
+    map.sine = map.sine.to(at::kFloat).contiguous();
+  }
+  return map;
+}
+
+head_map_kernels::TokenMap token_map(const HeadMap& map, int64_t batch, int64_t tokens,
+                                     int64_t heads, int64_t channels, bool transposed) {
+  head_map_kernels::TokenMap input{};
+  input.heads = heads;
+  input.channels = channels;
+  input.tiles_begin = map.tiles_begin;
+  input.tiles = map.tiles;
+  input.rotations = map.rotations.data();
+  input.rotation_count = std::ssize(map.rotations);
+  input.transposed = transposed;
+  input.period = batch * tokens;
+  if (map.tiles > 0) {
+    input.matrices = map.matrices.const_data_ptr<float>();
+    input.period = map.matrices.numel() / 16;
+  }
+  if (!map.rotations.empty()) {
+    input.cosine = map.cosine.const_data_ptr<float>();
+    input.sine = map.sine.const_data_ptr<float>();
+    input.pairs = map.cosine.size(-1);
+    int64_t pairs = 0;
+    for (const HeadMap::Rotation& rotation : map.rotations) pairs += rotation.pairs;
+    LOCI_CHECK(pairs > 0 && pairs == input.pairs && map.sine.sizes() == map.cosine.sizes(),
+               "tables of {} columns for {} pairs, or a sine of another shape than the cosine",
+               input.pairs, pairs);
+    const int64_t rows = map.cosine.numel() / input.pairs;
+    LOCI_CHECK(map.tiles == 0 || rows == input.period, "{} rotations for {} matrices", rows,
+               input.period);
+    input.period = rows;
+  }
+  LOCI_CHECK(input.period == tokens || input.period == batch * tokens, "a map of {} tokens for {}",
+             input.period, tokens);
+  return input;
+}
+
+void hold_map(torch::autograd::AutogradContext& context, const HeadMap& map) {
+  auto held = c10::make_intrusive<HeldMap>();
+  held->map = map;
+  context.saved_data[kMapKey] = c10::IValue::make_capsule(held);
+}
+
+const HeadMap& held_map(torch::autograd::AutogradContext& context) {
+  return static_cast<const HeldMap&>(*context.saved_data[kMapKey].toCapsule()).map;
+}
+
+}  // namespace loci::kernels

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Included once per instruction set, by a file compiled for it. Eight lanes by the compiler's
+// vector extension: two SSE registers or one of AVX2.
+#pragma once
+
+#include "loci/kernels/elementwise/head_map_kernel.h"
+#include "loci/kernels/machine/lanes.h"
+
+namespace loci::kernels::head_map_kernels {
+
+namespace {
+
+using Eight = float __attribute__((vector_size(32)));
+
+inline Eight load(const float* from) {
+  Eight lanes;
+  __builtin_memcpy(&lanes, from, sizeof lanes);
+  return lanes;
+}
+inline void store(float* to, const Eight& lanes) { __builtin_memcpy(to, &lanes, sizeof lanes); }
+
+// y = M x for groups of four channels; column[j] holds M's column j twice.
+inline void map_tiles(const float* x, float* y, int64_t tiles, const Eight (&column)[4]) {
+  int64_t t = 0;
+  for (; t + 2 <= tiles; t += 2) {
+    const Eight v = load(x + 4 * t);
+    Eight sum = column[0] * __builtin_shufflevector(v, v, 0, 0, 0, 0, 4, 4, 4, 4);
+    sum += column[1] * __builtin_shufflevector(v, v, 1, 1, 1, 1, 5, 5, 5, 5);
+    sum += column[2] * __builtin_shufflevector(v, v, 2, 2, 2, 2, 6, 6, 6, 6);
+    sum += column[3] * __builtin_shufflevector(v, v, 3, 3, 3, 3, 7, 7, 7, 7);
+    store(y + 4 * t, sum);
+  }
+  if (t == tiles) return;
+  for (int i = 0; i < 4; ++i) {
+    float sum = 0;
+    for (int j = 0; j < 4; ++j) sum += column[j][i] * x[4 * t + j];
+    y[4 * t + i] = sum;
+  }
+}
+
+// Pairs of neighbours. c and s hold every pair's cosine twice, and -sine, sine.
+inline void turn_adjacent(const float* x, float* y, int64_t pairs, const float* c, const float* s) {
+  int64_t i = 0;
+  for (; i + 8 <= 2 * pairs; i += 8) {
+    const Eight v = load(x + i);
+    const Eight swapped = __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6);
+    store(y + i, v * load(c + i) + swapped * load(s + i));
+  }
+  for (; i < 2 * pairs; i += 2) {
+    const float a = x[i], b = x[i + 1];
+    y[i] = a * c[i] + b * s[i];
+    y[i + 1] = b * c[i + 1] + a * s[i + 1];
+  }
+}
+
+inline void turn_halves(const float* x, float* y, int64_t pairs, const float* c, const float* s) {
+  for (int64_t i = 0; i < pairs; ++i) {
+    const float a = x[i], b = x[pairs + i];
+    y[i] = a * c[i] - b * s[i];
+    y[pairs + i] = a * s[i] + b * c[i];
+  }
+}
+
+// The tables of one token in the order in which the loops read them, once for all heads.
+struct TokenTables {
+  Eight column[4] = {};
+  float* cosine;  // 2 * pairs
+  float* sine;
+
+  // `scratch` has space for 4 * pairs.
+  TokenTables(const TokenMap& map, int64_t token, float* scratch)
+      : cosine(scratch), sine(scratch + 2 * map.pairs) {
+    const int64_t row = token % map.period;
+    const float sign = map.transposed ? -1.0F : 1.0F;
+    if (map.tiles > 0) {
+      const float* m = map.matrices + 16 * row;
+      for (int i = 0; i < 4; ++i) {
+        for (int j = 0; j < 4; ++j) {
+          column[j][i] = column[j][i + 4] = map.transposed ? m[4 * j + i] : m[4 * i + j];
+        }
+      }
+    }
+    int64_t first = 0;
+    for (int64_t r = 0; r < map.rotation_count; ++r) {
+      const PlaneRotations& rotation = map.rotations[r];
+      const float* c = map.cosine + row * map.pairs + first;
+      const float* s = map.sine + row * map.pairs + first;
+      for (int64_t i = 0; i < rotation.pairs; ++i) {
+        if (rotation.adjacent) {
+          cosine[2 * (first + i)] = cosine[2 * (first + i) + 1] = c[i];
+          sine[2 * (first + i)] = -sign * s[i];
+          sine[2 * (first + i) + 1] = sign * s[i];
+        } else {
+          cosine[2 * first + i] = c[i];
+          sine[2 * first + i] = sign * s[i];
+        }
+      }
+      first += rotation.pairs;
+    }
+  }
+
+  void map_head(const TokenMap& map, const float* x, float* y) const {
+    __builtin_memcpy(y, x, static_cast<uint64_t>(map.channels) * sizeof(float));
+    if (map.tiles > 0) map_tiles(x + map.tiles_begin, y + map.tiles_begin, map.tiles, column);
+    int64_t first = 0;
+    for (int64_t r = 0; r < map.rotation_count; ++r) {
+      const PlaneRotations& rotation = map.rotations[r];
+      const float* c = cosine + 2 * first;
+      const float* s = sine + 2 * first;
+      if (rotation.adjacent) {
+        turn_adjacent(x + rotation.begin, y + rotation.begin, rotation.pairs, c, s);
+      } else {
+        turn_halves(x + rotation.begin, y + rotation.begin, rotation.pairs, c, s);
+      }
+      first += rotation.pairs;
+    }
+  }
+};
+
+using Row = Lanes<8>;
+
+inline float dot(const float* a, const float* b, int64_t channels) {
+  Row::Sum sum;
+  Row::along(channels, [&](int64_t c, auto part, int i) {
+    sum.part[i] += Row::load(a + c, part) * Row::load(b + c, part);
+  });
+  return sum.total();
+}
+
+inline void gate_head(const Work& work, int64_t number, float* y) {
+  const int64_t channels = work.map.channels;
+  if (work.mapped != nullptr) {
+    work.gate_gradient[number] = dot(y, work.mapped + number * channels, channels);
+  }
+  const float gate = work.gate[number];
+  if (work.addend == nullptr) {
+    Row::along(channels, [&](int64_t c, auto part, int) {
+      Row::store(y + c, Row::load(y + c, part) * gate, part);
+    });
+    return;
+  }
+  const float* addend = work.addend + number * channels;
+  Row::along(channels, [&](int64_t c, auto part, int) {
+    Row::store(y + c, Row::load(addend + c, part) + Row::load(y + c, part) * gate, part);
+  });
+}
+
+inline void run(const Work& work) {
+  const TokenMap& map = work.map;
+  float* unscaled = work.scratch + 4 * map.pairs;
+  for (int64_t token = work.begin; token < work.end; ++token) {
+    const TokenTables tables(map, token, work.scratch);
+    const float* first = work.x + token / work.sample_tokens * work.sample_step +
+                         token % work.sample_tokens * work.token_step;
+    for (int64_t head = 0; head < map.heads; ++head) {
+      const int64_t number = token * map.heads + head;
+      const float* x = first + head * work.head_step;
+      float* y = work.y + number * map.channels;
+      if (work.units != nullptr) {
+        // u = v r with r = 1 / sqrt(|v|² + eps): dL/dv = r (dL/du - u (u·dL/du)).
+        const float* u = work.units + number * map.channels;
+        const float r = work.unit_inverse_lengths[number];
+        const float along_u = dot(x, u, map.channels);
+        Row::along(map.channels, [&](int64_t c, auto part, int) {
+          Row::store(unscaled + c, (Row::load(x + c, part) - Row::load(u + c, part) * along_u) * r,
+                     part);
+        });
+        x = unscaled;
+      }
+      tables.map_head(map, x, y);
+      if (work.gate != nullptr) gate_head(work, number, y);
+      if (work.inverse_lengths != nullptr) {
+        const float r = 1 / __builtin_sqrtf(dot(y, y, map.channels) + work.eps);
+        work.inverse_lengths[number] = r;
+        Row::along(map.channels, [&](int64_t c, auto part, int) {
+          Row::store(y + c, Row::load(y + c, part) * r, part);
+        });
+      }
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace loci::kernels::head_map_kernels

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/transformer/block.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "loci/kernels/elementwise/residual_norm.h"
+#include "loci/model/transformer/history_attention.h"
+
+namespace loci::model {
+
+AttentionProjections::AttentionProjections(const Scope& scope, const TransformerConfig& config)
+    : query(Linear::large(scope["to_q"], config.width(), config.width(), config.quantization)),
+      key(Linear::large(scope["to_k"], config.width(), config.width(), config.quantization)),
+      value(Linear::large(scope["to_v"], config.width(), config.width(), config.quantization)),
+      out(Linear::large(scope["to_out"][0], config.width(), config.width(), config.quantization)),
+      query_norm(scope["norm_q"], config.width(), config.eps),
+      key_norm(scope["norm_k"], config.width(), config.eps),
+      heads(config.heads) {}
+
+void AttentionProjections::visit_large(const std::function<void(Linear&)>& visit) {
+  for (Linear* linear : {&query, &key, &value, &out}) visit(*linear);
+}
+
+at::Tensor AttentionProjections::queries(const at::Tensor& x) const {
+  return query_norm(query(x)).unflatten(-1, {heads, kHeadChannels});
+}
+at::Tensor AttentionProjections::keys(const at::Tensor& x) const {
+  return key_norm(key(x)).unflatten(-1, {heads, kHeadChannels});
+}
+at::Tensor AttentionProjections::values(const at::Tensor& x) const {
+  return value(x).unflatten(-1, {heads, kHeadChannels});
+}
+kernels::NormedHeads AttentionProjections::queries(const at::Tensor& x, const kernels::HeadMap& map,
+                                                   bool both) const {
+  return query_norm(query(x), heads, map, both);
+}
+kernels::NormedHeads AttentionProjections::keys(const at::Tensor& x, const kernels::HeadMap& map,
+                                                bool both) const {
+  return key_norm(key(x), heads, map, both);
+}
+
+Block::Block(const Scope& scope, const TransformerConfig& config, int64_t layer,
+             std::shared_ptr<const memory::RecurrentMemory> memory)
+    : layer_(layer),
+      eps_(config.eps),
+      self_(scope["attn1"], config),
+      cross_(scope["attn2"], config),
+      camera_(scope["camera_attn"], config),
+      cross_norm_(scope["norm2"], config.width(), config.eps),
+      ffn_in_(Linear::large(scope["ffn"]["net"][0]["proj"], config.width(), config.ffn_dim,
+                            config.quantization)),
+      ffn_out_(Linear::large(scope["ffn"]["net"][2], config.ffn_dim, config.width(),
+                             config.quantization)),
+      table_(scope.parameter("scale_shift_table", {1, 6, config.width()},
+                             init::normal(1 / std::sqrt(static_cast<double>(config.width()))))) {
+  if (memory != nullptr) recurrent_.emplace(scope["kda"], config, std::move(memory));
+}
+
+void Block::visit_large(const std::function<void(Linear&)>& visit) {
+  self_.visit_large(visit);
+  cross_.visit_large(visit);
+  camera_.visit_large(visit);
+  visit(ffn_in_);
+  visit(ffn_out_);
+}
+
+at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& context,
+                                 at::Tensor& state) const {
+  const bool probed = context.probe != nullptr && context.probe->layer == layer_;
+  const bool both = recurrent_.has_value() || probed;
+  const auto [query, turned_query] = self_.queries(h, context.maps->rotary, both);
+  const auto [key, turned_key] = self_.keys(h, context.maps->rotary, both);
+  const at::Tensor value = self_.values(h);
+  if (probed) {
+    const auto summary = [&](const at::Tensor& x) {
+      return x.to(at::kFloat).unflatten(1, {context.maps->frames, -1}).mean(2);
+    };
+    context.probe->key = summary(key);
+    context.probe->query = summary(query);
+  }
+  at::Tensor seen;
+  if (recurrent_) {
+    const at::Tensor local = history_attention(turned_query, turned_key, value, context, nullptr,
+                                               /*turn_keys=*/true, /*local=*/true);
+    seen = (*recurrent_)(h, query, key, value, local, layer_, context, state);
+  } else {
+    if (context.store != nullptr) {
+      context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);
+    }
+    const auto past = context.past_entry(layer_, memory::Branch::kMain);
+    if (context.on_attention) context.on_attention(layer_, turned_query, turned_key, past.get());
+    seen = history_attention(turned_query, turned_key, value, context, past.get(),
+                             /*turn_keys=*/true, /*local=*/false);
+  }
+  return self_.out(seen.flatten(-2));
+}
+
+at::Tensor Block::cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const {
+  return cross_.out(kernels::attention(cross_.queries(x), text.key, text.value).flatten(-2));
+}
+
+TextKeys::Entry Block::text_keys(const at::Tensor& text) const {
+  return {cross_.keys(text), cross_.values(text)};
+}
+
+at::Tensor Block::operator()(const at::Tensor& x, const at::Tensor& modulation,
+                             at::ScalarType compute, const ForwardContext& context,
+                             const TextKeys::Entry& text, at::Tensor& state) const {
+  // Six tensors [B, F, 1, width].
+  const std::vector<at::Tensor> m = (table_.to(x.scalar_type()) + modulation).split(1, 2);
+  const kernels::NormAffine before_self{
+      .scale = m[1], .shift = m[0], .eps = eps_, .dtype = compute};
+  const kernels::NormAffine before_cross{.scale = cross_norm_.weight,
+                                         .shift = cross_norm_.bias,
+                                         .base = 0,
+                                         .eps = cross_norm_.eps,
+                                         .dtype = compute};
+  const kernels::NormAffine before_ffn{.scale = m[4], .shift = m[3], .eps = eps_, .dtype = compute};
+  const at::Tensor h = kernels::affine_norm(x, before_self);
+  const at::Tensor seen =
+      camera_(h, layer_, context, {.addend = self_attention(h, context, state)});
+  const auto [with_self, c] = kernels::gated_add_norm(x, m[2], seen, before_cross);
+  const auto [with_cross, g] =
+      kernels::gated_add_norm(with_self, {}, cross_attention(c, text), before_ffn);
+  return ffn_out_(ffn_in_(g, {.gelu = true}), {.residual = with_cross, .gate = m[5]});
+}
+
+}  // namespace loci::model

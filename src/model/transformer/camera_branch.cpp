@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/transformer/camera_branch.h"
+
+#include <ATen/ATen.h>
+
+#include "loci/model/transformer/history_attention.h"
+
+namespace loci::model {
+
+CameraBranch::CameraBranch(const Scope& scope, const TransformerConfig& config)
+    : heads_(config.camera_heads()),
+      encoder_(scope["cam_encoder"], 3, config.width()),
+      query_(Linear::large(scope["q_proj"], config.width(), heads_ * kHeadChannels,
+                           config.quantization)),
+      key_(Linear::large(scope["k_proj"], config.width(), heads_ * kHeadChannels,
+                         config.quantization)),
+      value_(Linear::large(scope["v_proj"], config.width(), heads_ * kHeadChannels,
+                           config.quantization)),
+      out_(Linear::large(scope["out_proj"], heads_ * kHeadChannels, config.width(),
+                         config.quantization, init::zeros)) {}
+
+void CameraBranch::visit_large(const std::function<void(Linear&)>& visit) {
+  for (Linear* linear : {&query_, &key_, &value_, &out_}) visit(*linear);
+}
+
+at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer,
+                                    const ForwardContext& context,
+                                    const kernels::LinearEpilogue& epilogue) const {
+  const TokenMaps& maps = *context.maps;
+  const at::Tensor input = h + encoder_(maps.absolute.to(h.scalar_type()));
+  const auto heads = [&](const at::Tensor& x) { return x.unflatten(-1, {heads_, kHeadChannels}); };
+  const at::Tensor query = kernels::head_map(heads(query_(input)), maps.camera_query);
+  const at::Tensor key = kernels::head_map(heads(key_(input)), maps.camera_key);
+  const at::Tensor value = kernels::head_map(heads(value_(input)), maps.camera_key);
+  if (context.store != nullptr) {
+    context.store->put(layer, memory::Branch::kCamera, context.store_first, key, value);
+  }
+  const auto past = context.past_entry(layer, memory::Branch::kCamera);
+  const at::Tensor seen = history_attention(query, key, value, context, past.get(),
+                                            /*turn_keys=*/false, /*local=*/false);
+  return out_(kernels::head_map(seen, maps.camera_output).flatten(-2), epilogue);
+}
+
+}  // namespace loci::model

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/transformer/config.h"
+
+#include <algorithm>
+
+#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/model/weights/foreign_config.h"
+
+namespace loci::model {
+
+namespace {
+
+// Blocks that have the memory. The default belongs to one depth.
+std::vector<int64_t> read_hybrid_layers(const ConfigReader& reader, const TransformerConfig& c) {
+  const TransformerConfig defaults;
+  const std::string& where = reader.where();
+  if (!reader.has("hybrid_layers") && c.layers != defaults.layers) {
+    if (c.recurrent_memory == "none") return {};
+    fail(
+        "{}: num_layers is {} and hybrid_layers is not given; it has a default for {} layers only: "
+        "name the blocks that have a recurrent memory, [] for none",
+        where, c.layers, defaults.layers);
+  }
+  const auto given = reader.get<std::vector<int64_t>>("hybrid_layers",
+                                                      std::vector<int64_t>(defaults.hybrid_layers));
+  std::vector<int64_t> sorted = given;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    fail("{}: hybrid_layers names a layer twice", where);
+  }
+  if (!sorted.empty() && (sorted.front() < 0 || sorted.back() >= c.layers)) {
+    fail("{}: hybrid_layers names layer {}, but layers are 0 to {}", where,
+         sorted.front() < 0 ? sorted.front() : sorted.back(), c.layers - 1);
+  }
+  if (sorted.empty() && reader.has("recurrent_memory") && c.recurrent_memory != "none") {
+    fail(
+        "{}: recurrent_memory is {} but hybrid_layers is empty; name the blocks that have it, or "
+        "choose none",
+        where, c.recurrent_memory);
+  }
+  return given;
+}
+
+}  // namespace
+
+bool TransformerConfig::projective() const {
+  const auto memory = memory::make_recurrent_memory(recurrent_memory);
+  return memory == nullptr || memory->projective();
+}
+
+bool TransformerConfig::is_hybrid(int64_t layer) const {
+  return recurrent_memory != "none" &&
+         std::find(hybrid_layers.begin(), hybrid_layers.end(), layer) != hybrid_layers.end();
+}
+
+camera::TokenGrid TransformerConfig::grid(int64_t latent_height, int64_t latent_width) const {
+  if (latent_height % patch != 0 || latent_width % patch != 0) {
+    fail("latents of {}x{} do not divide into patches of {}x{}; choose a frame size that does",
+         latent_width, latent_height, patch, patch);
+  }
+  return {latent_height / patch, latent_width / patch};
+}
+
+TransformerConfig TransformerConfig::from_json(const Json& json, const std::string& where) {
+  const ConfigReader reader(to_release_config(json, where), where);
+  TransformerConfig config = from(reader);
+  reader.finish();
+  return config;
+}
+
+TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
+  const std::string& where = reader.where();
+  TransformerConfig c;
+  c.heads = reader.get<int64_t>("num_attention_heads", c.heads, 1, 1024);
+  const auto head_dim = reader.get<int64_t>("attention_head_dim", kHeadChannels);
+  if (head_dim != kHeadChannels) {
+    fail("{}: attention_head_dim is {}; heads of {} channels are supported", where, head_dim,
+         kHeadChannels);
+  }
+  c.layers = reader.get<int64_t>("num_layers", c.layers, 1, 1000);
+  c.channels = reader.get<int64_t>("in_channels", c.channels, 1, 4096);
+  const auto out_channels = reader.get<int64_t>("out_channels", c.channels);
+  if (out_channels != c.channels) {
+    fail("{}: out_channels is {} and in_channels {}; they must be equal", where, out_channels,
+         c.channels);
+  }
+  const auto patch = reader.get<std::vector<int64_t>>("patch_size", {1, c.patch, c.patch});
+  if (patch.size() != 3 || patch[0] != 1 || patch[1] != patch[2] || patch[1] < 1 || patch[1] > 16) {
+    fail("{}: patch_size is [{}]; expected [1, n, n]", where, fmt::join(patch, ", "));
+  }
+  c.patch = patch[1];
+  c.ffn_dim = reader.get<int64_t>("ffn_dim", c.ffn_dim, 1, 1 << 20);
+  c.text_dim = reader.get<int64_t>("text_dim", c.text_dim, 1, 1 << 16);
+  c.text_len = reader.get<int64_t>("text_len", c.text_len, 1, 1 << 16);
+  c.freq_dim = reader.get<int64_t>("freq_dim", c.freq_dim, 2, 1 << 16);
+  if (c.freq_dim % 2 != 0) fail("{}: freq_dim is {}; it must be even", where, c.freq_dim);
+  c.eps = reader.get<double>("eps", c.eps, 0.0, 1.0);
+  c.chunk_size = reader.get<int64_t>("chunk_size", c.chunk_size, 1, 1024);
+  c.camera_attn_compress =
+      reader.get<int64_t>("camera_attn_compress", c.camera_attn_compress, 1, 1024);
+  c.kda_translation_scale =
+      reader.get<double>("kda_translation_scale", c.kda_translation_scale, 1e-6, 1e6);
+  c.kda_min_retention = reader.get<double>("kda_min_retention", c.kda_min_retention, 0.1, 1.0);
+  c.kda_start_retention = reader.get<double>("kda_start_retention", c.kda_start_retention,
+                                             c.kda_min_retention, 1 - 1e-6);
+  c.linear_guess = reader.get<std::vector<double>>("linear_guess", {});
+  if (!c.linear_guess.empty() && std::ssize(c.linear_guess) != c.channels) {
+    fail("{}: linear_guess has {} deviations; there are {} channels", where, c.linear_guess.size(),
+         c.channels);
+  }
+  for (const double deviation : c.linear_guess) {
+    if (!(deviation > 0 && deviation < 1e3)) {
+      fail("{}: linear_guess contains {}; expected deviations above 0", where, deviation);
+    }
+  }
+  c.kda_phi_v_start = reader.get<double>("kda_phi_v_start", c.kda_phi_v_start, -1e3, 1e3);
+  c.recurrent_memory =
+      reader.choose("recurrent_memory", c.recurrent_memory, memory::recurrent_memory_names());
+  c.quantization = reader.choose("quantization", c.quantization, {"none", "int8", "int4"});
+  c.hybrid_layers = read_hybrid_layers(reader, c);
+  if (c.hybrid_layers.empty()) c.recurrent_memory = "none";
+  // Written by the releases; they hold no choice here.
+  reader.ignore({"_class_name", "_diffusers_version", "_name_or_path", "camera_image_scale",
+                 "kda_image_scale", "rope_max_seq_len", "added_kv_proj_dim", "image_dim",
+                 "pos_embed_seq_len"});
+  if (reader.get<bool>("cross_attn_norm", true) != true) {
+    fail("{}: cross_attn_norm is false; this model family always has it", where);
+  }
+  reader.choose("qk_norm", "rms_norm_across_heads", {"rms_norm_across_heads"});
+
+  if (c.heads % c.camera_attn_compress != 0) {
+    fail("{}: {} heads cannot be divided by camera_attn_compress {}", where, c.heads,
+         c.camera_attn_compress);
+  }
+  return c;
+}
+
+TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
+  return from_json(load_json(file), file.string());
+}
+
+Json TransformerConfig::to_json() const {
+  Json json = {{"_class_name", "LociTransformer3DModel"},
+               {"num_attention_heads", heads},
+               {"attention_head_dim", kHeadChannels},
+               {"num_layers", layers},
+               {"in_channels", channels},
+               {"out_channels", channels},
+               {"patch_size", {1, patch, patch}},
+               {"ffn_dim", ffn_dim},
+               {"text_dim", text_dim},
+               {"text_len", text_len},
+               {"freq_dim", freq_dim},
+               {"eps", eps},
+               {"cross_attn_norm", true},
+               {"qk_norm", "rms_norm_across_heads"},
+               {"chunk_size", chunk_size},
+               {"hybrid_layers", hybrid_layers},
+               {"camera_attn_compress", camera_attn_compress},
+               {"kda_translation_scale", kda_translation_scale},
+               {"kda_min_retention", kda_min_retention},
+               {"kda_start_retention", kda_start_retention},
+               {"kda_phi_v_start", kda_phi_v_start},
+               {"recurrent_memory", recurrent_memory}};
+  if (!linear_guess.empty()) json["linear_guess"] = linear_guess;
+  if (is_quantized()) json["quantization"] = quantization;
+  return json;
+}
+
+}  // namespace loci::model

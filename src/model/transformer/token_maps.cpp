@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/transformer/token_maps.h"
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+
+namespace loci::model {
+
+namespace {
+
+using kernels::HeadMap;
+
+// The recurrent branch's camera slot: four 4x4 tiles, then four pairs each for x and y.
+constexpr int64_t kSlotTiles = 12;
+constexpr int64_t kSlotX = 28;
+constexpr int64_t kSlotY = 36;
+constexpr int64_t kSlotEnd = 44;
+constexpr int64_t kSlotPairs = 4;
+// The camera branch: tiles over the first half of the head, a quarter each for x and y.
+constexpr int64_t kCameraTiles = 16;
+constexpr int64_t kCameraX = 64;
+constexpr int64_t kCameraY = 96;
+constexpr int64_t kCameraPairs = 16;
+
+constexpr double kRotaryBase = 10000;
+constexpr double kPatchBase = 100;
+
+// positions [n] x frequencies base^(-i/count) → angles [n, count], FP64
+at::Tensor angles(const at::Tensor& positions, int64_t count, double base) {
+  const at::Tensor exponent = at::arange(count, at::kDouble) / static_cast<double>(-count);
+  return positions.unsqueeze(-1) * at::pow(base, exponent);
+}
+
+void set_rotation(HeadMap& map, std::vector<HeadMap::Rotation> rotations, const at::Tensor& angle) {
+  map.rotations = std::move(rotations);
+  map.cosine = angle.cos().to(at::kFloat);
+  map.sine = angle.sin().to(at::kFloat);
+}
+
+void set_tiles(HeadMap& map, int64_t begin, int64_t count, const at::Tensor& matrices) {
+  map.tiles_begin = begin;
+  map.tiles = count;
+  map.matrices = matrices.contiguous();
+}
+
+}  // namespace
+
+TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
+                          std::span<const double> times, bool projective) {
+  LOCI_CHECK(!geometries.empty(), "no geometry");
+  TokenMaps maps;
+  maps.frames = geometries.front().frames();
+  maps.grid = geometries.front().grid;
+  LOCI_CHECK(static_cast<int64_t>(times.size()) == maps.frames, "{} times for {} frames",
+             times.size(), maps.frames);
+
+  // [N, …] of one sample, [B, N, …] of several.
+  const auto tokens_of = [&](at::Tensor camera::FrameGeometry::*field) {
+    std::vector<at::Tensor> samples;
+    for (const camera::FrameGeometry& geometry : geometries) {
+      samples.push_back((geometry.*field).flatten(0, 1));
+    }
+    return samples.size() == 1 ? samples.front() : at::stack(samples);
+  };
+  maps.absolute = tokens_of(&camera::FrameGeometry::absolute);
+
+  // Row, column and time of every token.
+  const auto each_frame = [&](const at::Tensor& positions) {
+    return positions.repeat({maps.frames});
+  };
+  const at::Tensor index = at::arange(maps.grid.tokens(), at::kDouble);
+  const at::Tensor row = each_frame(at::floor(index / static_cast<double>(maps.grid.columns)));
+  const at::Tensor column =
+      each_frame(at::remainder(index, static_cast<double>(maps.grid.columns)));
+  const at::Tensor time = at::tensor(at::ArrayRef<double>(times.data(), times.size()), at::kDouble)
+                              .repeat_interleave(maps.grid.tokens());
+
+  const at::Tensor spatial =
+      at::cat({angles(row, kRowPairs, kRotaryBase), angles(column, kColumnPairs, kRotaryBase)}, -1);
+  set_rotation(maps.rotary, {{0, kTimePairs + kRowPairs + kColumnPairs, /*adjacent=*/true}},
+               at::cat({angles(time, kTimePairs, kRotaryBase), spatial}, -1));
+
+  // Patch rotations turn the other way round: (c a + s b, -s a + c b).
+  const at::Tensor slot =
+      -at::cat({angles(column, kSlotPairs, kPatchBase), angles(row, kSlotPairs, kPatchBase)}, -1);
+  const HeadMap::Rotation slot_x{kSlotX, kSlotPairs, false};
+  const HeadMap::Rotation slot_y{kSlotY, kSlotPairs, false};
+  const HeadMap::Rotation slot_spatial{kSlotEnd, kRowPairs + kColumnPairs, true};
+  for (HeadMap* map : {&maps.recurrent_query, &maps.recurrent_key}) {
+    set_rotation(*map, {slot_x, slot_y, slot_spatial}, at::cat({slot, spatial}, -1));
+  }
+  set_rotation(maps.recurrent_value, {slot_x, slot_y}, slot);
+  set_rotation(maps.recurrent_output, {slot_x, slot_y}, -slot);
+  if (projective) {
+    const at::Tensor project = tokens_of(&camera::FrameGeometry::project);
+    const at::Tensor unproject = tokens_of(&camera::FrameGeometry::unproject);
+    set_tiles(maps.recurrent_query, kSlotTiles, kSlotPairs, project.transpose(-1, -2));
+    set_tiles(maps.recurrent_key, kSlotTiles, kSlotPairs, unproject);
+    set_tiles(maps.recurrent_value, kSlotTiles, kSlotPairs, unproject);
+    set_tiles(maps.recurrent_output, kSlotTiles, kSlotPairs, project);
+  }
+
+  const at::Tensor patch = -at::cat(
+      {angles(column, kCameraPairs, kPatchBase), angles(row, kCameraPairs, kPatchBase)}, -1);
+  const std::vector<HeadMap::Rotation> camera = {{kCameraX, kCameraPairs, false},
+                                                 {kCameraY, kCameraPairs, false}};
+  const at::Tensor to_ray = tokens_of(&camera::FrameGeometry::to_ray);
+  set_rotation(maps.camera_query, camera, patch);
+  set_rotation(maps.camera_key, camera, patch);
+  set_rotation(maps.camera_output, camera, -patch);
+  set_tiles(maps.camera_query, 0, kCameraTiles, to_ray.transpose(-1, -2));
+  set_tiles(maps.camera_key, 0, kCameraTiles, tokens_of(&camera::FrameGeometry::from_ray));
+  set_tiles(maps.camera_output, 0, kCameraTiles, to_ray);
+  return maps;
+}
+
+TokenMaps TokenMaps::to(at::Device device) const {
+  TokenMaps maps = *this;
+  for (HeadMap TokenMaps::*map :
+       {&TokenMaps::rotary, &TokenMaps::recurrent_query, &TokenMaps::recurrent_key,
+        &TokenMaps::recurrent_value, &TokenMaps::recurrent_output, &TokenMaps::camera_query,
+        &TokenMaps::camera_key, &TokenMaps::camera_output}) {
+    maps.*map = (this->*map).to(device);
+  }
+  maps.absolute = absolute.to(device);
+  return maps;
+}
+
+HeadMap time_shift(std::span<const double> shifts, int64_t tokens_per_frame) {
+  HeadMap map;
+  const at::Tensor shift =
+      at::tensor(at::ArrayRef<double>(shifts.data(), shifts.size()), at::kDouble);
+  set_rotation(map, {{0, kTimePairs, /*adjacent=*/true}},
+               angles(shift, kTimePairs, kRotaryBase).repeat_interleave(tokens_per_frame, 0));
+  return map;
+}
+
+}  // namespace loci::model

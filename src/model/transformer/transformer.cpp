@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/model/transformer/transformer.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/elementwise/gelu.h"
+#include "loci/kernels/elementwise/residual_norm.h"
+#include "loci/kernels/linear/wide_linear.h"
+#include "loci/model/transformer/block_checkpoint.h"
+
+namespace loci::model {
+
+namespace {
+
+// The velocity v = noise - clean, of which `out` is the part beyond the best linear guess from the
+// latents x = (1 - s) clean + s noise, with noise of deviation 1 and clean of deviation a. With
+// d = s² + (1 - s)² a² that guess is (s - (1 - s) a²)/d x, and what it leaves has the variance
+// a²/d.
+at::Tensor beyond_linear_guess(const at::Tensor& out, const at::Tensor& latents,
+                               const at::Tensor& timesteps, const std::vector<double>& deviations) {
+  const at::Tensor s =
+      (timesteps.to(out.scalar_type()) / 1000).view({timesteps.size(0), 1, -1, 1, 1});
+  const at::Tensor a = at::tensor(deviations, out.options()).view({1, -1, 1, 1, 1});
+  const at::Tensor d = s.square() + ((1 - s) * a).square();
+  return (s - (1 - s) * a.square()) / d * latents + a / d.sqrt() * out;
+}
+
+}  // namespace
+
+Transformer::Transformer(TransformerConfig config, std::shared_ptr<Parameters> parameters)
+    : config_(std::move(config)),
+      parameters_(std::move(parameters)),
+      compute_(parameters_->options().dtype) {
+  const Scope root(*parameters_);
+  const int64_t width = config_.width();
+  const int64_t patch_inputs = config_.channels * config_.patch * config_.patch;
+  patch_weight_ = root["patch_embedding"].parameter(
+      "weight", {width, config_.channels, 1, config_.patch, config_.patch},
+      init::fan_in(patch_inputs));
+  patch_bias_ = root["patch_embedding"].parameter("bias", {width}, init::zeros);
+  const Scope condition = root["condition_embedder"];
+  time_in_ = Linear(condition["time_embedder"]["linear_1"], config_.freq_dim, width);
+  time_out_ = Linear(condition["time_embedder"]["linear_2"], width, width);
+  time_proj_ = Linear(condition["time_proj"], width, 6 * width);
+  text_in_ = Linear(condition["text_embedder"]["linear_1"], config_.text_dim, width);
+  text_out_ = Linear(condition["text_embedder"]["linear_2"], width, width);
+  const auto memory = memory::make_recurrent_memory(config_.recurrent_memory);
+  for (int64_t layer = 0; layer < config_.layers; ++layer) {
+    blocks_.emplace_back(root["blocks"][layer], config_, layer,
+                         config_.is_hybrid(layer) ? memory : nullptr);
+  }
+  head_table_ = root.parameter("scale_shift_table", {1, 2, width},
+                               init::normal(1 / std::sqrt(static_cast<double>(width))));
+  head_ = Linear(root["proj_out"], width, patch_inputs);
+}
+
+at::Tensor Transformer::patchify(const at::Tensor& latents) const {
+  // [B, C, F, rows, p, columns, p] → [B, F, rows, columns, C, p, p]
+  const int64_t p = config_.patch;
+  const at::Tensor patches = latents.unflatten(4, {-1, p})
+                                 .unflatten(3, {-1, p})
+                                 .permute({0, 2, 3, 5, 1, 4, 6})
+                                 .flatten(4)
+                                 .flatten(1, 3);
+  return kernels::linear(patches, patch_weight_.flatten(1), patch_bias_);
+}
+
+at::Tensor Transformer::unpatchify(const at::Tensor& tokens, int64_t frames,
+                                   const camera::TokenGrid& grid) const {
+  // A token holds [p, p, C]: [B, F, rows, columns, p, p, C] → [B, C, F, rows, p, columns, p]
+  const int64_t p = config_.patch;
+  return tokens.view({tokens.size(0), frames, grid.rows, grid.columns, p, p, config_.channels})
+      .permute({0, 6, 1, 2, 4, 3, 5})
+      .flatten(5, 6)
+      .flatten(3, 4);
+}
+
+at::Tensor Transformer::time_embedding(const at::Tensor& timesteps) const {
+  const int64_t half = config_.freq_dim / 2;
+  const at::Tensor frequencies =
+      at::pow(10000.0, at::arange(half, timesteps.options().dtype(at::kDouble)) /
+                           static_cast<double>(-half));
+  const at::Tensor angles = timesteps.to(at::kDouble).unsqueeze(-1) * frequencies;
+  const at::Tensor sinusoid = at::cat({angles.cos(), angles.sin()}, -1).to(wide(compute_));
+  return time_out_(at::silu(time_in_(sinusoid)));
+}
+
+TextKeys Transformer::text_keys(const at::Tensor& embeddings) const {
+  LOCI_CHECK(embeddings.dim() == 3 && embeddings.size(2) == config_.text_dim,
+             "text embeddings must be [B, l, {}]", config_.text_dim);
+  if (embeddings.size(1) > config_.text_len) {
+    fail("the text has {} tokens; this model takes at most {}", embeddings.size(1),
+         config_.text_len);
+  }
+  const at::Tensor padded =
+      at::constant_pad_nd(embeddings, {0, 0, 0, config_.text_len - embeddings.size(1)});
+  const at::Tensor text = text_out_(kernels::gelu(text_in_(padded.to(device(), compute_))));
+  TextKeys keys;
+  for (const Block& block : blocks_) keys.layers.push_back(block.text_keys(text));
+  return keys;
+}
+
+at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& timesteps,
+                                ForwardContext& context) const {
+  LOCI_CHECK(latents.dim() == 5 && latents.size(1) == config_.channels,
+             "latents must be [B, {}, F, h, w]", config_.channels);
+  LOCI_CHECK(context.maps != nullptr && context.text != nullptr, "no maps or no text");
+  const int64_t frames = latents.size(2);
+  const camera::TokenGrid grid = config_.grid(latents.size(3), latents.size(4));
+  LOCI_CHECK(context.maps->frames == frames && context.maps->grid == grid,
+             "the maps are of other frames than the latents");
+  LOCI_CHECK(!context.chunks.empty() && context.chunks.front().begin == 0 &&
+                 context.chunks.back().end == frames,
+             "the chunks do not cover the {} frames", frames);
+  context.states.resize(config_.layers);
+
+  const at::ScalarType type = wide(compute_);
+  at::Tensor x = patchify(latents.to(compute_)).to(type);
+  const at::Tensor time = time_embedding(timesteps);  // [B, F, width]
+  const at::Tensor modulation = time_proj_(at::silu(time)).unflatten(-1, {6, config_.width()});
+  for (int64_t layer = 0; layer < config_.layers; ++layer) {
+    const Block& block = blocks_[layer];
+    const TextKeys::Entry& text = context.text->layers[layer];
+    x = context.checkpoint_blocks
+            ? checkpointed_block(block, x, modulation, compute_, context, text,
+                                 context.states[layer])
+            : block(x, modulation, compute_, context, text, context.states[layer]);
+    if (context.block_outputs != nullptr) context.block_outputs->push_back(x);
+  }
+  const std::vector<at::Tensor> m =
+      (head_table_.to(type).unsqueeze(0) + time.unsqueeze(2)).split(1, 2);
+  const at::Tensor h = kernels::affine_norm(
+      x, {.scale = m[1], .shift = m[0], .eps = config_.eps, .dtype = compute_});
+  const at::Tensor out = unpatchify(head_(h), frames, grid).to(type);
+  if (config_.linear_guess.empty()) return out;
+  return beyond_linear_guess(out, latents.to(type), timesteps, config_.linear_guess);
+}
+
+void Transformer::visit_large(const std::function<void(Linear&)>& visit) {
+  for (Block& block : blocks_) block.visit_large(visit);
+}
+
+void Transformer::pack() {
+  if (compute_ != at::kBFloat16 || kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16) return;
+  // A packed weight stands beside the parameter. Those of large models are widened as they are
+  // used.
+  constexpr uint64_t kMostParameters = uint64_t{1} << 30;
+  if (parameters_->count() > kMostParameters) return;
+  visit_large([](Linear& linear) {
+    if (!linear.product) linear.pack(kernels::WeightFormat::kBfloat16);
+  });
+}
+
+memory::KvLayout Transformer::kv_layout(int64_t batch, const camera::TokenGrid& grid) const {
+  memory::KvLayout layout = model::kv_layout(config_, batch, grid.tokens(), compute_);
+  layout.device = device();
+  return layout;
+}
+
+}  // namespace loci::model

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/solvers/solver.h"
+
+#include "loci/base/error.h"
+
+namespace loci::sample {
+
+const std::vector<std::string>& solver_names() {
+  static const std::vector<std::string> names = {"euler", "unipc", "dpm++", "mean"};
+  return names;
+}
+
+std::vector<double> shifted_levels(int64_t count, double first, double shift) {
+  std::vector<double> levels;
+  for (int64_t i = 0; i < count; ++i) {
+    const double s = first * static_cast<double>(count - i) / static_cast<double>(count);
+    levels.push_back(shift * s / (1 + (shift - 1) * s));
+  }
+  levels.push_back(0);
+  return levels;
+}
+
+std::unique_ptr<Solver> make_solver(const SolverOptions& options) {
+  if (options.steps < 1 || options.steps > 1000) {
+    fail("{} sampling steps; choose 1 to 1000", options.steps);
+  }
+  if (!(options.shift > 0 && options.shift <= 1000)) {
+    fail("a shift of {}; choose a number above 0 and up to 1000, for example 5", options.shift);
+  }
+  if (options.kind == "euler") return make_euler(options.steps, options.shift);
+  if (options.kind == "unipc") return make_unipc(options.steps, options.shift);
+  if (options.kind == "dpm++") return make_dpmpp(options.steps, options.shift);
+  if (options.kind == "mean") return make_mean(options.steps);
+  fail("unknown solver '{}'; choose one of: {}", options.kind, fmt::join(solver_names(), ", "));
+}
+
+}  // namespace loci::sample

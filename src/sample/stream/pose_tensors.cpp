@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/stream/pose_tensors.h"
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+
+namespace loci::sample {
+
+namespace {
+
+constexpr int64_t kPoseNumbers = 12;
+constexpr int64_t kLensNumbers = 7;
+
+at::Tensor checked(const at::Tensor& tensor, int64_t numbers, std::string_view what) {
+  if (!tensor.defined() || tensor.dim() != 2 || tensor.size(1) != numbers ||
+      tensor.scalar_type() != at::kDouble || !tensor.isfinite().all().item<bool>()) {
+    fail("{}: expected finite numbers of FP64, [n, {}]", what, numbers);
+  }
+  return tensor.contiguous();
+}
+
+}  // namespace
+
+at::Tensor pose_tensor(std::span<const camera::Pose> poses) {
+  at::Tensor out = at::empty({static_cast<int64_t>(poses.size()), kPoseNumbers}, at::kDouble);
+  double* at = out.data_ptr<double>();
+  for (const camera::Pose& pose : poses) {
+    at = std::copy(pose.rotation.m.begin(), pose.rotation.m.end(), at);
+    for (const double x : {pose.position.x, pose.position.y, pose.position.z}) *at++ = x;
+  }
+  return out;
+}
+
+at::Tensor lens_tensor(std::span<const camera::Intrinsics> lenses) {
+  at::Tensor out = at::zeros({static_cast<int64_t>(lenses.size()), kLensNumbers}, at::kDouble);
+  double* row = out.data_ptr<double>();
+  for (const camera::Intrinsics& lens : lenses) {
+    row[0] = lens.fov_x;
+    row[1] = lens.xi;
+    if (lens.normalised) {
+      row[2] = 1;
+      std::copy(lens.normalised->begin(), lens.normalised->end(), row + 3);
+    }
+    row += kLensNumbers;
+  }
+  return out;
+}
+
+std::vector<camera::Pose> poses_from(const at::Tensor& tensor, std::string_view what) {
+  const at::Tensor rows = checked(tensor, kPoseNumbers, what);
+  std::vector<camera::Pose> poses(rows.size(0));
+  const double* row = rows.const_data_ptr<double>();
+  for (camera::Pose& pose : poses) {
+    std::copy(row, row + 9, pose.rotation.m.begin());
+    pose.position = {row[9], row[10], row[11]};
+    row += kPoseNumbers;
+  }
+  return poses;
+}
+
+std::vector<camera::Intrinsics> lenses_from(const at::Tensor& tensor, std::string_view what) {
+  const at::Tensor rows = checked(tensor, kLensNumbers, what);
+  std::vector<camera::Intrinsics> lenses(rows.size(0));
+  const double* row = rows.const_data_ptr<double>();
+  for (camera::Intrinsics& lens : lenses) {
+    lens.fov_x = row[0];
+    lens.xi = row[1];
+    if (row[2] != 0) lens.normalised = {row[3], row[4], row[5], row[6]};
+    row += kLensNumbers;
+  }
+  return lenses;
+}
+
+}  // namespace loci::sample

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/stream/stream.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/base/random.h"
+#include "loci/model/autoencoder/pixels.h"
+#include "loci/sample/stream/finite.h"
+
+namespace loci::sample {
+
+Stream::Stream(const model::Transformer& model, const model::Vae* vae, const StreamOptions& options,
+               const Prompt& prompt)
+    : model_(&model), vae_(vae), options_(options), prompt_(prompt) {
+  options_.check();
+  options_.history.aspect =
+      static_cast<double>(options.latent_width) / static_cast<double>(options.latent_height);
+  if (vae != nullptr && vae->config().z_dim != model.config().channels) {
+    fail("the autoencoder has {} latent channels, the transformer {}; use those made together",
+         vae->config().z_dim, model.config().channels);
+  }
+  main_ = make_stream(prompt_.embedding);
+  if (options_.guidance != 1) negative_ = make_stream(prompt_.negative_embedding);
+  if (vae != nullptr) {
+    options_.tiling.check(vae->config());
+    decoder_.emplace(*vae, model::VaeStreamOptions{.tiling = options_.tiling});
+  }
+}
+
+model::TextKeys Stream::text_keys(const at::Tensor& embedding) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor text =
+      embedding.defined() ? embedding : at::zeros({1, model_->config().text_dim}, at::kFloat);
+  if (text.dim() != 2 || text.size(1) != model_->config().text_dim) {
+    fail("the text encoder gives embeddings of {} numbers, the transformer takes {}",
+         text.dim() == 2 ? text.size(1) : 0, model_->config().text_dim);
+  }
+  return model_->text_keys(text.unsqueeze(0));
+}
+
+std::unique_ptr<ModelStream> Stream::make_stream(const at::Tensor& embedding) const {
+  return std::make_unique<ModelStream>(
+      *model_, model_->config().grid(options_.latent_height, options_.latent_width),
+      text_keys(embedding), memory::make_history(options_.history), options_.kv);
+}
+
+std::vector<ModelStream*> Stream::streams() const {
+  if (negative_ == nullptr) return {main_.get()};
+  return {main_.get(), negative_.get()};
+}
+
+void Stream::open(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses) {
+  if (poses.size() != lenses.size()) {
+    fail("a chunk has {} poses and {} lenses", poses.size(), lenses.size());
+  }
+  for (size_t i = 0; i < poses.size(); ++i) {
+    const camera::Pose& pose = poses[i];
+    const bool finite = std::isfinite(camera::norm(pose.position)) &&
+                        std::all_of(pose.rotation.m.begin(), pose.rotation.m.end(),
+                                    [](double x) { return std::isfinite(x); }) &&
+                        std::isfinite(lenses[i].fov_x) && std::isfinite(lenses[i].xi);
+    if (!finite) fail("latent {}: its camera is not finite", frames_ + static_cast<int64_t>(i));
+  }
+  for (ModelStream* stream : streams()) stream->open_chunk(poses, lenses);
+}
+
+at::Tensor Stream::noise(Purpose purpose, int64_t frames) const {
+  // Named by its place, so that no generator has to be carried along.
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(hash_keys(
+      {options_.seed, static_cast<uint64_t>(purpose), static_cast<uint64_t>(main_->next_frame())}));
+  return at::randn(
+      {1, model_->config().channels, frames, options_.latent_height, options_.latent_width},
+      generator, at::TensorOptions(at::kFloat));
+}
+
+at::Tensor Stream::velocity(const at::Tensor& x, double timestep) const {
+  const at::Tensor times = at::full({1, x.size(2)}, timestep, at::kFloat);
+  const at::Tensor wanted = main_->velocity(x, times);
+  if (negative_ == nullptr) return wanted;
+  const at::Tensor unwanted = negative_->velocity(x, times);
+  return unwanted + options_.guidance * (wanted - unwanted);
+}
+
+at::Tensor Stream::decode(const at::Tensor& latents) {
+  if (!decoder_) return {};
+  // In place: a copy would keep the old state beside the new one, a gigabyte at 768x512. The state
+  // is only whole between chunks.
+  const DeferInterrupts whole;
+  const at::Tensor pixels = decoder_->decode(latents);
+  if (!all_finite(pixels)) {
+    fail_check(
+        "latents from {} on: the autoencoder's pictures of them are not finite; check its weights",
+        frames_);
+  }
+  return model::frames_from_pixels(pixels);
+}
+
+Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
+                     std::span<const camera::Intrinsics> lenses, memory::Origin origin) {
+  Chunk chunk;
+  chunk.first = main_->next_frame();
+  chunk.visible = main_->visible();
+  chunk.latents = latents;
+  chunk.frames = decode(latents);
+  pending_ = {
+      std::move(latents), {poses.begin(), poses.end()}, {lenses.begin(), lenses.end()}, origin};
+  frames_ = chunk.first + static_cast<int64_t>(poses.size());
+  last_pose_ = poses.back();
+  last_lens_ = lenses.back();
+  return chunk;
+}
+
+Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Pose> poses,
+                       std::span<const camera::Intrinsics> lenses, memory::Origin origin) {
+  const at::NoGradGuard no_grad;
+  const std::vector<int64_t> shape = {1, model_->config().channels,
+                                      static_cast<int64_t>(poses.size()), options_.latent_height,
+                                      options_.latent_width};
+  if (latents.sizes() != at::IntArrayRef(shape)) {
+    fail("latents are [{}]; expected [{}]", fmt::join(latents.sizes(), ", "),
+         fmt::join(shape, ", "));
+  }
+  if (!all_finite(latents)) {
+    fail("latents from {} on: those given are not finite; nothing of them was kept", frames_);
+  }
+  settle();
+  open(poses, lenses);
+  return finish(latents.to(at::kFloat), poses, lenses, origin);
+}
+
+Chunk Stream::accept_image(const at::Tensor& image, const camera::Pose& pose,
+                           const camera::Intrinsics& lens) {
+  const at::NoGradGuard no_grad;
+  LOCI_CHECK(vae_ != nullptr, "a stream without an autoencoder takes latents, not pictures");
+  if (frames_ > 0) fail("a picture starts a stream; this one has {} latents already", frames_);
+  return accept(model::VaeEncoder(*vae_, {.tiling = options_.tiling})
+                    .encode(model::pixels_from_frames(image)),
+                std::span(&pose, 1), std::span(&lens, 1));
+}
+
+void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
+                              std::span<const camera::Intrinsics> lenses) {
+  const auto total = static_cast<int64_t>(poses.size());
+  if (latents.dim() != 5 || latents.size(2) != total || lenses.size() != poses.size()) {
+    fail("a recording of {} latents has {} poses and {} lenses",
+         latents.dim() == 5 ? latents.size(2) : 0, total, lenses.size());
+  }
+  for (int64_t begin = 0; begin < total;) {
+    check_interrupt();
+    const int64_t size = std::min(frames_ == 0 ? 1 : chunk_size(), total - begin);
+    accept(latents.narrow(2, begin, size), poses.subspan(begin, size), lenses.subspan(begin, size));
+    begin += size;
+  }
+}
+
+Chunk Stream::push(std::span<const camera::Pose> poses,
+                   std::span<const camera::Intrinsics> lenses) {
+  const at::NoGradGuard no_grad;
+  if (frames_ == 0) fail("a stream starts from a first frame; accept one before generating");
+  if (static_cast<int64_t>(poses.size()) != chunk_size()) {
+    fail("a chunk of {} poses; this model takes {}", poses.size(), chunk_size());
+  }
+  settle();
+  open(poses, lenses);
+  const std::unique_ptr<Solver> solver = make_solver(options_.solver);
+  at::Tensor x = next_noise();
+  for (int64_t i = 0; i < solver->steps(); ++i) {
+    check_interrupt();
+    x = solver->step(i, x, velocity(x, solver->timestep(i)));
+  }
+  if (!all_finite(x)) {
+    fail_check("latents from {} on: those made are not finite; nothing of them was kept", frames_);
+  }
+  return finish(x.to(at::kFloat), poses, lenses, memory::Origin::kMade);
+}
+
+void Stream::settle() {
+  if (!pending_) return;
+  const at::NoGradGuard no_grad;
+  const bool noised = main_->policy().bounded() && main_->next_frame() > 0;
+  const double level = noised ? options_.commit_level : 0;
+  const int64_t frames = pending_->latents.size(2);
+  at::Tensor latents = pending_->latents;
+  if (noised) latents = latents * (1 - level) + noise(Purpose::kCommit, frames) * level;
+  const at::Tensor times = at::full({1, frames}, 1000 * level, at::kFloat);
+  // All or none: streams of one walk that differ by a chunk could not go on.
+  try {
+    for (ModelStream* stream : streams()) stream->prepare_commit(latents, times);
+  } catch (...) {
+    for (ModelStream* stream : streams()) stream->cancel_commit();
+    throw;
+  }
+  for (ModelStream* stream : streams()) stream->finish_commit(pending_->origin);
+  pending_.reset();
+}
+
+void Stream::set_prompt(const Prompt& prompt) {
+  settle();
+  prompt_ = prompt;
+  main_->set_text(text_keys(prompt_.embedding));
+  if (negative_ != nullptr) negative_->set_text(text_keys(prompt_.negative_embedding));
+}
+
+void Stream::set_solver(const SolverOptions& solver) {
+  make_solver(solver);
+  options_.solver = solver;
+}
+
+void Stream::set_readout(model::Readout readout, uint64_t seed) {
+  settle();
+  readout_ = readout;
+  readout_seed_ = seed;
+  for (ModelStream* stream : streams()) stream->set_readout(readout, seed);
+}
+
+void Stream::reset_states() {
+  settle();
+  for (ModelStream* stream : streams()) stream->reset_states();
+}
+
+Stream Stream::fork() const {
+  Stream copy(*model_, vae_, options_, prompt_);
+  copy.main_ = main_->fork();
+  if (negative_ != nullptr) copy.negative_ = negative_->fork();
+  copy.readout_ = readout_;
+  copy.readout_seed_ = readout_seed_;
+  copy.decoder_ = decoder_;
+  copy.frames_ = frames_;
+  copy.last_pose_ = last_pose_;
+  copy.last_lens_ = last_lens_;
+  if (pending_) {
+    copy.pending_ = pending_;
+    copy.open(pending_->poses, pending_->lenses);
+  }
+  return copy;
+}
+
+void Stream::adopt(Stream other) {
+  LOCI_CHECK(model_ == other.model_ && frames_ == other.frames_,
+             "a stream of {} latents adopts one of {}, or of another model", frames_,
+             other.frames_);
+  const model::VaeTiling tiling = options_.tiling;
+  options_ = other.options_;
+  options_.tiling = tiling;  // the decoder's, which stays
+  prompt_ = std::move(other.prompt_);
+  readout_ = other.readout_;
+  readout_seed_ = other.readout_seed_;
+  main_ = std::move(other.main_);
+  negative_ = std::move(other.negative_);
+  pending_ = std::move(other.pending_);
+}
+
+void Stream::show_like(const Stream& other, const model::Vae& vae) {
+  LOCI_CHECK(frames_ == other.frames_ && other.decoder_,
+             "a stream of {} latents goes on from the frames of {}", frames_, other.frames_);
+  vae_ = &vae;
+  options_.tiling = other.options_.tiling;
+  decoder_.emplace(vae, other.decoder_->cache(), options_.tiling);
+}
+
+int64_t Stream::history_bytes() const {
+  int64_t bytes = 0;
+  for (const ModelStream* stream : streams()) {
+    bytes += stream->store().bytes();
+    for (const at::Tensor& state : stream->states()) {
+      if (state.defined()) bytes += static_cast<int64_t>(state.nbytes());
+    }
+  }
+  return bytes;
+}
+
+}  // namespace loci::sample

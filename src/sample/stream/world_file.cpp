@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Worlds on disk: one safetensors file with the tensors of a stream; what they mean is in its
+// metadata.
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+#include "loci/io/tensors/safetensors.h"
+#include "loci/model/weights/weight_hash.h"
+#include "loci/sample/stream/finite.h"
+#include "loci/sample/stream/pose_tensors.h"
+#include "loci/sample/stream/stream.h"
+
+namespace loci::sample {
+
+namespace {
+
+constexpr const char* kKey = "loci.world";
+constexpr int64_t kVersion = 1;
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+void add(io::NamedTensors& all, const std::string& prefix, const Tensors& tensors) {
+  for (const auto& [name, tensor] : tensors) all.emplace_back(prefix + name, tensor);
+}
+
+// Tensors whose name starts with `prefix`, without it.
+Tensors take(const io::SafetensorsFile& file, const std::string& prefix) {
+  Tensors tensors;
+  for (const io::TensorInfo& info : file.tensors()) {
+    if (info.name.starts_with(prefix)) {
+      tensors[info.name.substr(prefix.size())] = file.tensor(info.name);
+    }
+  }
+  return tensors;
+}
+
+at::Tensor copy_if_there(const io::SafetensorsFile& file, const std::string& name) {
+  return file.has(name) ? file.tensor(name).clone() : at::Tensor();
+}
+
+Json metadata_of(const io::SafetensorsFile& file, const std::filesystem::path& path) {
+  const auto found = file.metadata().find(kKey);
+  if (found == file.metadata().end()) {
+    fail("{} is no world: expected a file of 'loci generate --save-world'", path.string());
+  }
+  return parse_json(found->second, path.string());
+}
+
+struct Header {
+  WorldInfo info;
+  Json config;
+  std::string weights, autoencoder;  // hashes; the second empty without one
+  std::string readout;
+  uint64_t readout_seed = 0;
+};
+
+Header read_header(const io::SafetensorsFile& file, const std::filesystem::path& path) {
+  const ConfigReader reader(metadata_of(file, path), path.string());
+  const auto version = reader.get<int64_t>("version");
+  if (version != kVersion) {
+    fail("{} has version {}; this program reads version {}", path.string(), version, kVersion);
+  }
+  Header header;
+  header.info.options =
+      StreamOptions::from_json(reader.section("options").json(), path.string() + ": options");
+  header.info.prompt = reader.get<std::string>("prompt");
+  header.info.negative = reader.get<std::string>("negative");
+  header.info.frames = reader.get<int64_t>("frames");
+  constexpr int64_t kMostFrames = int64_t{1} << 40;  // 8,000 years; counting on never overflows
+  if (header.info.frames < 1 || header.info.frames > kMostFrames) {
+    fail("{}: a world of {} frames, expected 1 or more; the file is damaged", path.string(),
+         header.info.frames);
+  }
+  header.config = reader.section("config").json();
+  header.weights = reader.get<std::string>("weights");
+  header.autoencoder = reader.get<std::string>("autoencoder");
+  header.readout = reader.choose("readout", "on", readout_names());
+  header.readout_seed = parse_seed(reader.get<std::string>("readout_seed"), path.string());
+  return header;
+}
+
+}  // namespace
+
+ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae) {
+  return {model::weight_hash(model.parameters()),
+          vae == nullptr ? "" : model::weight_hash(vae->parameters())};
+}
+
+void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) {
+  if (frames_ == 0) fail("there is no world to save yet: the stream has no frame");
+  settle();
+  io::NamedTensors tensors;
+  add(tensors, "main.", main_->save());
+  if (negative_ != nullptr) add(tensors, "negative.", negative_->save());
+  if (decoder_) add(tensors, "decoder.", decoder_->cache().save());
+  if (prompt_.embedding.defined()) tensors.emplace_back("prompt", prompt_.embedding);
+  if (prompt_.negative_embedding.defined()) {
+    tensors.emplace_back("negative_prompt", prompt_.negative_embedding);
+  }
+  tensors.emplace_back("last_pose", pose_tensor(std::span(&last_pose_, 1)));
+  tensors.emplace_back("last_lens", lens_tensor(std::span(&last_lens_, 1)));
+  for (const auto& [name, tensor] : tensors) {
+    if (!all_finite(tensor)) {
+      fail_check(
+          "the world at latent {} is not written to {}: {} holds numbers that are not finite",
+          frames_, file.string(), name);
+    }
+  }
+  const Json header = {{"version", kVersion},
+                       {"options", options_.to_json()},
+                       {"prompt", prompt_.text},
+                       {"negative", prompt_.negative},
+                       {"frames", frames_},
+                       {"config", model_->config().to_json()},
+                       {"weights", hashes.transformer},
+                       {"autoencoder", vae_ == nullptr ? "" : hashes.autoencoder},
+                       {"readout", name_of(readout_)},
+                       {"readout_seed", std::to_string(readout_seed_)}};
+  io::write_safetensors(file, tensors, {{kKey, header.dump()}});
+}
+
+Stream Stream::load(const std::filesystem::path& path, const model::Transformer& model,
+                    const model::Vae* vae, const ModelHashes& hashes) {
+  const io::SafetensorsFile file = io::SafetensorsFile::open(path);
+  const Header header = read_header(file, path);
+  if (header.config != model.config().to_json()) {
+    fail("{} was made by a model of another config; load it with the model that made it",
+         path.string());
+  }
+  if (header.weights != hashes.transformer) {
+    fail(
+        "{} was made with other weights (or in another precision); load it with the model that "
+        "made it",
+        path.string());
+  }
+  if (vae != nullptr && header.autoencoder != hashes.autoencoder) {
+    fail("{} was made with another autoencoder; load it with the model folder that made it",
+         path.string());
+  }
+  for (const io::TensorInfo& info : file.tensors()) {
+    if (!all_finite(file.tensor(info.name))) {
+      fail("{}: {} holds numbers that are not finite; the file is damaged", path.string(),
+           info.name);
+    }
+  }
+  const Prompt prompt{header.info.prompt, copy_if_there(file, "prompt"), header.info.negative,
+                      copy_if_there(file, "negative_prompt")};
+  Stream stream(model, vae, header.info.options, prompt);
+  std::optional<model::VaeCache> decoder;
+  try {
+    stream.main_->restore(take(file, "main."));
+    if (stream.negative_ != nullptr) stream.negative_->restore(take(file, "negative."));
+    if (vae != nullptr) {
+      Tensors cache = take(file, "decoder.");
+      for (auto& [name, tensor] : cache) tensor = tensor.clone();
+      decoder = model::VaeCache::restore(std::move(cache));
+    }
+  } catch (const Error& error) {
+    fail("{}: {}; the file is damaged", path.string(), error.what());
+  }
+  for (const ModelStream* each : stream.streams()) {
+    if (each->next_frame() != header.info.frames) {
+      fail("{}: {} frames are announced and {} stored", path.string(), header.info.frames,
+           each->next_frame());
+    }
+  }
+  if (decoder) stream.decoder_.emplace(*vae, std::move(*decoder), stream.options_.tiling);
+  const auto poses = poses_from(file.tensor("last_pose"), path.string() + ": last_pose");
+  const auto lenses = lenses_from(file.tensor("last_lens"), path.string() + ": last_lens");
+  if (poses.size() != 1 || lenses.size() != 1) {
+    fail("{}: {} last poses and {} last lenses, expected one each; the file is damaged",
+         path.string(), poses.size(), lenses.size());
+  }
+  stream.frames_ = header.info.frames;
+  stream.last_pose_ = poses.front();
+  stream.last_lens_ = lenses.front();
+  stream.set_readout(parse_readout(header.readout), header.readout_seed);
+  return stream;
+}
+
+WorldInfo read_world(const std::filesystem::path& file) {
+  return read_header(io::SafetensorsFile::open(file), file).info;
+}
+
+}  // namespace loci::sample

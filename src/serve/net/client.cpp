@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/net/client.h"
+
+#include "loci/serve/protocol/fields.h"
+
+namespace loci::serve {
+
+OutputOptions OutputOptions::parse(const Json& init) {
+  const Fields fields(init);
+  OutputOptions output;
+  output.raw = fields.text("realtime_output_format", 16).value_or("jpeg") == "raw";
+  output.quality =
+      static_cast<int>(fields.integer("output_compression", 1, 100).value_or(output.quality));
+  output.fps = fields.number("fps", 0.1, 60).value_or(0);
+  output.paced = fields.choice("pacing", {"measured", "none"}).value_or("measured") == "measured";
+  output.max_chunks = fields.integer("max_chunks", 0, 1 << 30).value_or(0);
+  output.paused = fields.flag("paused", false);
+  return output;
+}
+
+Outgoing Client::pack(const Json& message) const {
+  return {encode_message(message, encoding_), encoding_ == Encoding::kJson, 0, {}};
+}
+
+void Client::send(const Json& message) {
+  if (closing()) return;
+  if (!outbox_.put(pack(message))) {
+    ++metrics_.connections_cut;
+    close(kPolicy, "messages are not read");
+  }
+}
+
+void Client::send_frames(const Json& message, int64_t frames, Clock::time_point at) {
+  if (closing()) return;
+  Outgoing packed = pack(message);
+  packed.frames = frames;
+  packed.at = at;
+  const int64_t before = outbox_.dropped_frames();
+  outbox_.put(std::move(packed));
+  metrics_.frames_dropped += static_cast<uint64_t>(outbox_.dropped_frames() - before);
+}
+
+void Client::send_error(const std::string& code, const std::string& message, bool fatal,
+                        const Json& event_id, const Json& request_id) {
+  Json error = {{"type", "error"}, {"code", code}, {"message", message}, {"fatal", fatal}};
+  if (!event_id.is_null()) error["event_id"] = event_id;
+  if (!request_id.is_null()) error["request_id"] = request_id;
+  send(error);
+}
+
+void Client::close(int code, const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing()) return;
+    close_reason_ = reason;
+    close_code_ = code;
+  }
+  outbox_.drop_frames();
+  outbox_.poke();
+}
+
+std::string Client::close_reason() const {
+  const std::lock_guard lock(mutex_);
+  return close_reason_;
+}
+
+}  // namespace loci::serve

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The far end of a walk: what a connection wants and what waits for it. Safe in any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "loci/base/config.h"
+#include "loci/serve/net/limits.h"
+#include "loci/serve/protocol/message.h"
+#include "loci/serve/net/metrics.h"
+#include "loci/serve/walk/outbox.h"
+
+namespace loci::serve {
+
+// Of `init`: how frames are wanted.
+struct OutputOptions {
+  bool raw = false;
+  int quality = 85;
+  double fps = 0;  // 0 = the world's
+  bool paced = true;
+  int64_t max_chunks = 0;
+  bool paused = false;
+
+  static OutputOptions parse(const Json& init);
+};
+
+// WebSocket close codes in use.
+enum CloseCode : int {
+  kDone = 1000,
+  kGoingAway = 1001,
+  kPolicy = 1008,
+  kInternal = 1011,
+  kTakenOver = 4001
+};
+
+class Client {
+ public:
+  Client(const Limits& limits, Metrics& metrics)
+      : outbox_(limits.outbox_frame_bytes, limits.outbox_bytes), metrics_(metrics) {}
+
+  // Before the first send.
+  void set_encoding(Encoding encoding) { encoding_ = encoding; }
+  void set_output(const OutputOptions& output) { output_ = output; }
+  const OutputOptions& output() const { return output_; }
+
+  void send(const Json& message);
+  void send_frames(const Json& message, int64_t frames, Clock::time_point at);
+  void send_error(const std::string& code, const std::string& message, bool fatal,
+                  const Json& event_id = {}, const Json& request_id = {});
+  // Everything that waits is still sent, then the connection ends.
+  void close(int code, const std::string& reason);
+
+  Outbox& outbox() { return outbox_; }
+  bool closing() const { return close_code_.load() != 0; }
+  int close_code() const { return close_code_.load(); }
+  std::string close_reason() const;
+
+ private:
+  Outgoing pack(const Json& message) const;
+
+  Outbox outbox_;
+  Metrics& metrics_;
+  Encoding encoding_ = Encoding::kMessagePack;
+  OutputOptions output_;
+  std::atomic<int> close_code_ = 0;
+  mutable std::mutex mutex_;
+  std::string close_reason_;
+};
+
+}  // namespace loci::serve

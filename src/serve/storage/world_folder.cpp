@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/storage/world_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/sample/stream/stream_options.h"
+
+namespace loci::serve {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int64_t kVersion = 1;
+
+}  // namespace
+
+FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+FileLock::~FileLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+FileLock FileLock::try_lock(const fs::path& file) {
+  FileLock lock;
+  lock.descriptor_ = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (lock.descriptor_ >= 0 && ::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(std::exchange(lock.descriptor_, -1));
+  }
+  return lock;
+}
+
+Json WorldFacts::to_json() const {
+  Json list = Json::array();
+  for (const View& view : views) {
+    list.push_back({{"model", view.model}, {"weights", view.weights}});
+    if (view.since == 0) continue;
+    list.back()["since"] = view.since;
+    list.back()["settings"] = view.settings.to_json();
+  }
+  return {{"version", kVersion},
+          {"id", id},
+          {"kind", kind},
+          {"name", name},
+          {"parent", parent},
+          {"created", created},
+          {"size", {width, height}},
+          {"fps", fps},
+          {"fov", fov},
+          {"guidance", guidance},
+          {"seed", std::to_string(seed)},
+          {"prompt", prompt},
+          {"chunk_latents", chunk_latents},
+          {"frames_per_latent", frames_per_latent},
+          {"views", std::move(list)}};
+}
+
+WorldFacts WorldFacts::from_json(const Json& json, const std::string& where) {
+  const ConfigReader reader(json, where);
+  const auto version = reader.get<int64_t>("version");
+  if (version != kVersion) {
+    fail("{} has version {}; this program reads version {}", where, version, kVersion);
+  }
+  WorldFacts f;
+  f.id = reader.get<std::string>("id");
+  f.kind = reader.choose("kind", "live", {"live", "saved"});
+  f.name = reader.get<std::string>("name", "");
+  f.parent = reader.get<std::string>("parent", "");
+  f.created = reader.get<int64_t>("created");
+  const auto size = reader.get<std::vector<int64_t>>("size");
+  if (size.size() != 2) fail("{}: the size has {} numbers", where, size.size());
+  f.width = size[0];
+  f.height = size[1];
+  f.fps = reader.get<double>("fps", 16, 1, 1000);
+  f.fov = reader.get<double>("fov", 90, 1, 179);
+  f.guidance = reader.get<double>("guidance", 1, 0, 100);
+  f.seed = sample::parse_seed(reader.get<std::string>("seed"), where);
+  f.prompt = reader.get<std::string>("prompt", "");
+  f.chunk_latents = reader.get<int64_t>("chunk_latents", 5, 1, 1 << 20);
+  f.frames_per_latent = reader.get<int64_t>("frames_per_latent", 4, 1, 1 << 10);
+  const Json views = reader.json().value("views", Json::array());
+  if (!views.is_array() || views.empty() || views.size() > 2) fail("{}: no views", where);
+  for (const Json& view : views) {
+    const ConfigReader part(view, where + ": views");
+    WorldFacts::View& added = f.views.emplace_back();
+    added.model = part.get<std::string>("model");
+    added.weights = part.get<std::string>("weights");
+    added.since = part.get<int64_t>("since", 0, 0, INT64_MAX);
+    if (added.since > 0) {
+      added.settings = ViewSettings::from_json(part.section("settings").json(), where);
+    }
+  }
+  if (f.views.front().since > 0) fail("{}: the first view joined later", where);
+  return f;
+}
+
+WorldFolder::WorldFolder(fs::path path, WorldFacts facts, FileLock lock, int64_t most_chunks)
+    : path_(std::move(path)),
+      facts_(std::move(facts)),
+      lock_(std::move(lock)),
+      chunks_(std::min(most_chunks, count_chunks(path_))) {}
+
+fs::path WorldFolder::chunk_file(const fs::path& world, int64_t index) {
+  return world / "chunks" / fmt::format("{:07}.safetensors", index);
+}
+
+int64_t WorldFolder::count_chunks(const fs::path& world) {
+  const auto there = [&](int64_t index) { return fs::exists(chunk_file(world, index)); };
+  if (!there(0)) return 0;
+  int64_t low = 0, high = 1;  // low is there
+  while (there(high)) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (there(middle) ? low : high) = middle;
+  }
+  return high;
+}
+
+WorldFacts WorldFolder::read_facts(const fs::path& world) {
+  const fs::path file = world / "world.json";
+  return WorldFacts::from_json(load_json(file), file.string());
+}
+
+void WorldFolder::write_facts(const fs::path& world, const WorldFacts& facts) {
+  write_file(world / "world.json", facts.to_json().dump(1));
+}
+
+ChunkRecord WorldFolder::read(int64_t index) const {
+  LOCI_CHECK(index >= 0 && index < chunks_, "chunk {} of {}", index, chunks_);
+  return read_record(path_, facts_, index);
+}
+
+ChunkRecord WorldFolder::read_record(const fs::path& world, const WorldFacts& facts,
+                                     int64_t index) {
+  const fs::path file = chunk_file(world, index);
+  ChunkRecord record = read_chunk(file);
+  const size_t written = record.views.size();
+  record.views.resize(facts.views.size());  // views that have ended may be in it
+  for (size_t v = 0; v < facts.views.size(); ++v) {
+    const bool joined = index >= facts.views[v].since;
+    if (record.index != index || (joined && v >= written)) {
+      fail("{} does not belong there", file.string());
+    }
+    if (joined) continue;
+    const bool reset = record.views.front().settings.reset;
+    record.views[v] = record.views.front();
+    record.views[v].settings = facts.views[v].settings;
+    record.views[v].settings.reset = reset;
+  }
+  return record;
+}
+
+uint64_t WorldFolder::append(const ChunkRecord& record) {
+  LOCI_CHECK(record.index == chunks_, "chunk {} after {}", record.index, chunks_);
+  const fs::path file = chunk_file(path_, record.index);
+  write_chunk(file, record);
+  ++chunks_;
+  std::error_code ignored;
+  const auto size = fs::file_size(file, ignored);
+  return ignored ? 0 : size;
+}
+
+void WorldFolder::set_views(std::vector<WorldFacts::View> views) {
+  LOCI_CHECK(lock_ && !views.empty(), "a world of others, or without views");
+  // First: a memory without its view does harm, a view without its memory is read back.
+  for (size_t v = 1; v < std::max(views.size(), facts_.views.size()); ++v) fs::remove(snapshot(v));
+  facts_.name = read_facts(path_).name;  // somebody may have renamed it
+  facts_.views = std::move(views);
+  write_facts(path_, facts_);
+}
+
+fs::path WorldFolder::snapshot(size_t view) const {
+  return path_ / fmt::format("memory.{}.safetensors", view);
+}
+
+}  // namespace loci::serve

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recording of a walk, written as its frames are made.
+#pragma once
+
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+
+#include "loci/io/media/video.h"
+#include "loci/serve/videos/video_store.h"
+
+namespace loci::serve {
+
+class Recorder {
+ public:
+  // `view`: the view to record, -1 for all of them side by side.
+  Recorder(VideoStore& videos, const WorldFacts& world, int view, double seconds_limit);
+
+  // Frames of a chunk by view, uint8 [T, H, W, 3].
+  void add(const std::vector<at::Tensor>& frames);
+  bool full() const { return frames_ >= most_frames_; }
+  // The video is complete; its record. One without frames is deleted, and null.
+  Json finish(VideoStore& videos);
+
+ private:
+  std::unique_ptr<VideoFolder> folder_;
+  std::unique_ptr<io::VideoWriter> writer_;
+  int view_;
+  double fps_;
+  int64_t frames_ = 0, most_frames_;
+};
+
+// Frames with even sides, as the codec demands; the last row or column is cut off.
+at::Tensor even_frames(const at::Tensor& frames);
+
+}  // namespace loci::serve

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/videos/video_job.h"
+
+#include <cmath>
+
+#include "loci/base/interrupt.h"
+#include "loci/base/log.h"
+#include "loci/camera/path/keys.h"
+#include "loci/camera/lens.h"
+#include "loci/camera/path/presets.h"
+#include "loci/serve/protocol/fields.h"
+#include "loci/serve/protocol/ids.h"
+#include "loci/serve/videos/recorder.h"
+#include "loci/serve/net/refusal.h"
+
+namespace loci::serve {
+
+namespace {
+
+constexpr double kDefaultSeconds = 4;
+constexpr uint64_t kJobRoom = uint64_t{16} << 20;  // bytes that must be free for a video
+constexpr int64_t kMostAttempts = 3;
+
+// Poses of the video's frames, the first the identity.
+std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
+                                     const WorldFacts& facts) {
+  for (const camera::Preset& preset : camera::presets()) {
+    if (preset.name != action) continue;
+    camera::PresetOptions options;
+    options.seconds = seconds;
+    options.fps = facts.fps;
+    options.fov_x = camera::radians(facts.fov);
+    return camera::make_preset(action, options).poses;
+  }
+  return checked("bad_request", [&] {
+    return camera::key_path(camera::parse_key_string(action, facts.fps), {}, facts.fps);
+  });
+}
+
+}  // namespace
+
+VideoJob::VideoJob(Services& services, const Json& fields, int64_t world_chunks)
+    : services_(services), request_(WorldRequest::parse(fields, services.models, services.limits)) {
+  if (request_.tour_seconds > 0) refuse("bad_request", "tour_seconds: a video has no tour");
+  request_.check_start(services.starts);
+  if (request_.world.empty()) {
+    if (request_.views.size() != 1) refuse("bad_request", "a video has one view");
+    facts_ = request_.facts();
+    if (request_.prompt) facts_.prompt = *request_.prompt;
+  } else {
+    world_ = services.worlds.look(request_.world, world_chunks);
+    if (world_->chunks() == 0) refuse("bad_world", "this world was never begun");
+    facts_ = world_->facts();
+  }
+  plan_path(fields);
+  ++services_.metrics.videos_waiting;
+}
+
+VideoJob::~VideoJob() {
+  --services_.metrics.videos_waiting;
+  if (done_ || view_ == nullptr || folder_->gone()) return;
+  try {
+    // A regular stop is not the job's fault.
+    Json job = folder_->job();
+    job["attempts"] = 0;
+    folder_->set_job(job);
+    folder_->update({{"status", "queued"}, {"progress", 0}});
+  } catch (const std::exception& error) {
+    log_warning("a video is left as it is: {}", error.what());
+  }
+}
+
+std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body) {
+  Json fields = body;
+  // OpenAI's name for the start picture.
+  if (const auto picture = fields.find("input_reference"); picture != fields.end()) {
+    Json bytes = std::move(*picture);
+    fields.erase(picture);
+    fields["first_frame"] = std::move(bytes);
+  }
+  if (services.metrics.videos_waiting.load() >= services.limits.queued_videos) {
+    refuse("limit", "{} videos are waiting already; try again later",
+           services.limits.queued_videos);
+  }
+  services.disk.check(kJobRoom);
+  std::shared_ptr<VideoJob> job(new VideoJob(services, fields, INT64_MAX));
+  const WorldFacts& facts = job->facts_;
+  const double seconds = static_cast<double>(job->path_.size()) *
+                         static_cast<double>(facts.frames_per_latent) / facts.fps;
+  fields["model"] = facts.views.front().model;  // whatever is served first the next time
+  job->folder_ = services.videos.create(
+      {{"model", facts.views.front().model},
+       {"size", fmt::format("{}x{}", facts.width / 2 * 2, facts.height / 2 * 2)},
+       {"seconds", fmt::format("{:.6g}", seconds)},
+       {"prompt", facts.prompt}},
+      {{"fields", std::move(fields)},
+       {"world_chunks", job->world_ == nullptr ? 0 : job->world_->chunks()},
+       {"attempts", 0}});
+  return job;
+}
+
+void VideoJob::adopt_orphans(Services& services) {
+  for (std::unique_ptr<VideoFolder>& folder : services.videos.orphans()) {
+    try {
+      const Json job = folder->job();
+      if (job.value("attempts", int64_t{0}) >= kMostAttempts) {
+        refuse("interrupted", "the server was stopped {} times while it was made", kMostAttempts);
+      }
+      std::shared_ptr<VideoJob> again(new VideoJob(services, job.value("fields", Json::object()),
+                                                   job.value("world_chunks", int64_t{0})));
+      folder->update({{"status", "queued"}, {"progress", 0}, {"frames", 0}});
+      again->folder_ = std::move(folder);
+      services.engine.add(again);
+    } catch (...) {
+      const Told told = tell_exception("going on with a video");
+      folder->update(
+          {{"status", "failed"}, {"error", {{"code", told.code}, {"message", told.message}}}});
+    }
+  }
+}
+
+void VideoJob::plan_path(const Json& body) {
+  const Fields fields(body);
+  const double most = services_.limits.video_seconds;
+  double seconds = fields.number("seconds", 0.01, most).value_or(kDefaultSeconds);
+  const auto frames = fields.integer("num_frames", 1, static_cast<int64_t>(most * facts_.fps));
+  if (frames) seconds = static_cast<double>(*frames) / facts_.fps;
+  const auto step = static_cast<size_t>(facts_.frames_per_latent);
+  const double chunk =
+      static_cast<double>(facts_.chunk_latents * facts_.frames_per_latent) / facts_.fps;
+  const auto chunks = static_cast<int64_t>(std::max(1.0, std::ceil(seconds / chunk - 1e-6)));
+  const std::string action = fields.text("action", 4000).value_or("none-1");
+  const std::vector<camera::Pose> all = frame_path(action, seconds, facts_);
+  for (int64_t i = 1; i <= chunks * facts_.chunk_latents; ++i) {
+    // After the path's end its last pose is held.
+    path_.push_back(all[std::min(static_cast<size_t>(i) * step, all.size() - 1)]);
+  }
+}
+
+void VideoJob::fail_with(const std::string& code, const std::string& message) {
+  folder_->update({{"status", "failed"}, {"error", {{"code", code}, {"message", message}}}});
+  done_ = true;
+}
+
+void VideoJob::turn(std::chrono::duration<double>) {
+  if (folder_->gone()) {  // cancelled
+    done_ = true;
+    return;
+  }
+  try {
+    if (view_ == nullptr) {
+      Json job = folder_->job();
+      job["attempts"] = job.value("attempts", int64_t{0}) + 1;
+      folder_->set_job(job);
+      folder_->update({{"status", "in_progress"}});
+      begin();
+    } else if (world_ != nullptr) {
+      begin_from_world();
+    } else if (next_ < path_.size()) {
+      make_chunk();
+    } else {
+      finish();
+    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (...) {
+    const Told told = tell_exception("a video");
+    if (told.code == "internal") ++services_.metrics.errors;
+    writer_.reset();
+    fail_with(told.code, told.message);
+  }
+}
+
+void VideoJob::begin() {
+  io::VideoOptions options;
+  options.fps = facts_.fps;
+  writer_ = std::make_unique<io::VideoWriter>(folder_->content(), facts_.width / 2 * 2,
+                                              facts_.height / 2 * 2, options);
+  if (world_ != nullptr) {
+    const WorldFacts::View& first = facts_.views.front();
+    view_ = std::make_unique<View>(
+        View::open(services_.models.maker(first.model, first.weights), *world_, 0));
+    read_ = view_->next_chunk();
+    from_ = world_->read(world_->chunks() - 1).poses.back();
+    return;
+  }
+  const StartPicture start = request_.first_frame(services_.starts, services_.limits);
+  facts_.prompt = start.prompt;
+  view_ = std::make_unique<View>(*request_.views.front().model, facts_,
+                                 request_.views.front().settings, start.prompt, request_.negative);
+  add_frames(view_->start(start.image, lens_of(facts_)).frames);
+  folder_->update({{"prompt", facts_.prompt}});
+}
+
+void VideoJob::begin_from_world() {
+  if (read_ < world_->chunks()) {
+    view_->replay(world_->read(read_), 0);
+    ++read_;
+  }
+  if (read_ == world_->chunks()) world_.reset();
+}
+
+void VideoJob::make_chunk() {
+  const auto size = static_cast<size_t>(facts_.chunk_latents);
+  std::vector<camera::Pose> poses;
+  for (size_t i = next_; i < next_ + size; ++i) poses.push_back(from_ * path_[i]);
+  const std::vector<camera::Intrinsics> lenses(size, lens_of(facts_));
+  add_frames(view_->push(poses, lenses).frames);
+  next_ += size;
+  // 100 is for what is complete.
+  folder_->update(
+      {{"progress", std::min<size_t>(99, 100 * next_ / path_.size())}, {"frames", frames_}});
+  ++services_.metrics.chunks_generated;
+}
+
+void VideoJob::add_frames(const at::Tensor& frames) {
+  const at::Tensor shown = even_frames(frames);
+  for (int64_t i = 0; i < shown.size(0); ++i) {
+    if (frames_ == 0) folder_->set_thumbnail(thumbnail_of(shown[i]));
+    writer_->add(shown[i]);
+    ++frames_;
+  }
+  services_.metrics.frames_generated += static_cast<uint64_t>(shown.size(0));
+}
+
+void VideoJob::finish() {
+  writer_->finish();
+  folder_->update({{"status", "completed"},
+                   {"progress", 100},
+                   {"frames", frames_},
+                   {"completed_at", unix_time()}});
+  done_ = true;
+}
+
+}  // namespace loci::serve

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/videos/video_store.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/log.h"
+#include "loci/base/remove_folder.h"
+#include "loci/serve/protocol/ids.h"
+#include "loci/serve/net/refusal.h"
+
+namespace loci::serve {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Json read_record(const fs::path& folder) { return load_json(folder / "video.json"); }
+
+void write_record(const fs::path& folder, const Json& record) {
+  write_file(folder / "video.json", record.dump(1));
+}
+
+fs::path job_file(const fs::path& folder) { return folder / "job.msgpack"; }
+
+bool running(const Json& record) {
+  return record.value("status", "") == "queued" || record.value("status", "") == "in_progress";
+}
+
+}  // namespace
+
+VideoFolder::VideoFolder(fs::path path, FileLock lock, Json record)
+    : path_(std::move(path)), lock_(std::move(lock)), record_(std::move(record)) {}
+
+void VideoFolder::update(const Json& changes) {
+  record_.update(changes);
+  if (gone()) return;
+  write_record(path_, record_);
+  if (!running(record_)) fs::remove(job_file(path_));
+}
+
+Json VideoFolder::job() const {
+  const std::string bytes = read_file(job_file(path_));
+  Json job = Json::from_msgpack(bytes, /*strict=*/true, /*allow_exceptions=*/false);
+  if (!job.is_object()) fail("{} is no job", job_file(path_).string());
+  return job;
+}
+
+void VideoFolder::set_job(const Json& job) const {
+  const std::vector<uint8_t> bytes = Json::to_msgpack(job);
+  write_file(job_file(path_), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+void VideoFolder::set_thumbnail(const std::string& jpeg) const {
+  if (!gone()) write_file(path_ / "thumbnail.jpg", jpeg);
+}
+
+bool VideoFolder::gone() const { return !fs::exists(path_); }
+
+VideoStore::VideoStore(const fs::path& data, const Limits& limits, DiskBudget& disk)
+    : shelf_(data / "videos", "video", "video.json"), limits_(limits), disk_(disk) {}
+
+std::unique_ptr<VideoFolder> VideoStore::create(const Json& facts, const Json& job) {
+  disk_.check(0);
+  const int64_t now = unix_time();
+  Json record = {{"id", new_id("video")},
+                 {"object", "video"},
+                 {"status", "queued"},
+                 {"progress", 0},
+                 {"created_at", now},
+                 {"completed_at", nullptr},
+                 {"expires_at", now + static_cast<int64_t>(limits_.keep_hours * 3600)},
+                 {"frames", 0},
+                 {"error", nullptr}};
+  record.update(facts);
+  const fs::path path = shelf_.place(record["id"].get<std::string>());
+  AtomicDirectory folder(path);
+  write_record(folder.temporary(), record);
+  write_file(folder.temporary() / "lock", "");
+  FileLock lock = FileLock::try_lock(folder.temporary() / "lock");
+  if (!job.is_null()) VideoFolder(folder.temporary(), FileLock(), {}).set_job(job);
+  folder.commit();
+  return std::make_unique<VideoFolder>(path, std::move(lock), std::move(record));
+}
+
+std::vector<std::unique_ptr<VideoFolder>> VideoStore::orphans() const {
+  std::vector<std::unique_ptr<VideoFolder>> found;
+  for (const fs::path& folder : shelf_.all()) {
+    try {
+      if (!fs::exists(job_file(folder))) continue;
+      FileLock lock = FileLock::try_lock(folder / "lock");
+      if (!lock) continue;
+      Json record = read_record(folder);
+      if (!running(record)) continue;
+      // What was made of it is of no use.
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (name.find(".mp4") != std::string::npos) fs::remove(entry.path());
+      }
+      found.push_back(std::make_unique<VideoFolder>(folder, std::move(lock), std::move(record)));
+    } catch (const std::exception& problem) {
+      log_warning("looking for videos to go on with: {}", problem.what());
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a->record().value("created_at", int64_t{0}) <
+           b->record().value("created_at", int64_t{0});
+  });
+  return found;
+}
+
+Json VideoStore::list(const Page& page) const {
+  std::vector<Json> found;
+  for (const fs::path& folder : shelf_.all()) {
+    try {
+      found.push_back(read_record(folder));
+    } catch (const Error& problem) {
+      log_debug("listing videos: {}", problem.what());  // deleted meanwhile
+    }
+  }
+  const auto key = [](const Json& record) {
+    return std::pair(record.value("created_at", int64_t{0}), record.value("id", ""));
+  };
+  std::sort(found.begin(), found.end(), [&](const Json& a, const Json& b) {
+    return page.ascending ? key(a) < key(b) : key(a) > key(b);
+  });
+  if (!page.after.empty()) {
+    const auto last = std::find_if(found.begin(), found.end(), [&](const Json& record) {
+      return record.value("id", "") == page.after;
+    });
+    if (last == found.end()) refuse("not_found", "after: there is no such video");
+    found.erase(found.begin(), last + 1);
+  }
+  const bool more = static_cast<int64_t>(found.size()) > page.limit;
+  if (more) found.resize(static_cast<size_t>(page.limit));
+  return {{"object", "list"},
+          {"data", found},
+          {"has_more", more},
+          {"first_id", found.empty() ? Json() : found.front()["id"]},
+          {"last_id", found.empty() ? Json() : found.back()["id"]}};
+}
+
+Json VideoStore::get(const std::string& id) const { return read_record(shelf_.find(id)); }
+
+fs::path VideoStore::content(const std::string& id) const {
+  fs::path file = shelf_.find(id) / "content.mp4";
+  if (!fs::exists(file)) refuse("not_found", "this video is not complete");
+  return file;
+}
+
+std::string VideoStore::thumbnail(const std::string& id) const {
+  const fs::path file = shelf_.find(id) / "thumbnail.jpg";
+  if (!fs::exists(file)) refuse("not_found", "this video has no picture yet");
+  return read_file(file, uint64_t{1} << 22);
+}
+
+void VideoStore::remove(const std::string& id) {
+  remove_folder(shelf_.find(id));
+  disk_.recount();
+}
+
+void VideoStore::sweep() {
+  for (const fs::path& folder : shelf_.all()) {
+    try {
+      const FileLock lock = FileLock::try_lock(folder / "lock");
+      if (!lock) continue;
+      Json record = read_record(folder);
+      if (running(record) && !fs::exists(job_file(folder))) {
+        record["status"] = "failed";
+        record["error"] = {{"code", "interrupted"}, {"message", "the server was stopped"}};
+        write_record(folder, record);
+      }
+      if (record.value("expires_at", INT64_MAX) < unix_time()) remove_folder(folder);
+    } catch (const std::exception& problem) {
+      log_warning("sweeping videos: {}", problem.what());
+    }
+  }
+  disk_.recount();
+}
+
+}  // namespace loci::serve

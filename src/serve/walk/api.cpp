@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/walk/api.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "loci/base/text.h"
+#include "loci/serve/protocol/fields.h"
+#include "loci/serve/protocol/ids.h"
+#include "loci/serve/protocol/message.h"
+#include "loci/serve/net/multipart.h"
+#include "loci/serve/net/page.h"
+#include "loci/serve/protocol/poses.h"
+#include "loci/serve/protocol/protocol.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/schema.h"
+#include "loci/serve/videos/video_job.h"
+
+namespace loci::serve {
+
+namespace {
+
+HttpResponse not_found() { return error_response(404, "not_found", "there is nothing here"); }
+
+HttpResponse wrong_method(const std::string& allowed) {
+  HttpResponse response = error_response(405, "bad_request", "this method has no meaning here");
+  response.headers.emplace_back("Allow", allowed);
+  return response;
+}
+
+HttpResponse jpeg_response(std::string bytes, const std::string& cache) {
+  HttpResponse response;
+  response.content_type = "image/jpeg";
+  response.body = std::move(bytes);
+  response.headers.emplace_back("Cache-Control", cache);
+  return response;
+}
+
+Json parse_body(const HttpRequest& request, const Limits& limits) {
+  const std::string type = request.header("content-type");
+  if (type.starts_with("multipart/form-data")) return parse_multipart(type, request.body);
+  if (!type.starts_with("application/json")) {
+    refuse("unsupported_type", "expected application/json or multipart/form-data");
+  }
+  return decode_message(request.body, Encoding::kJson, limits.message_depth);
+}
+
+bool changes(const HttpRequest& request) {
+  return request.method != "GET" && request.method != "HEAD";
+}
+
+bool takes_gzip(const HttpRequest& request) {
+  const std::string accepted = request.header("accept-encoding");
+  return accepted.find("gzip") != std::string::npos &&
+         accepted.find("gzip;q=0") == std::string::npos;
+}
+
+}  // namespace
+
+Api::Api(Services& services, const Access& access)
+    : services_(services),
+      access_(access),
+      rate_(services.limits.requests_per_second),
+      started_(std::chrono::steady_clock::now()) {}
+
+std::optional<HttpResponse> Api::barrier(const HttpRequest& request, bool open) {
+  if (!rate_.take(request.address)) {
+    HttpResponse response = error_response(429, "limit", "too many requests");
+    response.headers.emplace_back("Retry-After", "1");
+    return response;
+  }
+  if (!access_.host_allowed(request)) {
+    return error_response(403, "forbidden", "this server does not answer to that name");
+  }
+  if (changes(request) && !access_.origin_allowed(request)) {
+    return error_response(403, "forbidden", "pages of other origins may not do this");
+  }
+  if (!open && !access_.authorised(request)) {
+    HttpResponse response = error_response(401, "unauthorised", "a token is needed");
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return response;
+  }
+  return std::nullopt;
+}
+
+std::optional<HttpResponse> Api::refuse_upgrade(const HttpRequest& request) {
+  std::optional<HttpResponse> refused = barrier(request, false);
+  if (!refused && !access_.origin_allowed(request)) {
+    refused = error_response(403, "forbidden", "pages of other origins may not walk here");
+  }
+  if (!refused && stopping_) refused = error_response(503, "stopping", "the server is going away");
+  if (!refused && request.target.substr(0, request.target.find('?')) != kWalkRoute) {
+    refused = not_found();
+  }
+  services_.metrics.count_request("websocket", refused ? refused->status : 101);
+  if (refused) ++services_.metrics.connections_refused;
+  return refused;
+}
+
+HttpResponse Api::answer(const HttpRequest& request) {
+  std::string name = "other";
+  HttpResponse response;
+  try {
+    const Target target = Target::parse(request.target);
+    // Files of the page hold no secrets; whether the server lives is for balancers to know.
+    const bool open =
+        target.path.empty() || (target.path.front() != "v1" && target.path.front() != "metrics" &&
+                                target.path.front() != "schema");
+    if (auto refused = barrier(request, open)) {
+      response = std::move(*refused);
+    } else {
+      response = route(request, target, name);
+    }
+  } catch (...) {
+    const Told told = tell_exception("an HTTP request");
+    if (told.code == "internal") ++services_.metrics.errors;
+    const int status = told.code == "unsupported_type" ? 415 : status_of(told.code);
+    response = error_response(status, told.code, told.message);
+  }
+  services_.metrics.count_request(name, response.status);
+  return response;
+}
+
+HttpResponse Api::health() const {
+  const bool stopping = stopping_;
+  // By the clock that nobody sets.
+  const auto uptime =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
+  return json_response({{"status", stopping ? "stopping" : "ok"},
+                        {"version", LOCI_VERSION},
+                        {"protocol", kProtocol},
+                        {"uptime_seconds", uptime.count()}},
+                       stopping ? 503 : 200);
+}
+
+HttpResponse Api::route(const HttpRequest& request, const Target& target, std::string& name) {
+  const Path& path = target.path;
+  const bool get = !changes(request);
+  const auto is = [&](std::initializer_list<const char*> wanted) {
+    return std::equal(path.begin(), path.end(), wanted.begin(), wanted.end(),
+                      [](const std::string& a, const char* b) { return a == b; });
+  };
+  if (path.size() >= 2 && path[0] == "v1" && path[1] == "worlds") {
+    name = "worlds";
+    return worlds(request, path);
+  }
+  if (path.size() >= 2 && path[0] == "v1" && path[1] == "videos") {
+    name = "videos";
+    return videos(request, target);
+  }
+  const bool known = is({"health"}) || is({"metrics"}) || is({"schema"}) || is({"v1", "models"}) ||
+                     is({"v1", "starts"}) ||
+                     (path.size() == 4 && path[0] == "v1" && path[1] == "starts" &&
+                      (path[3] == "picture" || path[3] == "path"));
+  if (known && !get) return wrong_method("GET, HEAD");
+  if (known) name = path[0] == "v1" ? path[1] : path[0];
+  if (is({"health"})) return health();
+  if (is({"metrics"})) {
+    HttpResponse response;
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response.body = services_.metrics.text();
+    return response;
+  }
+  if (is({"schema"})) return json_response(protocol_schema());
+  if (is({"v1", "models"})) {
+    Json data = Json::array();
+    for (const auto& model : services_.models.all()) data.push_back(model->describe());
+    return json_response({{"object", "list"}, {"data", std::move(data)}});
+  }
+  if (is({"v1", "starts"})) return json_response(services_.starts.list());
+  if (known && path[3] == "path") return start_path(target);
+  if (known) return jpeg_response(services_.starts.thumbnail(path[2]), "private, max-age=86400");
+  name = "page";
+  return page(request, target);
+}
+
+HttpResponse Api::start_path(const Target& target) const {
+  Json query = Json::object();
+  for (const auto& [name, value] : target.query) query[name] = value;
+  const double fps = Fields(query).number("fps", 1, 120).value_or(16);
+  return json_response({{"fps", fps},
+                        {"poses", to_json(services_.starts.path(target.path[2], fps,
+                                                                services_.limits.script_frames))}});
+}
+
+HttpResponse Api::worlds(const HttpRequest& request, const Path& path) {
+  const bool get = !changes(request);
+  if (path.size() == 2) {
+    return get ? json_response(services_.worlds.list()) : wrong_method("GET, HEAD");
+  }
+  const std::string& id = path[2];
+  if (path.size() == 3) {
+    if (get) return json_response(services_.worlds.describe(id));
+    if (request.method == "DELETE") {
+      services_.worlds.remove(id);
+      return json_response({{"id", id}, {"object", "world.deleted"}, {"deleted", true}});
+    }
+    if (request.method != "POST") return wrong_method("GET, HEAD, POST, DELETE");
+    const Json body = parse_body(request, services_.limits);
+    const auto name = Fields(body).text("name", 80);
+    if (!name) refuse("bad_request", "name: expected text");
+    services_.worlds.rename(id, *name);
+    return json_response(services_.worlds.describe(id));
+  }
+  if (!get) return wrong_method("GET, HEAD");
+  if (path.size() == 4 && path[3] == "picture") {
+    return jpeg_response(services_.worlds.picture(id), "no-cache");
+  }
+  if (path.size() == 6 && path[3] == "thumbnails") {
+    const auto view = parse_int(path[4]), latent = parse_int(path[5]);
+    if (!view || !latent || *view < 0 || *view > 1) return not_found();
+    return jpeg_response(services_.worlds.thumbnail(id, static_cast<size_t>(*view), *latent),
+                         "private, max-age=86400");
+  }
+  return not_found();
+}
+
+HttpResponse Api::videos(const HttpRequest& request, const Target& target) {
+  const Path& path = target.path;
+  const bool get = !changes(request);
+  if (path.size() == 2) {
+    if (request.method == "POST") {
+      const std::shared_ptr<VideoJob> job =
+          VideoJob::create(services_, parse_body(request, services_.limits));
+      const Json record = job->record();
+      services_.engine.add(job);
+      return json_response(record);
+    }
+    if (!get) return wrong_method("GET, HEAD, POST");
+    Json query = Json::object();
+    for (const auto& [name, value] : target.query) query[name] = value;
+    const Fields fields(query);
+    VideoStore::Page page;
+    page.limit = fields.integer("limit", 1, 100).value_or(page.limit);
+    page.after = fields.text("after", 100).value_or("");
+    page.ascending = fields.choice("order", {"asc", "desc"}).value_or("desc") == "asc";
+    return json_response(services_.videos.list(page));
+  }
+  if (path.size() == 3) {
+    if (get) return json_response(services_.videos.get(path[2]));
+    if (request.method != "DELETE") return wrong_method("GET, HEAD, DELETE");
+    services_.videos.remove(path[2]);
+    return json_response({{"id", path[2]}, {"object", "video.deleted"}, {"deleted", true}});
+  }
+  if (path.size() == 4 && path[3] == "content") {
+    return get ? video_content(request, target) : wrong_method("GET, HEAD");
+  }
+  return not_found();
+}
+
+HttpResponse Api::video_content(const HttpRequest& request, const Target& target) {
+  const std::string& id = target.path[2];
+  if (const auto variant = target.query.find("variant"); variant != target.query.end()) {
+    if (variant->second == "thumbnail") {
+      return jpeg_response(services_.videos.thumbnail(id), "private, max-age=3600");
+    }
+    if (variant->second != "video") refuse("bad_request", "variant: choose video or thumbnail");
+  }
+  HttpResponse response;
+  response.content_type = "video/mp4";
+  response.file = services_.videos.content(id);
+  const uint64_t size = std::filesystem::file_size(response.file);
+  response.headers.emplace_back("Accept-Ranges", "bytes");
+  response.headers.emplace_back("Content-Disposition",
+                                fmt::format("inline; filename=\"{}.mp4\"", id));
+  const std::string range = request.header("range");
+  if (!parse_range(range, size, response.begin, response.end)) {
+    HttpResponse outside = error_response(416, "bad_request", "the range lies outside the video");
+    outside.headers.emplace_back("Content-Range", fmt::format("bytes */{}", size));
+    return outside;
+  }
+  if (response.begin != 0 || response.end != size) {
+    response.status = 206;
+    response.headers.emplace_back(
+        "Content-Range", fmt::format("bytes {}-{}/{}", response.begin, response.end - 1, size));
+  }
+  return response;
+}
+
+HttpResponse Api::page(const HttpRequest& request, const Target& target) const {
+  if (changes(request)) return wrong_method("GET, HEAD");
+  // A token in the address is turned into a cookie, and out of sight.
+  if (const auto token = target.query.find("token");
+      target.path.empty() && token != target.query.end()) {
+    if (!access_.token_is(token->second)) {
+      return error_response(401, "unauthorised", "this is not the token");
+    }
+    HttpResponse response;
+    response.status = 303;
+    response.headers.emplace_back("Location", "/");
+    response.headers.emplace_back("Set-Cookie", access_.cookie());
+    return response;
+  }
+  const std::string path =
+      target.path.empty() ? "/index.html" : "/" + fmt::format("{}", fmt::join(target.path, "/"));
+  for (const PageFile& file : page_files()) {
+    if (file.path != path) continue;
+    HttpResponse response;
+    response.content_type = file.content_type;
+    const bool packed = !file.gzip.empty() && takes_gzip(request);
+    std::string tag(file.etag);
+    if (packed) tag.insert(tag.size() - 1, "-gzip");
+    response.headers.emplace_back("ETag", tag);
+    response.headers.emplace_back("Vary", "Accept-Encoding");
+    response.headers.emplace_back("Cache-Control", "no-cache");
+    response.headers.emplace_back(
+        "Content-Security-Policy",
+        "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+        "style-src 'self' 'unsafe-inline'; worker-src 'self' blob:; connect-src 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'; form-action 'self'");
+    if (request.header("if-none-match") == tag) {
+      response.status = 304;
+    } else {
+      if (packed) response.headers.emplace_back("Content-Encoding", "gzip");
+      response.body = packed ? file.gzip : file.bytes;
+    }
+    return response;
+  }
+  return not_found();
+}
+
+}  // namespace loci::serve

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP routes: a request in, an answer out.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "loci/serve/net/access.h"
+#include "loci/serve/net/http_message.h"
+#include "loci/serve/net/rate_limit.h"
+#include "loci/serve/walk/services.h"
+
+namespace loci::serve {
+
+// Safe in any thread.
+class Api {
+ public:
+  Api(Services& services, const Access& access);
+
+  // Never throws.
+  HttpResponse answer(const HttpRequest& request);
+  // Whether this request may become a WebSocket; otherwise why not.
+  std::optional<HttpResponse> refuse_upgrade(const HttpRequest& request);
+
+  void set_stopping() { stopping_ = true; }
+
+ private:
+  using Path = std::vector<std::string>;
+  std::optional<HttpResponse> barrier(const HttpRequest& request, bool open);
+  HttpResponse route(const HttpRequest& request, const Target& target, std::string& name);
+  HttpResponse start_path(const Target& target) const;
+  HttpResponse worlds(const HttpRequest& request, const Path& path);
+  HttpResponse videos(const HttpRequest& request, const Target& target);
+  HttpResponse video_content(const HttpRequest& request, const Target& target);
+  HttpResponse page(const HttpRequest& request, const Target& target) const;
+  HttpResponse health() const;
+
+  Services& services_;
+  const Access& access_;
+  RateLimiter rate_;
+  const std::chrono::steady_clock::time_point started_;
+  std::atomic<bool> stopping_ = false;
+};
+
+}  // namespace loci::serve

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// When frames are shown and chunks are begun: at the rate at which they are made, no faster than
+// the video's.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "loci/serve/walk/outbox.h"
+
+namespace loci::serve {
+
+class Pace {
+ public:
+  using Seconds = std::chrono::duration<double>;
+
+  void start(double fps) {
+    fps_ = fps;
+    interval_ = 0;
+    until_ = last_ = Clock::time_point();
+  }
+
+  // A chunk of `frames` was made at `now` and took `seconds` of the engine. Gives when its first
+  // frame is due; the next ones follow every frame_seconds().
+  Clock::time_point add(Clock::time_point now, int64_t frames, double seconds) {
+    const double shortest = static_cast<double>(frames) / fps_;
+    if (last_ != Clock::time_point()) {
+      const double measured = std::min(Seconds(now - last_).count(), kLongest);
+      interval_ = interval_ == 0 ? measured : kSmooth * interval_ + (1 - kSmooth) * measured;
+    }
+    work_ = work_ == 0 ? seconds : kSmooth * work_ + (1 - kSmooth) * seconds;
+    last_ = now;
+    frame_seconds_ = std::max(interval_, shortest) / static_cast<double>(frames);
+    // What was scheduled goes first, but a backlog of more than a chunk is not worth keeping.
+    const Clock::time_point first =
+        until_ > now + after(std::max(interval_, shortest)) ? now : std::max(now, until_);
+    until_ = first + after(frame_seconds_ * static_cast<double>(frames));
+    return first;
+  }
+
+  double frame_seconds() const { return frame_seconds_; }
+  Clock::duration frame_time(int64_t index) const {
+    return after(frame_seconds_ * static_cast<double>(index));
+  }
+  // When the next chunk must begin for its frames to follow without a gap.
+  Clock::time_point next_begin() const { return until_ - after(kMargin * work_); }
+  // After a pause: what was measured across it means nothing.
+  void forget() { last_ = Clock::time_point(); }
+
+ private:
+  static constexpr double kSmooth = 0.7, kMargin = 1.25, kLongest = 60;
+  static Clock::duration after(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
+  }
+
+  double fps_ = 16, interval_ = 0, work_ = 0, frame_seconds_ = 0;
+  Clock::time_point until_, last_;
+};
+
+}  // namespace loci::serve

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server's side of one WebSocket: messages in, and the walk that they are for.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "loci/serve/net/client.h"
+#include "loci/serve/net/rate_limit.h"
+#include "loci/serve/walk/services.h"
+
+namespace loci::serve {
+
+class Walk;
+
+// Of one connection's strand.
+class Session {
+ public:
+  Session(Services& services, std::shared_ptr<Client> client);
+  ~Session();
+
+  // Answers through the client; never throws.
+  void receive(std::string_view bytes, bool text);
+  // `init` was accepted.
+  bool begun() const { return begun_; }
+
+ private:
+  void dispatch(const Json& message);
+  void init(const Json& message);
+  void load(const Json& message);
+  void send_worlds(const Json& message);
+
+  Services& services_;
+  std::shared_ptr<Client> client_;
+  std::shared_ptr<Walk> walk_;
+  TokenBucket rate_;
+  bool begun_ = false;
+};
+
+}  // namespace loci::serve

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/walk/starts.h"
+
+#include <algorithm>
+
+#include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/log.h"
+#include "loci/base/text.h"
+#include "loci/camera/path/resample.h"
+#include "loci/camera/path/trajectory_io.h"
+#include "loci/io/media/image.h"
+#include "loci/io/media/resize.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/world/clip/clip.h"
+
+namespace loci::serve {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int64_t kThumbnailWidth = 288, kThumbnailHeight = 192;
+constexpr size_t kMostPictures = 64;
+constexpr uint64_t kPromptBytes = 4000;
+
+std::vector<world::Style> styles() {
+  std::vector<world::Style> all(world::kTrainingStyles.begin(), world::kTrainingStyles.end());
+  all.insert(all.end(), world::kHeldOutStyles.begin(), world::kHeldOutStyles.end());
+  return all;
+}
+
+world::ClipOptions place_options(const world::WorldOptions& look, int64_t width, int64_t height,
+                                 double fov) {
+  world::ClipOptions options;
+  options.frames = 1;
+  options.width = static_cast<int>(width);
+  options.height = static_cast<int>(height);
+  options.fov = fov;
+  options.split = std::find(world::kHeldOutStyles.begin(), world::kHeldOutStyles.end(),
+                            *look.style) != world::kHeldOutStyles.end()
+                      ? world::Split::kHeldOut
+                      : world::Split::kTest;
+  options.world = look;
+  return options;
+}
+
+StartPicture render_place(const world::ClipOptions& options, uint64_t seed) {
+  const world::Clip clip = world::make_clip(seed, 0, options);
+  return {clip.frames[0].clone(), clip.caption};
+}
+
+// The map of a procedural start.
+std::pair<world::Style, uint64_t> place_of(const Json& start) {
+  if (start.value("kind", Json("procedural")) != "procedural") {
+    refuse("bad_request", "start: the only kind of a map is \"procedural\"");
+  }
+  const Json style = start.value("style", Json("town")), seed = start.value("seed", Json(1));
+  if (!style.is_string() || !seed.is_number_integer()) {
+    refuse("bad_request", "start: expected a style and a whole number as seed");
+  }
+  return {checked("bad_request", [&] { return world::parse_style(style.get<std::string>()); }),
+          seed.get<uint64_t>()};
+}
+
+// Letters, digits, '-' and '_' of a file's name: what may stand in an address.
+std::string id_of(const fs::path& path) {
+  std::string id = "picture-";
+  for (const char c : path.stem().string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    id += plain ? c : '-';
+  }
+  return id;
+}
+
+// Words of a file's name.
+std::string title_of(const fs::path& path) {
+  std::string title = path.stem().string();
+  std::replace_if(
+      title.begin(), title.end(), [](char c) { return c == '-' || c == '_'; }, ' ');
+  return title;
+}
+
+}  // namespace
+
+void Starts::add_pictures(const fs::path& folder) {
+  if (!fs::is_directory(folder)) fail("{} is no folder of start pictures", folder.string());
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with('.')) continue;  // not yet whole
+    const std::string kind = lower(entry.path().extension().string());
+    if (kind == ".png" || kind == ".jpg" || kind == ".jpeg") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  if (files.size() > kMostPictures) {
+    log_warning("{} holds {} pictures; the first {} are offered", folder.string(), files.size(),
+                kMostPictures);
+    files.resize(kMostPictures);
+  }
+  for (const fs::path& file : files) {
+    Start start;
+    start.id = id_of(file);
+    start.title = title_of(file);
+    start.picture = file;
+    fs::path beside = file;
+    beside.replace_extension(".txt");
+    if (fs::exists(beside)) start.prompt = one_line(trim(read_file(beside, kPromptBytes)));
+    beside.replace_extension(".json");
+    if (fs::exists(beside)) start.path = beside;
+    const bool taken = std::any_of(starts_.begin(), starts_.end(),
+                                   [&](const Start& other) { return other.id == start.id; });
+    if (!taken) starts_.push_back(std::move(start));
+  }
+}
+
+Starts::Starts(const std::vector<fs::path>& folders) {
+  for (const fs::path& folder : folders) add_pictures(folder);
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    for (const world::Style style : styles()) {
+      const std::string name(world::name_of(style));
+      // By day first, then at dusk and at night in turn, so that there is something to choose from.
+      const world::Time time = seed == 1                 ? world::Time::kDay
+                               : starts_.size() % 2 == 0 ? world::Time::kDusk
+                                                         : world::Time::kNight;
+      Start start;
+      start.id = fmt::format("{}-{}", name, seed);
+      start.title = fmt::format("{} {} {}", name, seed == 1 ? "by" : "at", world::name_of(time));
+      start.look = {.style = style, .time = time};
+      start.seed = seed;
+      starts_.push_back(std::move(start));
+    }
+  }
+}
+
+Start Starts::looked_at(size_t index) {
+  const std::lock_guard lock(mutex_);
+  Start& start = starts_[index];
+  if (start.thumbnail.empty()) {
+    const StartPicture picture = make(start.id, kThumbnailWidth, kThumbnailHeight, 75);
+    const std::vector<std::byte> jpeg = io::encode_jpeg(picture.image, 85);
+    start.thumbnail.assign(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+    if (start.picture.empty()) start.prompt = picture.prompt;
+  }
+  return start;
+}
+
+void Starts::prepare(const std::function<bool()>& stop) {
+  for (size_t i = 0; i < starts_.size() && !stop(); ++i) {
+    try {
+      looked_at(i);
+    } catch (const Error& error) {
+      log_warning("the start {} is of no use: {}", starts_[i].id, error.what());
+    }
+  }
+}
+
+Json Starts::list() {
+  Json data = Json::array();
+  for (size_t i = 0; i < starts_.size(); ++i) {
+    Start start;
+    try {
+      start = looked_at(i);
+    } catch (const Error&) {
+      continue;  // a picture that cannot be read; prepare() says so in the log
+    }
+    const bool procedural = start.picture.empty();
+    data.push_back(
+        {{"id", start.id},
+         {"kind", procedural ? "procedural" : "picture"},
+         {"title", start.title},
+         {"prompt", start.prompt},
+         {"style", procedural ? Json(world::name_of(*start.look.style)) : Json()},
+         {"path", start.path.empty() ? Json() : Json("/v1/starts/" + start.id + "/path")},
+         {"picture", "/v1/starts/" + start.id + "/picture"}});
+  }
+  Json names = Json::array();
+  for (const world::Style style : styles()) names.push_back(world::name_of(style));
+  return {{"object", "list"}, {"data", data}, {"styles", names}};
+}
+
+size_t Starts::find(const std::string& id) const {
+  const auto found = std::find_if(starts_.begin(), starts_.end(),
+                                  [&](const Start& start) { return start.id == id; });
+  if (found == starts_.end()) refuse("not_found", "there is no start of that name");
+  return static_cast<size_t>(found - starts_.begin());
+}
+
+std::string Starts::thumbnail(const std::string& id) { return looked_at(find(id)).thumbnail; }
+
+std::vector<camera::Pose> Starts::path(const std::string& id, double fps, size_t most) const {
+  const Start& start = starts_[find(id)];
+  if (start.path.empty()) refuse("not_found", "this start has no path");
+  camera::Trajectory path = camera::read_trajectory(start.path);
+  if (path.fps != fps) path = camera::resample(path, fps);
+  if (path.poses.size() > most) path.poses.resize(most);
+  return camera::relative_to_first(path.poses);
+}
+
+void Starts::check(const Json& start) const {
+  if (start.is_string()) {
+    find(start.get<std::string>());
+  } else if (start.is_object()) {
+    place_of(start);
+  } else if (!start.is_null()) {
+    refuse("bad_request", "start: expected an id or a map");
+  }
+}
+
+void refuse_tour_of_picture() {
+  refuse("bad_request", "tour_seconds: the start is a picture; only a rendered place is shown");
+}
+
+const Start* Starts::listed(const Json& start) const {
+  check(start);
+  if (start.is_object()) return nullptr;
+  return &starts_[start.is_null() ? 0 : find(start.get<std::string>())];
+}
+
+std::pair<world::ClipOptions, uint64_t> Starts::place(const Json& start, int64_t width,
+                                                      int64_t height, double fov) const {
+  const Start* found = listed(start);
+  if (found == nullptr) {
+    const auto [style, seed] = place_of(start);
+    return {place_options({.style = style}, width, height, fov), seed};
+  }
+  if (!found->picture.empty()) refuse_tour_of_picture();
+  return {place_options(found->look, width, height, fov), found->seed};
+}
+
+StartPicture Starts::make(const Json& start, int64_t width, int64_t height, double fov) const {
+  const Start* found = listed(start);
+  if (found != nullptr && !found->picture.empty()) {
+    return {io::resize_and_crop(io::read_image(found->picture), width, height).image,
+            found->prompt};
+  }
+  const auto [options, seed] = place(start, width, height, fov);
+  return render_place(options, seed);
+}
+
+}  // namespace loci::serve

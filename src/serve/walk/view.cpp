@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/walk/view.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include "loci/base/error.h"
+#include "loci/base/log.h"
+#include "loci/io/media/image.h"
+#include "loci/io/media/resize.h"
+#include "loci/model/autoencoder/pixels.h"
+#include "loci/serve/net/refusal.h"
+
+namespace loci::serve {
+
+namespace {
+
+bool equal(const memory::HistoryOptions& a, const memory::HistoryOptions& b) {
+  return a.kind == b.kind && a.budget == b.budget && a.recent == b.recent && a.archive == b.archive;
+}
+
+sample::Prompt embed(const ServedModel& model, const std::string& text,
+                     const std::string& negative) {
+  if (!model.has_text()) return model.folder().prompt("", "");
+  return model.folder().prompt(text, negative);
+}
+
+}  // namespace
+
+std::string jpeg_of(const at::Tensor& frame, int quality) {
+  const std::vector<std::byte> bytes = io::encode_jpeg(frame, quality);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string thumbnail_of(const at::Tensor& frame) {
+  const int64_t height =
+      std::max<int64_t>(1, frame.size(0) * kThumbnailPixels / std::max<int64_t>(1, frame.size(1)));
+  return jpeg_of(
+      io::resize_image(frame.contiguous(), kThumbnailPixels, height, io::ResizeFilter::kBilinear),
+      80);
+}
+
+sample::StreamOptions View::options_of(const WorldFacts& facts, const ViewSettings& settings,
+                                       const ServedModel& model) {
+  sample::StreamOptions options = model.defaults().stream();
+  std::tie(options.latent_height, options.latent_width) =
+      model.folder().latent_size(facts.height, facts.width);
+  options.history = settings.history;
+  options.solver = settings.solver;
+  options.guidance = facts.guidance;
+  options.seed = facts.seed;
+  return options;
+}
+
+View::View(const ServedModel& model, const ViewSettings& settings, sample::Stream stream,
+           std::string prompt, std::string negative)
+    : model_(&model),
+      settings_(settings),
+      prompt_(std::move(prompt)),
+      negative_(std::move(negative)),
+      stream_(std::move(stream)) {
+  stream_->set_readout(sample::parse_readout(settings_.readout));
+}
+
+View::View(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
+           const std::string& prompt, const std::string& negative)
+    : View(model, settings,
+           sample::Stream(model.folder().transformer(), &model.folder().vae(),
+                          options_of(facts, settings, model), embed(model, prompt, negative)),
+           prompt, negative) {}
+
+View View::blind(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
+                 const ChunkRecord& first) {
+  return {model, settings,
+          sample::Stream(model.folder().transformer(), nullptr, options_of(facts, settings, model),
+                         embed(model, first.prompt, first.negative)),
+          first.prompt, first.negative};
+}
+
+void View::adopt(View rebuilt) {
+  const ViewSettings now = settings_;
+  const std::string prompt = prompt_, negative = negative_;
+  settings_.history = rebuilt.settings_.history;
+  prompt_ = rebuilt.prompt_;
+  negative_ = rebuilt.negative_;
+  stream_->adopt(std::move(*rebuilt.stream_));
+  // The records tell what held for their chunks; the user may have changed it since.
+  set_prompt(prompt, negative);
+  stream_->set_solver(now.solver);
+  stream_->set_readout(sample::parse_readout(now.readout));
+  if (now.reset) stream_->reset_states();
+}
+
+sample::Chunk View::start(const at::Tensor& image, const camera::Intrinsics& lens) {
+  return stream_->accept_image(image, camera::Pose(), lens);
+}
+
+sample::Chunk View::push(std::span<const camera::Pose> poses,
+                         std::span<const camera::Intrinsics> lenses) {
+  return stream_->push(poses, lenses);
+}
+
+sample::Chunk View::show(const at::Tensor& frames, std::span<const camera::Pose> poses,
+                         std::span<const camera::Intrinsics> lenses) {
+  const at::NoGradGuard no_grad;
+  if (!encoder_) {
+    LOCI_CHECK(latents() == 0, "a tour begins with the first frame");
+    encoder_.emplace(model_->folder().vae(),
+                     model::VaeStreamOptions{.tiling = stream_->options().tiling});
+  }
+  return stream_->accept(encoder_->encode(model::pixels_from_frames(frames)), poses, lenses);
+}
+
+void View::set_prompt(const std::string& prompt, const std::string& negative) {
+  if (prompt == prompt_ && negative == negative_) return;
+  stream_->set_prompt(embed(*model_, prompt, negative));
+  prompt_ = prompt;
+  negative_ = negative;
+}
+
+void View::set_solver(const sample::SolverOptions& solver) {
+  stream_->set_solver(solver);
+  settings_.solver = solver;
+}
+
+void View::set_readout(const std::string& readout) {
+  stream_->set_readout(sample::parse_readout(readout));
+  settings_.readout = readout;
+}
+
+void View::reset_memory() {
+  stream_->reset_states();
+  settings_.reset = true;
+}
+
+void View::replay(const ChunkRecord& record, size_t view) {
+  const ChunkRecord::View& past = record.views.at(view);
+  if (past.settings.reset) stream_->reset_states();
+  if (past.settings.readout != settings_.readout) set_readout(past.settings.readout);
+  set_prompt(record.prompt, record.negative);
+  set_solver(past.settings.solver);
+  if (record.given) {
+    stream_->accept(past.latents, record.poses, record.lenses);
+  } else {
+    stream_->replay(past.latents, record.poses, record.lenses);
+  }
+  stream_->settle();
+}
+
+View View::open(const ServedModel& model, const WorldFolder& folder, size_t view) {
+  const ChunkRecord first = folder.read(0), newest = folder.read(folder.chunks() - 1);
+  ViewSettings settings = first.views.at(view).settings;
+  settings.history = newest.views.at(view).settings.history;
+  settings.reset = false;
+  View opened(model, folder.facts(), settings, first.prompt, first.negative);
+  opened.load(folder.snapshot(view), settings.history, folder.chunks());
+  return opened;
+}
+
+bool View::load(const std::filesystem::path& file, const memory::HistoryOptions& history,
+                int64_t chunks) {
+  if (!std::filesystem::exists(file)) return false;
+  try {
+    const sample::ModelFolder& folder = model_->folder();
+    sample::Stream stream =
+        sample::Stream::load(file, folder.transformer(), &folder.vae(), folder.hashes());
+    if (!equal(stream.options().history, history)) return false;
+    // Newer than the records, some of which are lost.
+    if (stream.frames() > 1 + (chunks - 1) * model_->chunk_latents()) return false;
+    prompt_ = stream.prompt().text;
+    negative_ = stream.prompt().negative;
+    settings_.history = history;
+    settings_.solver = stream.options().solver;
+    settings_.readout = sample::name_of(stream.readout());
+    stream_.emplace(std::move(stream));
+    return true;
+  } catch (const Error& error) {
+    // The records hold everything; the snapshot only saves time.
+    log_warning("a snapshot cannot be used: {}", error.what());
+    return false;
+  }
+}
+
+}  // namespace loci::serve

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a view tells about its memory.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <ATen/ATen.h>
+
+#include "loci/serve/protocol/message.h"
+#include "loci/serve/protocol/poses.h"
+#include "loci/serve/walk/view.h"
+
+namespace loci::serve {
+
+namespace {
+
+constexpr double kRadius = 6;          // metres, as for the bank
+constexpr double kLeastOverlap = 0.3;  // of a revisit
+constexpr size_t kMostListed = 128;    // retained frames
+
+// Policies name what a held frame is to them by role: 0 the first, 1 kept, 2 recent.
+std::string_view kind_of(const memory::HeldFrame& held, const memory::HistoryOptions& options,
+                         int64_t newest) {
+  const bool recent = options.kind == "dense" && newest - held.view.frame < options.recent;
+  if (held.role == 0) return "sink";
+  return held.role == 2 || recent ? "recent" : "bank";
+}
+
+// Drops frames of the bank from a long list, those with `keep` excepted: every nth by its number
+// stays, n a power of two, so that the same ones stay while the walk goes on.
+void thin(Json& retained, const std::function<bool(const Json&)>& keep) {
+  if (retained.size() <= kMostListed) return;
+  const auto always = [&](const Json& frame) { return frame["kind"] != "bank" || keep(frame); };
+  const auto kept = static_cast<size_t>(std::count_if(retained.begin(), retained.end(), always));
+  const size_t room = kMostListed - std::min(kept, kMostListed - 8);
+  int64_t step = 2;
+  while ((retained.size() - kept) / static_cast<size_t>(step) > room) step *= 2;
+  Json listed = Json::array();
+  for (Json& frame : retained) {
+    if (always(frame) || frame["frame"].get<int64_t>() % step == 0) {
+      listed.push_back(std::move(frame));
+    }
+  }
+  retained = std::move(listed);
+}
+
+Json norms_of(const std::vector<at::Tensor>& states, double& mean_square) {
+  Json norms = Json::array();
+  double sum = 0;
+  for (const at::Tensor& state : states) {
+    if (!state.defined()) continue;
+    // [B, H, ...]: one matrix a head.
+    const at::Tensor flat = state.flatten(0, 1).flatten(1).to(at::kFloat);
+    const double square = flat.square().sum(1).mean().item<double>();
+    sum += square;
+    norms.push_back(std::sqrt(square));
+  }
+  mean_square = norms.empty() ? 0 : sum / static_cast<double>(norms.size());
+  return norms;
+}
+
+}  // namespace
+
+std::vector<camera::View> View::views_of(const std::vector<memory::HeldFrame>& held,
+                                         double aspect) {
+  std::map<int64_t, camera::View> shown;
+  std::vector<camera::View> views;
+  for (const memory::HeldFrame& frame : held) {
+    const auto known = shown_.find(frame.view.frame);
+    views.push_back(known != shown_.end()
+                        ? known->second
+                        : camera::View{camera::view_mask(frame.view.pose, frame.view.lens, aspect),
+                                       frame.view.pose.position});
+    shown.emplace(frame.view.frame, views.back());
+  }
+  shown_ = std::move(shown);
+  return views;
+}
+
+Json View::memory_stats(const std::vector<int64_t>& seen) {
+  const sample::ModelStream& main = stream_->main();
+  const double aspect = static_cast<double>(stream_->options().latent_width) /
+                        static_cast<double>(stream_->options().latent_height);
+  const camera::Pose here =
+      main.first_pose().value_or(camera::Pose()).inverse() * stream_->last_pose();
+  const camera::View newest{camera::view_mask(here, stream_->last_lens(), aspect), here.position};
+  camera::ViewMask panorama;
+  Json retained = Json::array(), revisited;
+  double best = kLeastOverlap;
+  const std::vector<memory::HeldFrame> held = main.policy().save();
+  const std::vector<camera::View> views = views_of(held, aspect);
+  for (size_t i = 0; i < held.size(); ++i) {
+    const memory::FrameView& frame = held[i].view;
+    const std::string_view kind =
+        kind_of(held[i], stream_->options().history, stream_->frames() - 1);
+    retained.push_back({{"frame", frame.frame},
+                        {"kind", kind},
+                        {"pose", to_json(frame.pose)},
+                        {"seen", std::binary_search(seen.begin(), seen.end(), frame.frame)}});
+    if (camera::norm(views[i].position - here.position) < kRadius) panorama |= views[i].mask;
+    if (kind == "recent") continue;
+    const camera::View* const other = &views[i];
+    const double overlap = camera::coverage(newest, std::span(&other, 1), kRadius);
+    if (overlap >= best) {
+      best = overlap;
+      revisited = {{"frame", frame.frame}, {"overlap", overlap}};
+    }
+  }
+  const size_t total = retained.size();
+  const bool bounded = main.policy().bounded();
+  thin(retained, [&](const Json& frame) {
+    return (bounded && frame["seen"] == true) ||
+           (!revisited.is_null() && frame["frame"] == revisited["frame"]);
+  });
+  std::string mask(camera::kSphereDirections / 8, '\0');
+  for (int n = 0; n < camera::kSphereDirections; ++n) {
+    if (panorama[n]) mask[n / 8] = static_cast<char>(mask[n / 8] | 1 << n % 8);
+  }
+  double mean_square = 0;
+  Json norms = norms_of(main.states(), mean_square);
+  const double share =
+      static_cast<double>(panorama.count()) / static_cast<double>(camera::kSphereDirections);
+  return {{"memory_bytes", stream_->history_bytes()},
+          {"retained", std::move(retained)},
+          {"retained_total", total},
+          {"revisited", std::move(revisited)},
+          {"panorama", {{"share", share}, {"mask", binary(mask)}}},
+          {"retention", main.retention() ? Json(*main.retention()) : Json()},
+          {"state_norm", norms.empty() ? Json() : Json(std::sqrt(mean_square))},
+          {"state_norms", std::move(norms)}};
+}
+
+Json View::describe() const {
+  return {{"model", model_->id()},
+          {"history", settings_.history.kind},
+          {"history_frames", settings_.history.budget},
+          {"readout", settings_.readout},
+          {"steps", settings_.solver.steps},
+          {"recurrent", model_->recurrent()},
+          {"frame_budget", stream_->main().policy().frame_budget()}};
+}
+
+}  // namespace loci::serve

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/clip/clip.h"
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+#include "loci/base/interrupt.h"
+#include "loci/world/scene/name_list.h"
+#include "loci/world/path/walkable.h"
+
+namespace loci::world {
+
+namespace {
+
+constexpr std::string_view kSplitNames[] = {"train", "test", "held-out"};
+constexpr int kPathAttempts = 6;
+constexpr double kShortestReturn = 12;  // seconds; shorter clips are not planned again
+
+void check(const ClipOptions& o) {
+  const auto range = [](std::string_view what, double value, double low, double high) {
+    if (!(value >= low && value <= high))
+      fail("{} is {}; it must be between {} and {}", what, value, low, high);
+  };
+  range("the number of frames", static_cast<double>(o.frames), 1, 1e6);
+  range("the width", o.width, 8, 8192);
+  range("the height", o.height, 8, 8192);
+  range("the frame rate", o.fps, 1, 240);
+  range("the field of view", o.fov, 10, o.xi > 0 ? 300 : 150);
+  range("xi", o.xi, 0, 1);
+  range("the samples a pixel", o.samples, 1, 4);
+  range("the share of revisits", o.revisit_share, 0, 1);
+  range("the clips a world", static_cast<double>(o.clips_per_world), 1, 1e6);
+}
+
+}  // namespace
+
+bool is_test_world(uint64_t world_seed) { return hash_keys({world_seed, 0x73706c6974}) % 16 == 0; }
+
+std::string_view name_of(Split split) { return kSplitNames[static_cast<size_t>(split)]; }
+
+Split parse_split(std::string_view name) { return value_of<Split>("the split", name, kSplitNames); }
+
+ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
+  if (index < 0) fail("clip index {} is negative", index);
+  ClipPlan plan;
+  const uint64_t group = static_cast<uint64_t>(index / options.clips_per_world);
+  const bool test = options.split != Split::kTrain;
+  for (uint64_t attempt = 0;; ++attempt) {
+    plan.world_seed =
+        hash_keys({seed, group, attempt}) >> 16;  // 48 bits: exact in JSON and as double
+    if (is_test_world(plan.world_seed) == test) break;
+  }
+  plan.world = options.world;
+  if (options.split == Split::kHeldOut && !plan.world.style) {
+    plan.world.style = kHeldOutStyles[plan.world_seed % kHeldOutStyles.size()];
+  }
+  const bool held_out = plan.world.style && std::find(kHeldOutStyles.begin(), kHeldOutStyles.end(),
+                                                      *plan.world.style) != kHeldOutStyles.end();
+  if (held_out && options.split == Split::kTrain) {
+    fail("the style {} is held out from training; ask for the split held-out",
+         name_of(*plan.world.style));
+  }
+  Random random{seed, static_cast<uint64_t>(index), 0x636c6970};
+  plan.path_seed = random.next();
+  plan.returns = random.chance(options.revisit_share);
+  if (!options.designed.empty()) {
+    plan.designed = options.designed[static_cast<size_t>(index) % options.designed.size()];
+  }
+  return plan;
+}
+
+camera::Intrinsics lens_of(const ClipOptions& options) {
+  camera::Intrinsics lens;
+  lens.fov_x = options.fov * (kPi / 180);
+  lens.xi = options.xi;
+  return lens;
+}
+
+RenderOptions render_options(const ClipOptions& options) {
+  RenderOptions render;
+  render.width = options.width;
+  render.height = options.height;
+  render.samples = options.samples;
+  render.edge_samples = options.samples > 1 ? options.samples : 0;
+  render.threads = options.threads;
+  return render;
+}
+
+struct ClipMaker::Site {
+  World world;
+  Walkable walkable;
+  Site(World w) : world(std::move(w)), walkable(world) {}
+};
+
+ClipMaker::ClipMaker(const ClipOptions& options) : options_(options) { check(options); }
+ClipMaker::~ClipMaker() = default;
+
+ClipMaker::Site& ClipMaker::visit(const ClipPlan& plan) {
+  if (!site_ || site_->world.seed != plan.world_seed) {
+    site_ = std::make_unique<Site>(make_world(plan.world_seed, plan.world));
+  }
+  return *site_;
+}
+
+std::vector<camera::Pose> ClipMaker::poses_of(const ClipPlan& plan, const Site& site) const {
+  PathOptions path;
+  path.frames = options_.frames;
+  path.fps = options_.fps;
+  path.returns = plan.returns;
+  if (plan.designed) {
+    return make_designed_path(site.walkable, site.world, *plan.designed, plan.path_seed, path);
+  }
+  const bool must_return =
+      plan.returns && static_cast<double>(options_.frames) / options_.fps >= kShortestReturn;
+  std::vector<camera::Pose> poses;
+  for (int attempt = 0; attempt < kPathAttempts; ++attempt) {
+    poses = make_path(site.walkable, site.world,
+                      hash_keys({plan.path_seed, static_cast<uint64_t>(attempt)}), path);
+    if (!must_return || !camera::find_revisits(poses, options_.fps).empty()) break;
+  }
+  return poses;
+}
+
+ClipMaker::Walk ClipMaker::walk(uint64_t seed, int64_t index) {
+  const ClipPlan plan = plan_clip(seed, index, options_);
+  const Site& site = visit(plan);
+  return {poses_of(plan, site), site.world, site.walkable};
+}
+
+Clip ClipMaker::make(uint64_t seed, int64_t index) {
+  const ClipPlan plan = plan_clip(seed, index, options_);
+  const Site& site = visit(plan);
+  return render(seed, index, site, plan, poses_of(plan, site));
+}
+
+Clip ClipMaker::make(uint64_t seed, int64_t index, const std::vector<camera::Pose>& poses) {
+  const ClipPlan plan = plan_clip(seed, index, options_);
+  return render(seed, index, visit(plan), plan, poses);
+}
+
+Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const ClipPlan& plan,
+                       std::vector<camera::Pose> poses) {
+  const int64_t frames = static_cast<int64_t>(poses.size());
+  Clip clip;
+  clip.seed = seed;
+  clip.index = index;
+  clip.world_seed = plan.world_seed;
+  clip.style = site.world.style;
+  clip.mood = site.world.mood;
+  clip.captions = site.world.captions;
+  clip.caption = site.world.captions.front();
+  clip.path = plan.designed ? std::string(name_of(*plan.designed)) : "walk";
+  clip.revisits = camera::find_revisits(poses, options_.fps);
+  clip.frames = at::empty({frames, options_.height, options_.width, 3}, at::kByte);
+  if (options_.depth) clip.depth = at::empty({frames, options_.height, options_.width}, at::kFloat);
+  const camera::Intrinsics lens = lens_of(options_);
+  const RenderOptions how = render_options(options_);
+  const int64_t pixels = static_cast<int64_t>(options_.width) * options_.height;
+  for (int64_t i = 0; i < frames; ++i) {
+    check_interrupt();
+    world::render(site.world, poses[static_cast<size_t>(i)], lens, how,
+                  clip.frames.data_ptr<uint8_t>() + i * pixels * 3,
+                  options_.depth ? clip.depth.data_ptr<float>() + i * pixels : nullptr);
+  }
+  clip.trajectory.poses = std::move(poses);
+  clip.trajectory.intrinsics.assign(static_cast<size_t>(frames), lens);
+  clip.trajectory.fps = options_.fps;
+  clip.trajectory.width = options_.width;
+  clip.trajectory.height = options_.height;
+  return clip;
+}
+
+Clip make_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
+  return ClipMaker(options).make(seed, index);
+}
+
+}  // namespace loci::world

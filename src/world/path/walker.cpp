@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/path/walker.h"
+
+namespace loci::world {
+
+namespace {
+
+constexpr int kSubsteps = 4;  // a frame
+
+double heading(const Point& d) { return exact_atan2(d.x, d.z) * (180 / kPi); }
+
+Point point_along(const std::vector<Point>& way, double along) {
+  for (size_t i = 0; i + 1 < way.size(); ++i) {
+    const double piece = length(way[i + 1] - way[i]);
+    if (along <= piece && piece > 0) return way[i] + (way[i + 1] - way[i]) * (along / piece);
+    along -= piece;
+  }
+  return way.back();
+}
+
+// Speed of an angle that shall reach its target: rises by `acceleration`, at most `limit`, and
+// falls in time to stop there.
+double approach(double error, double speed, double limit, double acceleration, double dt) {
+  const double wanted = std::sqrt(2 * acceleration * 0.6 * std::abs(error));
+  const double target = std::min(wanted, limit) * (error < 0 ? -1 : 1);
+  const double change = acceleration * dt;
+  return speed + std::clamp(target - speed, -change, change);
+}
+
+}  // namespace
+
+camera::Pose pose_at(const Point& at, double height, double yaw, double pitch) {
+  const double cy = exact_cos(yaw * (kPi / 180)), sy = exact_sin(yaw * (kPi / 180));
+  const double cp = exact_cos(pitch * (kPi / 180)), sp = exact_sin(pitch * (kPi / 180));
+  camera::Pose pose;
+  pose.rotation =
+      camera::Mat3::from_columns({cy, 0, -sy}, {sy * sp, cp, cy * sp}, {sy * cp, -sp, cy * cp});
+  pose.position = {at.x, -height, at.z};
+  return pose;
+}
+
+Walker::Walker(const PathOptions& options, const Point& at, double yaw, Random random)
+    : options_(options), random_(random), at_(at), yaw_(yaw) {
+  record();
+}
+
+void Walker::record() { poses_.push_back(pose_at(at_, options_.eye_height, yaw_, pitch_)); }
+
+void Walker::step(double yaw_target, double pitch_target, const std::vector<Point>* way,
+                  double aside) {
+  const double dt = 1 / (options_.fps * kSubsteps);
+  const double error = wrap(yaw_target - yaw_);
+  yaw_speed_ = approach(error, yaw_speed_, options_.turn_rate * 1.15, 75, dt);
+  yaw_ += yaw_speed_ * dt;
+  pitch_speed_ = approach(pitch_target - pitch_, pitch_speed_, options_.turn_rate * 0.6, 40, dt);
+  pitch_ += pitch_speed_ * dt;
+  double wanted = 0;
+  if (way != nullptr) {
+    // Slower while the way bends and towards its end.
+    const double rest = way_length(*way) - along_;
+    const double ahead = heading(point_along(*way, along_ + 0.5) - at_);
+    const double bend = std::max(0.0, std::abs(wrap(ahead - yaw_)) - std::abs(aside));
+    wanted = options_.speed * std::clamp(1.25 - bend / 55, 0.12, 1.0);
+    wanted = std::min(wanted, std::sqrt(2 * 0.8 * std::max(rest, 0.0)) + 0.03);
+  }
+  const double change = 1.6 * dt;
+  speed_ += std::clamp(wanted - speed_, -change, change);
+  if (way != nullptr) {
+    along_ += std::max(speed_, 0.0) * dt;
+    at_ = point_along(*way, along_);
+  }
+  if (++substep_ == kSubsteps) {
+    substep_ = 0;
+    if (!done()) record();
+  }
+}
+
+void Walker::walk(const std::vector<Point>& way, const Glance* first_glance) {
+  if (way.size() < 2) return;
+  const double total = way_length(way);
+  along_ = 0;
+  // Turn most of the way before the first step.
+  const double first = heading(point_along(way, std::min(0.8, total)) - way.front());
+  while (!done() && std::abs(wrap(first - yaw_)) > 50) step(first, 0, nullptr);
+  double glance = 0, glance_left = 0, calm = random_.uniform(1, 3.5), tilt = 0;
+  if (first_glance != nullptr) calm = first_glance->start;
+  const double dt = 1 / (options_.fps * kSubsteps);
+  while (!done() && along_ < total - 0.02) {
+    if (glance_left > 0) {
+      glance_left -= dt;
+      if (glance_left <= 0) {
+        glance = 0;
+        tilt = 0;
+        calm = random_.uniform(2, 5);
+      }
+    } else if ((calm -= dt) <= 0 && first_glance != nullptr) {
+      glance = first_glance->angle;
+      glance_left = first_glance->hold;
+      first_glance = nullptr;
+    } else if (calm <= 0 && options_.glances && total - along_ > 1.5) {
+      glance = random_.uniform(15, 45) * (random_.chance(0.5) ? 1 : -1);
+      tilt = random_.uniform(-4, 7);
+      glance_left = random_.uniform(0.8, 1.8);
+    }
+    const Point ahead = point_along(way, std::min(along_ + 0.9, total));
+    const double course = length(ahead - at_) > 0.05 ? heading(ahead - at_) : yaw_;
+    step(course + glance, tilt, &way, glance);
+  }
+  speed_ = 0;
+}
+
+void Walker::look(double yaw, double pitch) {
+  while (!done() && (std::abs(wrap(yaw - yaw_)) > 0.7 || std::abs(pitch - pitch_) > 0.7 ||
+                     std::abs(yaw_speed_) > 4)) {
+    step(yaw, pitch, nullptr);
+  }
+}
+
+void Walker::turn(double angle) {
+  // In pieces below half a turn, so that the shortest way round is the right one.
+  const double sign = angle < 0 ? -1 : 1, goal = yaw_ + angle;
+  while (!done() && (goal - yaw_) * sign > 90) step(yaw_ + 90 * sign, 0, nullptr);
+  look(goal);
+}
+
+void Walker::pause(double seconds) {
+  const double end = time() + seconds, yaw = yaw_, pitch = pitch_;
+  while (!done() && time() < end) step(yaw, pitch, nullptr);
+}
+
+std::vector<camera::Pose> Walker::poses() && {
+  while (!done()) step(yaw_, pitch_, nullptr);
+  return std::move(poses_);
+}
+
+}  // namespace loci::world

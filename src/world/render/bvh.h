@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounding-volume hierarchy over a scene's solids.
+#pragma once
+
+#include "loci/world/scene/scene.h"
+
+namespace loci::world {
+
+struct Bounds {
+  Float3 low{1e30f, 1e30f, 1e30f}, high{-1e30f, -1e30f, -1e30f};
+
+  void add(const Float3& p);
+  void add(const Bounds& other);
+  float half_area() const;
+};
+
+Bounds bounds_of(const Scene& scene, const Solid& solid);
+
+// Fills scene.nodes and puts scene.solids in the order of the leaves (surface area heuristic).
+void build_hierarchy(Scene& scene);
+
+}  // namespace loci::world

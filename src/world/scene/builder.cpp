@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/scene/builder.h"
+
+#include <array>
+
+namespace loci::world {
+
+namespace {
+
+constexpr float kLightTexel = 0.6f;  // metres
+constexpr int kMaxLightTexels = 40;  // a side
+
+struct Turn {
+  float cosine, sine;
+  explicit Turn(float degrees)
+      : cosine(static_cast<float>(exact_cos(degrees * (kPi / 180)))),
+        sine(static_cast<float>(exact_sin(degrees * (kPi / 180)))) {}
+  Float3 x() const { return {cosine, 0, -sine}; }
+  Float3 z() const { return {sine, 0, cosine}; }
+};
+
+int texels(float length) {
+  return std::clamp(static_cast<int>(length / kLightTexel + 1.999f), 2, kMaxLightTexels);
+}
+
+}  // namespace
+
+int32_t SceneBuilder::material(const Material& material) {
+  scene_.materials.push_back(material);
+  return static_cast<int32_t>(scene_.materials.size()) - 1;
+}
+
+Place SceneBuilder::inside(const Place& at, float x, float y, float z, float turn) {
+  const Turn t(at.turn);
+  return {at.x + t.cosine * x + t.sine * z, at.y + y, at.z - t.sine * x + t.cosine * z,
+          at.turn + turn};
+}
+
+void SceneBuilder::place_light_map(Surface& surface, float low_u, float high_u, float low_v,
+                                   float high_v) {
+  surface.light_offset = static_cast<int32_t>(scene_.light.size());
+  surface.low_u = low_u;
+  surface.low_v = low_v;
+  surface.scale_u = static_cast<float>(surface.columns - 1) / std::max(high_u - low_u, 1e-3f);
+  surface.scale_v = static_cast<float>(surface.rows - 1) / std::max(high_v - low_v, 1e-3f);
+  scene_.light.resize(scene_.light.size() + static_cast<size_t>(surface.columns * surface.rows));
+}
+
+void SceneBuilder::planar(const Float3& centre, const Float3& axis_u, const Float3& axis_v,
+                          float half_u, float half_v, int32_t material) {
+  Surface surface;
+  surface.material = material;
+  surface.axis_u = axis_u;
+  surface.axis_v = axis_v;
+  surface.normal = cross(axis_u, axis_v);
+  surface.offset = dot(surface.normal, centre);
+  surface.u0 = half_u - dot(axis_u, centre);  // u runs from 0 to 2 half_u
+  surface.v0 = half_v - dot(axis_v, centre);
+  surface.shift_u = -half_u;  // patterns are centred sideways and start at the lower edge
+  surface.columns = texels(2 * half_u);
+  surface.rows = texels(2 * half_v);
+  place_light_map(surface, 0, 2 * half_u, 0, 2 * half_v);
+  scene_.surfaces.push_back(surface);
+}
+
+void SceneBuilder::angular(const Place& at, float low, float high, float radius, int32_t material) {
+  Surface surface;
+  surface.mapping = Mapping::kAngular;
+  surface.material = material;
+  surface.u0 = at.x;
+  surface.v0 = at.z;
+  const float around = static_cast<float>(2 * kPi);
+  const Material& look = scene_.materials[static_cast<size_t>(material)];
+  // A whole number of repeats around, or a seam would show.
+  const float repeats = std::max(1.0f, std::floor(around * radius / look.tile + 0.5f));
+  surface.radius = repeats * look.tile / around;
+  surface.shift_v = -low;
+  surface.columns = std::clamp(texels(around * radius), 9, 25);
+  surface.rows = texels(high - low);
+  const float half = around * surface.radius * 0.5f;
+  place_light_map(surface, -half, half, low, high);
+  scene_.surfaces.push_back(surface);
+}
+
+void SceneBuilder::box(const Place& at, float width, float height, float depth, Faces faces) {
+  const Turn turn(at.turn);
+  Solid solid;
+  solid.shape = Shape::kBox;
+  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.centre = {at.x, at.y + height * 0.5f, at.z};
+  solid.size = {width * 0.5f, height * 0.5f, depth * 0.5f};
+  solid.cosine = turn.cosine;
+  solid.sine = turn.sine;
+  scene_.solids.push_back(solid);
+  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), c = solid.centre, h = solid.size;
+  planar(c - x * h.x, z, y, h.z, h.y, faces.side);
+  planar(c + x * h.x, -z, y, h.z, h.y, faces.side);
+  planar(c - y * h.y, x, z, h.x, h.z, faces.bottom);
+  planar(c + y * h.y, z, x, h.z, h.x, faces.top);
+  planar(c - z * h.z, -x, y, h.x, h.y, faces.side);
+  planar(c + z * h.z, x, y, h.x, h.y, faces.side);
+}
+
+void SceneBuilder::frustum(const Place& at, float bottom_radius, float top_radius, float height,
+                           Faces faces) {
+  Solid solid;
+  solid.shape = Shape::kFrustum;
+  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.centre = {at.x, at.y, at.z};
+  solid.size = {bottom_radius, height, top_radius};
+  scene_.solids.push_back(solid);
+  const float mean = 0.5f * (bottom_radius + top_radius);
+  angular(at, at.y, at.y + height, mean, faces.side);
+  const float top = std::max(top_radius, 0.01f);
+  const Float3 x{1, 0, 0}, z{0, 0, 1};
+  planar({at.x, at.y + height, at.z}, z, x, top, top, faces.top);
+  planar({at.x, at.y, at.z}, x, z, bottom_radius, bottom_radius, faces.bottom);
+}
+
+void SceneBuilder::ellipsoid(const Place& at, float radius_x, float radius_y, float radius_z,
+                             int32_t material) {
+  const Turn turn(at.turn);
+  Solid solid;
+  solid.shape = Shape::kEllipsoid;
+  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.centre = {at.x, at.y + radius_y, at.z};
+  solid.size = {radius_x, radius_y, radius_z};
+  solid.cosine = turn.cosine;
+  solid.sine = turn.sine;
+  scene_.solids.push_back(solid);
+  angular(at, at.y, at.y + 2 * radius_y, 0.5f * (radius_x + radius_z), material);
+}
+
+void SceneBuilder::hull(std::span<const Plane> planes, const Place& at) {
+  Solid solid;
+  solid.shape = Shape::kHull;
+  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.centre = {at.x, at.y, at.z};
+  solid.first_plane = static_cast<int32_t>(scene_.planes.size());
+  solid.planes = static_cast<int32_t>(planes.size());
+  scene_.solids.push_back(solid);
+  scene_.planes.insert(scene_.planes.end(), planes.begin(), planes.end());
+}
+
+void SceneBuilder::gable(const Place& at, float width, float height, float depth, float overhang,
+                         int32_t roof, int32_t gable) {
+  const Turn turn(at.turn);
+  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), base{at.x, at.y, at.z};
+  const float half_width = width * 0.5f + overhang, half_depth = depth * 0.5f + overhang;
+  const float slant = std::sqrt(height * height + half_width * half_width);
+  const Float3 left = x * (-height / slant) + y * (half_width / slant);
+  const Float3 right = x * (height / slant) + y * (half_width / slant);
+  const Float3 ridge = base + y * height;
+  const std::array<Plane, 5> planes = {{{left, dot(left, ridge)},
+                                        {right, dot(right, ridge)},
+                                        {-z, dot(-z, base) + half_depth},
+                                        {z, dot(z, base) + half_depth},
+                                        {-y, dot(-y, base)}}};
+  hull(planes, at);
+  const Float3 up_left = x * (half_width / slant) + y * (height / slant);
+  const Float3 up_right = x * (-half_width / slant) + y * (height / slant);
+  const Float3 middle = base + y * (height * 0.5f);
+  planar(middle - x * (half_width * 0.5f), z, up_left, half_depth, slant * 0.5f, roof);
+  planar(middle + x * (half_width * 0.5f), -z, up_right, half_depth, slant * 0.5f, roof);
+  planar(middle - z * half_depth, -x, y, half_width, height * 0.5f, gable);
+  planar(middle + z * half_depth, x, y, half_width, height * 0.5f, gable);
+  planar(base, x, z, half_width, half_depth, gable);
+}
+
+void SceneBuilder::pyramid(const Place& at, float width, float height, float depth, float top,
+                           int32_t material) {
+  const Turn turn(at.turn);
+  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), base{at.x, at.y, at.z};
+  const Float3 sides[4] = {-x, x, -z, z};
+  const Float3 alongs[4] = {z, -z, -x, x};
+  const float halves[4] = {width * 0.5f, width * 0.5f, depth * 0.5f, depth * 0.5f};
+  const float lengths[4] = {depth * 0.5f, depth * 0.5f, width * 0.5f, width * 0.5f};
+  std::array<Plane, 6> planes;
+  for (int i = 0; i < 4; ++i) {
+    const float run = halves[i] * (1 - top), slant = std::sqrt(run * run + height * height);
+    const Float3 normal = sides[i] * (height / slant) + y * (run / slant);
+    planes[i] = {normal, dot(normal, base + sides[i] * halves[i])};
+  }
+  planes[4] = {y, dot(y, base) + height};
+  planes[5] = {-y, dot(-y, base)};
+  hull(planes, at);
+  for (int i = 0; i < 4; ++i) {
+    const float run = halves[i] * (1 - top), slant = std::sqrt(run * run + height * height);
+    const Float3 up = sides[i] * (-run / slant) + y * (height / slant);
+    planar(base + sides[i] * (halves[i] - run * 0.5f) + y * (height * 0.5f), alongs[i], up,
+           lengths[i], slant * 0.5f, material);
+  }
+  planar(base + y * height, z, x, std::max(depth * 0.5f * top, 0.01f),
+         std::max(width * 0.5f * top, 0.01f), material);
+  planar(base, x, z, width * 0.5f, depth * 0.5f, material);
+}
+
+void SceneBuilder::lamp(const Float3& position, const Float3& colour, float reach, float falloff) {
+  scene_.lamps.push_back({position, colour, reach, falloff});
+}
+
+}  // namespace loci::world

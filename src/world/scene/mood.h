@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time of day and weather of a world: sun, sky, haze and how they look.
+#pragma once
+
+#include <string_view>
+
+#include "loci/base/random.h"
+#include "loci/world/scene/scene.h"
+
+namespace loci::world {
+
+enum class Time { kDay, kDusk, kNight };
+enum class Weather { kClear, kFog, kSnow };
+
+struct Mood {
+  Time time = Time::kDay;
+  Weather weather = Weather::kClear;
+
+  bool snow() const { return weather == Weather::kSnow; }
+  bool dark() const { return time == Time::kNight; }
+  // How much windows and lamps shine: 0 by day, 1 at night.
+  float lamps() const { return time == Time::kNight ? 1.0f : time == Time::kDusk ? 0.75f : 0.0f; }
+};
+
+// Silhouettes on the horizon.
+enum class Horizon { kHills, kMountains, kMesas };
+
+// 0xRRGGBB as displayed to linear light.
+Float3 colour(uint32_t rgb);
+
+// Sets the atmosphere and paints the sky.
+void make_sky(Scene& scene, const Mood& mood, Horizon horizon, Random& random);
+
+}  // namespace loci::world

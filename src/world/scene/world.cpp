@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/world/scene/world.h"
+
+#include "loci/world/render/bvh.h"
+#include "loci/world/scene/caption.h"
+#include "loci/world/scene/light.h"
+#include "loci/world/scene/name_list.h"
+#include "loci/world/scene/styles.h"
+
+namespace loci::world {
+
+namespace {
+
+constexpr std::string_view kStyleNames[] = {"town",     "courtyard", "forest", "desert",
+                                            "interior", "ruins",     "garden"};
+constexpr std::string_view kTimeNames[] = {"day", "dusk", "night"};
+constexpr std::string_view kWeatherNames[] = {"clear", "fog", "snow"};
+
+Horizon horizon_of(Style style, Random& random) {
+  switch (style) {
+    case Style::kDesert:
+      return Horizon::kMesas;
+    case Style::kInterior:
+      return Horizon::kHills;
+    default:
+      return random.chance(0.5) ? Horizon::kMountains : Horizon::kHills;
+  }
+}
+
+void build(Style style, Draft& draft) {
+  switch (style) {
+    case Style::kTown:
+      return build_town(draft);
+    case Style::kCourtyard:
+      return build_courtyard(draft);
+    case Style::kForest:
+      return build_forest(draft);
+    case Style::kDesert:
+      return build_desert(draft);
+    case Style::kInterior:
+      return build_interior(draft);
+    case Style::kRuins:
+      return build_ruins(draft);
+    case Style::kGarden:
+      return build_garden(draft);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Style style) { return kStyleNames[static_cast<size_t>(style)]; }
+std::string_view name_of(Time time) { return kTimeNames[static_cast<size_t>(time)]; }
+std::string_view name_of(Weather weather) { return kWeatherNames[static_cast<size_t>(weather)]; }
+Style parse_style(std::string_view name) { return value_of<Style>("the style", name, kStyleNames); }
+Time parse_time(std::string_view name) { return value_of<Time>("the time", name, kTimeNames); }
+Weather parse_weather(std::string_view name) {
+  return value_of<Weather>("the weather", name, kWeatherNames);
+}
+
+World make_world(uint64_t seed, const WorldOptions& options) {
+  Random random{seed, 0x6d6f6f64};
+  World world;
+  world.seed = seed;
+  // Drawn even when given, so that a choice leaves the rest of the world as it was.
+  const Style style = kTrainingStyles[random.below(kTrainingStyles.size())];
+  const double time = random.uniform(), weather = random.uniform();
+  world.style = options.style.value_or(style);
+  world.mood.time = options.time.value_or(time < 0.45   ? Time::kDay
+                                          : time < 0.75 ? Time::kDusk
+                                                        : Time::kNight);
+  world.mood.weather = options.weather.value_or(weather < 0.66   ? Weather::kClear
+                                                : weather < 0.82 ? Weather::kFog
+                                                                 : Weather::kSnow);
+  const bool dry = world.style == Style::kDesert || world.style == Style::kInterior;
+  if (!options.weather && dry && world.mood.weather == Weather::kSnow)
+    world.mood.weather = Weather::kClear;
+  if (!options.weather && world.style == Style::kInterior) world.mood.weather = Weather::kClear;
+
+  make_sky(world.scene, world.mood, horizon_of(world.style, random), random);
+  Draft draft(world.scene, world.mood, seed);
+  build(world.style, draft);
+  build_hierarchy(world.scene);
+  compute_light(world.scene, draft.ground.paint());
+  world.features = draft.features;
+  world.viewpoints = draft.viewpoints;
+  world.walk_radius = draft.walk_radius;
+  world.captions = make_captions(world, random);
+  return world;
+}
+
+}  // namespace loci::world

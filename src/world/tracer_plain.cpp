@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "loci/world/tracer_kernel.h"
-
-namespace loci::world {
-
-extern const Tracer kPlainTracer;
-const Tracer kPlainTracer = {"plain", render, visibility};
-
-}  // namespace loci::world
