@@ -20,7 +20,7 @@ void use(const camera::Trajectory& trajectory) {
     }
     LOCI_CHECK(std::isfinite(camera::norm(pose.position)), "a position that is not finite");
   }
-  for (const camera::Intrinsics& lens : trajectory.intrinsics) {
+  for (const camera::Lens& lens : trajectory.intrinsics) {
     LOCI_CHECK(std::isfinite(lens.fov_x) && lens.fov_x > 0, "a field of view of {}", lens.fov_x);
   }
   if (trajectory.poses.size() > kMost) return;

@@ -45,7 +45,7 @@ std::filesystem::path make_world(const std::string& history) {
   options.solver.steps = 1;
   options.guidance = history == "dense" ? 2 : 1;
   sample::Stream stream(transformer(), nullptr, options, {});
-  const std::vector<camera::Intrinsics> lenses(2);
+  const std::vector<camera::Lens> lenses(2);
   stream.accept(at::zeros({1, transformer().config().channels, 1, kHeight, kWidth}), walk(0, 1),
                 std::span(lenses).first(1));
   for (int64_t i = 0; i < 3; ++i) stream.push(walk(1 + 2 * i, 2), lenses);
@@ -86,7 +86,7 @@ LOCI_FUZZ_TARGET(world) {
   static const sample::ModelHashes hashes = sample::hash_models(transformer(), nullptr);
   sample::Stream stream = sample::Stream::load(changed, transformer(), nullptr, hashes);
   if (stream.options().solver.steps > 4) return;  // right, and only slow
-  const std::vector<camera::Intrinsics> lenses(2);
+  const std::vector<camera::Lens> lenses(2);
   const sample::Chunk chunk = stream.push(walk(7, 2), lenses);
   LOCI_CHECK(at::isfinite(chunk.latents).all().item<bool>(), "a world that loads gives NaN");
 }

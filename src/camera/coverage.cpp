@@ -10,7 +10,7 @@ Vec3 sphere_direction(int n) {
   return {radius * std::cos(angle), radius * std::sin(angle), z};
 }
 
-ViewMask view_mask(const Pose& pose, const Intrinsics& lens, double aspect) {
+ViewMask view_mask(const Pose& pose, const Lens& lens, double aspect) {
   static const std::vector<Vec3> directions = [] {
     std::vector<Vec3> made;
     for (int n = 0; n < kSphereDirections; ++n) made.push_back(sphere_direction(n));

@@ -19,7 +19,7 @@ using ViewMask = std::bitset<kSphereDirections>;
 Vec3 sphere_direction(int n);
 
 // `aspect` = width / height, for a lens without its own vertical focal length.
-ViewMask view_mask(const Pose& pose, const Intrinsics& lens, double aspect);
+ViewMask view_mask(const Pose& pose, const Lens& lens, double aspect);
 
 // A frame as the bank sees it.
 struct View {

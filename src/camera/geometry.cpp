@@ -23,7 +23,7 @@ constexpr double kTiny = 1e-6;  // below that a vector has no direction
 // but on the right side.
 constexpr double kLeastDepth = 1.2e-7;
 
-double focal(const TokenGrid& grid, const Intrinsics& lens) {
+double focal(const TokenGrid& grid, const Lens& lens) {
   const double half = lens.fov_x / 2;
   return static_cast<double>(grid.columns) / 2 * (std::cos(half) + lens.xi) / std::sin(half);
 }
@@ -38,7 +38,7 @@ Vec3 turn(const Vec3& v, const Vec3& axis, double angle) {
 
 // What the camera encoder is told of a token: where the sky is in the image, and how high it looks.
 std::array<double, 3> absolute_map(const TokenGrid& grid, int64_t row, int64_t column,
-                                   const Pose& pose, const Intrinsics& lens) {
+                                   const Pose& pose, const Lens& lens) {
   const Vec3 ray = pose.rotation * token_ray(grid, row, column, lens);
   if (ray == Vec3{}) return {};
   const Vec3 axis = normalise_or_zero(cross(ray, kWorldUp));
@@ -61,7 +61,7 @@ void store(const Mat4& m, float* out) {
 
 }  // namespace
 
-Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Intrinsics& lens) {
+Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Lens& lens) {
   const double f = focal(grid, lens);
   const double mx = (static_cast<double>(column) - static_cast<double>(grid.columns) / 2) / f;
   const double my = (static_cast<double>(row) - static_cast<double>(grid.rows) / 2) / f;
@@ -72,7 +72,7 @@ Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Intrins
   return normalise_or_zero({a * mx, a * my, a - lens.xi});
 }
 
-GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Intrinsics& lens) {
+GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Lens& lens) {
   const double f = focal(grid, lens);
   const double depth = std::max(direction.z + lens.xi * norm(direction), kLeastDepth);
   return {f * direction.x / depth + static_cast<double>(grid.columns) / 2,
@@ -84,7 +84,7 @@ FrameGeometry FrameGeometry::slice(int64_t begin, int64_t end) const {
   return {grid, part(absolute), part(to_ray), part(from_ray), part(project), part(unproject)};
 }
 
-FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Intrinsics> lenses,
+FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Lens> lenses,
                              std::span<const int64_t> chunk_starts, const TokenGrid& grid,
                              double translation_scale) {
   const auto frames = static_cast<int64_t>(poses.size());
@@ -101,8 +101,8 @@ FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Intrin
   size_t chunk = 0;
   for (int64_t frame = 0; frame < frames; ++frame) {
     while (chunk + 1 < chunk_starts.size() && chunk_starts[chunk + 1] <= frame) ++chunk;
-    const Intrinsics& ray_lens = lenses[chunk_starts[chunk]];
-    const Intrinsics& lens = lenses[frame];
+    const Lens& ray_lens = lenses[chunk_starts[chunk]];
+    const Lens& lens = lenses[frame];
     const Pose& pose = poses[frame];
     const double kx = 1 / (2 * std::tan(lens.fov_x / 2));
     const double ky = kx * static_cast<double>(grid.columns) / static_cast<double>(grid.rows);

@@ -23,14 +23,14 @@ struct TokenGrid {
 
 // Unit direction (camera axes) in which token (row, column) looks. The lens is centred on
 // (columns/2, rows/2) and tokens sit on whole numbers. Zero where the lens sees nothing (xi > 1).
-Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Intrinsics& lens);
+Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Lens& lens);
 
 // Where a camera-axes direction falls on the grid, in tokens: the inverse of token_ray. Directions
 // the lens cannot see fall far outside, on the side they point to.
 struct GridPoint {
   double column = 0, row = 0;
 };
-GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Intrinsics& lens);
+GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Lens& lens);
 
 // FP32, on the CPU. F frames of T tokens. A token without a ray (xi > 1) has a zero absolute map
 // and ray axes of zero: its matrices carry the homogeneous coordinate and the translation only.
@@ -50,7 +50,7 @@ struct FrameGeometry {
 // `poses` are relative to the first frame of the stream. `chunk_starts` are the frames at which
 // chunks begin: rays of a whole chunk use the lens of its first frame, K̄ and the absolute map use
 // each frame's own. Translations in P are divided by `translation_scale`.
-FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Intrinsics> lenses,
+FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Lens> lenses,
                              std::span<const int64_t> chunk_starts, const TokenGrid& grid,
                              double translation_scale);
 

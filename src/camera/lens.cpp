@@ -5,9 +5,9 @@
 
 namespace loci::camera {
 
-Intrinsics lens_from_fov(double fov_x, double xi) { return {fov_x, xi, std::nullopt}; }
+Lens lens_from_fov(double fov_x, double xi) { return {fov_x, xi, std::nullopt}; }
 
-Intrinsics lens_from_normalised(const Pinhole& n, const Where& where) {
+Lens lens_from_normalised(const Pinhole& n, const Where& where) {
   if (!(n[0] > 1e-4 && n[0] < 1e4 && n[1] > 1e-4 && n[1] < 1e4)) {
     fail("{}: focal lengths of {:.4g} by {:.4g} image sizes; expected positive ones near 1",
          where.str(), n[0], n[1]);
@@ -29,7 +29,7 @@ std::array<double, 2> implied_extent(const Pinhole& pixels, const Where& where) 
   return {2 * pixels[2], 2 * pixels[3]};
 }
 
-Intrinsics lens_from_pixels(const Pinhole& p, const std::array<double, 2>& extent,
+Lens lens_from_pixels(const Pinhole& p, const std::array<double, 2>& extent,
                             const Where& where) {
   return lens_from_normalised(
       {p[0] / extent[0], p[1] / extent[1], p[2] / extent[0], p[3] / extent[1]}, where);
@@ -40,7 +40,7 @@ ImageSize image_size(const Trajectory& trajectory) {
   return size.known() ? size : kDefaultSize;
 }
 
-Pinhole normalised_pinhole(const Intrinsics& lens, const ImageSize& size, std::string_view format) {
+Pinhole normalised_pinhole(const Lens& lens, const ImageSize& size, std::string_view format) {
   if (lens.xi != 0) {
     fail("the path has a lens with xi = {}; {} files hold pinhole lenses only: use --to loci",
          lens.xi, format);
@@ -50,14 +50,14 @@ Pinhole normalised_pinhole(const Intrinsics& lens, const ImageSize& size, std::s
   return {fx, fx * size.width / size.height, 0.5, 0.5};
 }
 
-Pinhole pixel_pinhole(const Intrinsics& lens, const ImageSize& size, std::string_view format) {
+Pinhole pixel_pinhole(const Lens& lens, const ImageSize& size, std::string_view format) {
   const Pinhole n = normalised_pinhole(lens, size, format);
   return {n[0] * size.width, n[1] * size.height, n[2] * size.width, n[3] * size.height};
 }
 
-Intrinsics interpolate(const Intrinsics& a, const Intrinsics& b, double t) {
+Lens interpolate(const Lens& a, const Lens& b, double t) {
   if (a == b) return a;
-  Intrinsics between{a.fov_x * (1 - t) + b.fov_x * t, a.xi * (1 - t) + b.xi * t, std::nullopt};
+  Lens between{a.fov_x * (1 - t) + b.fov_x * t, a.xi * (1 - t) + b.xi * t, std::nullopt};
   if (a.normalised && b.normalised) {
     between.normalised.emplace();
     for (size_t i = 0; i < 4; ++i) {

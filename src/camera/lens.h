@@ -27,24 +27,24 @@ inline constexpr double radians(double degrees) { return degrees * std::numbers:
 inline constexpr double degrees(double radians) { return radians * 180 / std::numbers::pi; }
 
 // Square pixels, centred.
-Intrinsics lens_from_fov(double fov_x, double xi = 0);
+Lens lens_from_fov(double fov_x, double xi = 0);
 // Refuses focal lengths that are not positive and centres that are not finite.
-Intrinsics lens_from_normalised(const Pinhole& normalised, const Where& where);
+Lens lens_from_normalised(const Pinhole& normalised, const Where& where);
 
 // The image size that a pixel matrix implies when nothing else gives it: 2 cx by 2 cy. Returns the
 // exact (perhaps fractional) extent to normalise by.
 std::array<double, 2> implied_extent(const Pinhole& pixels, const Where& where);
-Intrinsics lens_from_pixels(const Pinhole& pixels, const std::array<double, 2>& extent,
+Lens lens_from_pixels(const Pinhole& pixels, const std::array<double, 2>& extent,
                             const Where& where);
 
 // The size of the path's images, or the default.
 ImageSize image_size(const Trajectory& trajectory);
 
 // What a file without a place for xi stores; a lens with xi is refused (`format` names the file's).
-Pinhole normalised_pinhole(const Intrinsics& lens, const ImageSize& size, std::string_view format);
-Pinhole pixel_pinhole(const Intrinsics& lens, const ImageSize& size, std::string_view format);
+Pinhole normalised_pinhole(const Lens& lens, const ImageSize& size, std::string_view format);
+Pinhole pixel_pinhole(const Lens& lens, const ImageSize& size, std::string_view format);
 
 // Field of view, xi and matrix lerped; a matrix survives only when both ends have one.
-Intrinsics interpolate(const Intrinsics& a, const Intrinsics& b, double t);
+Lens interpolate(const Lens& a, const Lens& b, double t);
 
 }  // namespace loci::camera

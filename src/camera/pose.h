@@ -93,19 +93,19 @@ double angle_between(const Mat3& a, const Mat3& b);
 Pose interpolate(const Pose& a, const Pose& b, double t);
 
 // The lens: horizontal field of view and the unified camera model's xi (0 = pinhole).
-struct Intrinsics {
+struct Lens {
   double fov_x = std::numbers::pi / 2;  // radians
   double xi = 0;
   // fx/W, fy/H, cx/W, cy/H of a file that gives them; otherwise square pixels, centred.
   std::optional<std::array<double, 4>> normalised;
 
-  bool operator==(const Intrinsics&) const = default;
+  bool operator==(const Lens&) const = default;
 };
 
 // A camera path: one pose and one lens per video frame, or per latent.
 struct Trajectory {
   std::vector<Pose> poses;
-  std::vector<Intrinsics> intrinsics;  // as many as poses
+  std::vector<Lens> intrinsics;  // as many as poses
   double fps = 16;                     // poses a second
   int frames_per_pose = 1;             // video frames from one pose to the next; 4 for latents
   int width = 0, height = 0;           // images that the lenses belong to, pixels; 0 = unknown

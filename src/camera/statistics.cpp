@@ -37,7 +37,7 @@ PathStatistics path_statistics(const Trajectory& trajectory) {
 
   const auto [narrow, wide] = std::minmax_element(
       trajectory.intrinsics.begin(), trajectory.intrinsics.end(),
-      [](const Intrinsics& a, const Intrinsics& b) { return a.fov_x < b.fov_x; });
+      [](const Lens& a, const Lens& b) { return a.fov_x < b.fov_x; });
   s.min_fov = narrow->fov_x;
   s.max_fov = wide->fov_x;
   s.revisits = find_revisits(poses, trajectory.fps);

@@ -36,7 +36,7 @@ struct QuantizationRun {
   Prompt prompt;
   at::Tensor first;
   std::vector<camera::Pose> poses;  // one for the first latent, then those of the chunks
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
 };
 
 // Generates with `original`; `quantized` follows the same latents. Layers are compared on the

@@ -110,7 +110,7 @@ std::vector<RayComparison> compare_with_embree(const ClipOptions& options, doubl
   if (!device) fail_machine("Embree does not start here (error {})", rtcGetDeviceError(nullptr));
   constexpr size_t kViews = 64;
   const auto rays = static_cast<double>(options.width) * options.height;
-  const camera::Intrinsics lens = lens_of(options);
+  const camera::Lens lens = lens_of(options);
   RenderOptions one = render_options(options);
   one.threads = 1;
   std::vector<RayComparison> results;

@@ -60,7 +60,7 @@ std::vector<RenderSpeed> measure_rendering(const ClipOptions& options,
                                            const std::vector<int>& threads, double seconds) {
   std::vector<RenderSpeed> results;
   make_world(kSeed);  // the shared patterns are not part of a world's time
-  const camera::Intrinsics lens = lens_of(options);
+  const camera::Lens lens = lens_of(options);
   std::vector<uint8_t> rgb(static_cast<size_t>(options.width) *
                            static_cast<size_t>(options.height) * 3);
   for (const Style style : kTrainingStyles) {

@@ -77,7 +77,7 @@ TEST(Formats, ReadWhatOtherToolsWrite) {
     EXPECT_DOUBLE_EQ(path.video_fps(), 16);
     expect_near(path.poses, path.frames_per_pose == 4 ? latents.poses : expected.frames.poses,
                 fixture.tolerance, fixture.file);
-    for (const Intrinsics& lens : path.intrinsics) {
+    for (const Lens& lens : path.intrinsics) {
       EXPECT_NEAR(lens.fov_x, fixture.has_lens ? expected.fov : radians(33), 1e-7);
     }
     if (fixture.has_lens && fixture.format != &kLociJson && fixture.format != &kRealEstate10k) {

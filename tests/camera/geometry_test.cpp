@@ -27,9 +27,9 @@ std::vector<Pose> walk(int count) {
   return poses;
 }
 
-FrameGeometry geometry_of(const std::vector<Pose>& poses, const Intrinsics& lens,
+FrameGeometry geometry_of(const std::vector<Pose>& poses, const Lens& lens,
                           const TokenGrid& grid) {
-  const std::vector<Intrinsics> lenses(poses.size(), lens);
+  const std::vector<Lens> lenses(poses.size(), lens);
   const std::vector<int64_t> starts = {0};
   return frame_geometry(poses, lenses, starts, grid, 6);
 }
@@ -40,9 +40,9 @@ double distance_to_identity(const at::Tensor& product) {
 
 TEST(Geometry, MatricesAndTheirInversesBelongTogether) {
   const TokenGrid grid{5, 8};
-  for (const Intrinsics lens :
-       {Intrinsics{.fov_x = 90 * kDegree}, Intrinsics{.fov_x = 20 * kDegree},
-        Intrinsics{.fov_x = 170 * kDegree}, Intrinsics{.fov_x = 200 * kDegree, .xi = 0.9}}) {
+  for (const Lens lens :
+       {Lens{.fov_x = 90 * kDegree}, Lens{.fov_x = 20 * kDegree},
+        Lens{.fov_x = 170 * kDegree}, Lens{.fov_x = 200 * kDegree, .xi = 0.9}}) {
     const FrameGeometry g = geometry_of(walk(4), lens, grid);
     EXPECT_LT(distance_to_identity(at::matmul(g.to_ray, g.from_ray)), 1e-5) << lens.fov_x;
     if (lens.fov_x < std::numbers::pi) {
@@ -61,10 +61,10 @@ TEST(Geometry, MatricesAndTheirInversesBelongTogether) {
 
 TEST(Geometry, RaysAndProjectionAreInverse) {
   const TokenGrid grid{6, 9};
-  for (const Intrinsics lens :
-       {Intrinsics{.fov_x = 60 * kDegree}, Intrinsics{.fov_x = 150 * kDegree, .xi = 0.5},
-        Intrinsics{.fov_x = 240 * kDegree, .xi = 1},
-        Intrinsics{.fov_x = 120 * kDegree, .xi = 1.3}}) {
+  for (const Lens lens :
+       {Lens{.fov_x = 60 * kDegree}, Lens{.fov_x = 150 * kDegree, .xi = 0.5},
+        Lens{.fov_x = 240 * kDegree, .xi = 1},
+        Lens{.fov_x = 120 * kDegree, .xi = 1.3}}) {
     for (int64_t row = 0; row < grid.rows; ++row) {
       for (int64_t column = 0; column < grid.columns; ++column) {
         const Vec3 ray = token_ray(grid, row, column, lens);
@@ -86,7 +86,7 @@ TEST(Geometry, RaysAndProjectionAreInverse) {
 TEST(Geometry, TokensTheLensCannotSeeHaveNoRay) {
   // With xi > 1 the image ends at a circle; a wide lens puts the corners outside of it.
   const TokenGrid grid{12, 12};
-  const Intrinsics lens{.fov_x = 230 * kDegree, .xi = 1.5};
+  const Lens lens{.fov_x = 230 * kDegree, .xi = 1.5};
   int blind = 0;
   for (int64_t token = 0; token < grid.tokens(); ++token) {
     blind += token_ray(grid, token / 12, token % 12, lens) == Vec3{} ? 1 : 0;
@@ -105,10 +105,10 @@ TEST(Geometry, TokensTheLensCannotSeeHaveNoRay) {
 
 TEST(Geometry, ExtremeLensesStayFinite) {
   const TokenGrid grid{7, 11};
-  for (const Intrinsics lens :
-       {Intrinsics{.fov_x = 1 * kDegree}, Intrinsics{.fov_x = 179.9 * kDegree},
-        Intrinsics{.fov_x = 180 * kDegree, .xi = 1}, Intrinsics{.fov_x = 359 * kDegree, .xi = 1},
-        Intrinsics{.fov_x = 300 * kDegree, .xi = 3}}) {
+  for (const Lens lens :
+       {Lens{.fov_x = 1 * kDegree}, Lens{.fov_x = 179.9 * kDegree},
+        Lens{.fov_x = 180 * kDegree, .xi = 1}, Lens{.fov_x = 359 * kDegree, .xi = 1},
+        Lens{.fov_x = 300 * kDegree, .xi = 3}}) {
     // Looking level, straight up and straight down, where "up" and "level" lose their meaning.
     std::vector<Pose> poses;
     for (const double pitch : {0.0, 90.0, -90.0, 89.0}) {
@@ -146,7 +146,7 @@ TEST(Geometry, TheAbsoluteMapKnowsUpAndLatitude) {
 TEST(Geometry, RaysFollowTheChunksFirstLens) {
   const TokenGrid grid{2, 4};
   const std::vector<Pose> poses = walk(3);
-  const std::vector<Intrinsics> lenses = {{.fov_x = 1.0}, {.fov_x = 1.2}, {.fov_x = 1.4}};
+  const std::vector<Lens> lenses = {{.fov_x = 1.0}, {.fov_x = 1.2}, {.fov_x = 1.4}};
   const std::vector<int64_t> starts = {0, 1};
   const FrameGeometry g = frame_geometry(poses, lenses, starts, grid, 6);
   const FrameGeometry second = geometry_of(poses, lenses[1], grid);
@@ -163,10 +163,10 @@ TEST(Geometry, RaysFollowTheChunksFirstLens) {
 
 TEST(Geometry, InputsThatDisagreeAreRefused) {
   const std::vector<Pose> poses = walk(2);
-  const std::vector<Intrinsics> lenses(1);
+  const std::vector<Lens> lenses(1);
   const std::vector<int64_t> starts = {0};
   EXPECT_INTERNAL_ERROR(frame_geometry(poses, lenses, starts, {2, 2}, 6), HasSubstr("1 lenses"));
-  const std::vector<Intrinsics> both(2);
+  const std::vector<Lens> both(2);
   EXPECT_INTERNAL_ERROR(frame_geometry(poses, both, {}, {2, 2}, 6), HasSubstr("no chunk"));
 }
 
@@ -198,7 +198,7 @@ TEST(Coverage, SharesOfViews) {
   EXPECT_LT(share({&right}), 0.6);
   EXPECT_GT(share({&right, &left}), share({&right}));
   // A lens of its own shape is used as it is; a view without directions counts as covered.
-  Intrinsics narrow{.fov_x = 90 * kDegree};
+  Lens narrow{.fov_x = 90 * kDegree};
   narrow.normalised = {1e6, 1e6, 0.5, 0.5};
   const View blind{view_mask(Pose{rotation_from_angles(0.01, 0.02), {}}, narrow, 1), {}};
   EXPECT_EQ(blind.mask.count(), 0U);

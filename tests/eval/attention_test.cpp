@@ -82,7 +82,7 @@ TEST(AttentionShare, HeadsAreAveragedBeforeTheShareIsTaken) {
 
 // 48x32 pixels in 3x2 tokens; a wall 4 m away, seen as it is (depth along rays of a plane).
 FrameView wall(const camera::Pose& pose, double far = 4) {
-  const camera::Intrinsics lens = camera::lens_from_fov(camera::radians(75));
+  const camera::Lens lens = camera::lens_from_fov(camera::radians(75));
   at::Tensor depth = at::empty({32, 48}, at::kFloat);
   for (int64_t row = 0; row < 32; ++row) {
     for (int64_t column = 0; column < 48; ++column) {

@@ -21,7 +21,7 @@ model::Transformer random_transformer(const model::TransformerConfig& config,
 // One window: frames on a turning walk, latents of 4x6, a short text.
 struct TinyWindow {
   std::vector<camera::Pose> poses;
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
   camera::TokenGrid grid;
   at::Tensor latents;    // [B, channels, F, 4, 6]
   at::Tensor timesteps;  // [B, F], the same within a chunk

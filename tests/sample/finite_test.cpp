@@ -43,14 +43,14 @@ class Finite : public ::testing::Test {
   Stream begun(const StreamOptions& options, const model::Vae* vae = nullptr) const {
     Stream stream(model_, vae, options, {});
     const std::vector<camera::Pose> pose(1);
-    const std::vector<camera::Intrinsics> lens(1);
+    const std::vector<camera::Lens> lens(1);
     stream.accept(at::randn({1, 3, 1, kHeight, kWidth}), pose, lens);
     return stream;
   }
   static std::vector<camera::Pose> still(size_t count = 2) {
     return std::vector<camera::Pose>(count);
   }
-  static std::vector<camera::Intrinsics> lenses(double fov = 1.4) {
+  static std::vector<camera::Lens> lenses(double fov = 1.4) {
     return {{.fov_x = fov}, {.fov_x = fov}};
   }
   // One element of a parameter becomes `value` as long as this lives.
@@ -230,7 +230,7 @@ TEST_F(Finite, TextOfNoLengthIsNoText) {
   Stream none(model_, nullptr, options(), {});
   Stream empty(model_, nullptr, options(), {"", at::zeros({0, 16}), "", at::zeros({0, 16})});
   for (Stream* stream : {&none, &empty}) {
-    const std::vector<camera::Intrinsics> lens(1);
+    const std::vector<camera::Lens> lens(1);
     stream->accept(at::ones({1, 3, 1, kHeight, kWidth}), still(1), lens);
   }
   EXPECT_TRUE(

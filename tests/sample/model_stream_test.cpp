@@ -19,7 +19,7 @@ using testing::TinyWindow;
 std::span<const camera::Pose> poses_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
   return std::span(w.poses).subspan(chunk.begin, chunk.end - chunk.begin);
 }
-std::span<const camera::Intrinsics> lenses_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
+std::span<const camera::Lens> lenses_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
   return std::span(w.lenses).subspan(chunk.begin, chunk.end - chunk.begin);
 }
 at::Tensor latents_of(const TinyWindow& w, const model::ChunkSpan& chunk) {

@@ -55,7 +55,7 @@ struct Setting {
   std::span<const camera::Pose> poses(int64_t first, int64_t count) const {
     return std::span(walk.poses).subspan(first, count);
   }
-  std::span<const camera::Intrinsics> lenses(int64_t first, int64_t count) const {
+  std::span<const camera::Lens> lenses(int64_t first, int64_t count) const {
     return std::span(walk.lenses).subspan(first, count);
   }
 

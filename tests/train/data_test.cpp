@@ -223,7 +223,7 @@ TEST(ChannelWeights, RanksShareTheChannels) {
 TEST(HistoryAccess, BoundsWhatAChunkSees) {
   std::vector<camera::Pose> poses;
   for (int i = 0; i < 41; ++i) poses.push_back({camera::rotation_from_angles(0.2 * i, 0), {}});
-  const std::vector<camera::Intrinsics> lenses(poses.size());
+  const std::vector<camera::Lens> lenses(poses.size());
   const auto chunks = bounded_chunks(
       memory::make_panorama_bank({.bank_frames = 4, .recent_frames = 2}), 5, 3, poses, lenses);
   ASSERT_EQ(chunks.size(), 9u);

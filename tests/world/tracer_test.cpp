@@ -106,8 +106,8 @@ camera::Pose view_of(const World& world, size_t which) {
   return pose_at({place.x, place.z}, 1.6, place.turn, 4);
 }
 
-camera::Intrinsics lens(double degrees, double xi = 0) {
-  camera::Intrinsics result;
+camera::Lens lens(double degrees, double xi = 0) {
+  camera::Lens result;
   result.fov_x = degrees * kPi / 180;
   result.xi = xi;
   return result;

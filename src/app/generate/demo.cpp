@@ -140,7 +140,7 @@ void demo(const Options& o) {
     check_interrupt();
     const int64_t count = first == 0 ? 1 : chunk;
     std::vector<camera::Pose> poses;
-    std::vector<camera::Intrinsics> lenses;
+    std::vector<camera::Lens> lenses;
     for (int64_t i = first; i < first + count; ++i) {
       poses.push_back(walk.clip.trajectory.poses[i * factor]);
       lenses.push_back(walk.clip.trajectory.intrinsics[i * factor]);

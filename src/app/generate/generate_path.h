@@ -12,7 +12,7 @@ namespace loci::app {
 
 struct LatentPath {
   std::vector<camera::Pose> poses;
-  std::vector<camera::Intrinsics> lenses;  // as many
+  std::vector<camera::Lens> lenses;  // as many
 
   size_t size() const { return poses.size(); }
   LatentPath slice(size_t begin, size_t count) const;

@@ -277,7 +277,7 @@ at::Tensor first_image(const Run& run, const std::string& file) {
 void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateOutput& output) {
   if (!o.image.empty()) {
     const camera::Pose origin;
-    const camera::Intrinsics& lens = run.path.lenses.front();
+    const camera::Lens& lens = run.path.lenses.front();
     if (log.size() > 0) {
       output.add(
           run.stream->accept(log.read(0), std::span(&origin, 1), std::span(&lens, 1)).frames);

@@ -34,8 +34,8 @@ constexpr std::array kModels = {
     Model{"RADIAL", 1, 2},         Model{"OPENCV", 2, 4},  Model{"FULL_OPENCV", 2, 8},
 };
 
-struct Camera {
-  Intrinsics lens;
+struct ColmapCamera {
+  Lens lens;
   ImageSize size;
 };
 
@@ -47,7 +47,7 @@ int parse_extent(std::string_view field, const Where& where) {
   return static_cast<int>(*pixels);
 }
 
-Camera parse_camera(const Line& line, const std::string& file) {
+ColmapCamera parse_camera(const Line& line, const std::string& file) {
   const Where where{file, "line", line.number};
   if (line.fields.size() < 5) {
     fail("{}: {} columns; expected {}", where.str(), line.fields.size(), kCameraLayout);
@@ -78,10 +78,10 @@ Camera parse_camera(const Line& line, const std::string& file) {
           size};
 }
 
-std::map<int64_t, Camera> read_cameras(const fs::path& path) {
+std::map<int64_t, ColmapCamera> read_cameras(const fs::path& path) {
   const std::string text = read_file(path);
   const std::string name = path.string();
-  std::map<int64_t, Camera> cameras;
+  std::map<int64_t, ColmapCamera> cameras;
   for (const Line& line : data_lines(text)) {
     const std::optional<int64_t> id = parse_int(line.fields[0]);
     if (!id || !cameras.emplace(*id, parse_camera(line, name)).second) {
@@ -95,11 +95,11 @@ std::map<int64_t, Camera> read_cameras(const fs::path& path) {
 struct Image {
   std::string_view name;
   Pose pose;
-  Camera camera;
+  ColmapCamera camera;
 };
 
 Image parse_image(const Line& line, const std::string& file,
-                  const std::map<int64_t, Camera>& cameras) {
+                  const std::map<int64_t, ColmapCamera>& cameras) {
   const Where where{file, "line", line.number};
   if (line.fields.size() < 10) {
     fail("{}: {} columns; expected {}", where.str(), line.fields.size(), kImageLayout);
@@ -158,7 +158,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
   if (!fs::exists(folder / "cameras.txt")) {
     fail("{}: cameras.txt is missing beside images.txt", source.name());
   }
-  const std::map<int64_t, Camera> cameras = read_cameras(folder / "cameras.txt");
+  const std::map<int64_t, ColmapCamera> cameras = read_cameras(folder / "cameras.txt");
   const std::string text = read_file(images_file);
   const std::string name = images_file.string();
   std::vector<Image> images;

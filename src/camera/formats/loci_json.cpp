@@ -84,7 +84,7 @@ Json compact(const std::vector<double>& values) {
 
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
   std::vector<double> fov, xi;
-  for (const Intrinsics& lens : path.intrinsics) {
+  for (const Lens& lens : path.intrinsics) {
     // 90 degrees in a file are 90 again when they went through radians.
     fov.push_back(std::round(degrees(lens.fov_x) * 1e9) / 1e9);
     xi.push_back(lens.xi);
@@ -94,7 +94,7 @@ void write(const std::filesystem::path& file, const Trajectory& path, const Writ
   // One matrix for the whole path is all the format has; of a path that zooms it would be wrong.
   const std::optional<Pinhole>& matrix = path.intrinsics.front().normalised;
   if (matrix && std::all_of(path.intrinsics.begin(), path.intrinsics.end(),
-                            [&](const Intrinsics& lens) { return lens.normalised == matrix; })) {
+                            [&](const Lens& lens) { return lens.normalised == matrix; })) {
     text += fmt::format(", \"intrinsics_norm\": {}", Json(*matrix).dump());
   }
   if (path.video_fps() != kVideoFps) {

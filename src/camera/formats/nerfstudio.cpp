@@ -50,7 +50,7 @@ ImageSize size_of(const Json& frame, const Json& root, const Where& where) {
   return {static_cast<int>(std::lround(*w)), static_cast<int>(std::lround(*h))};
 }
 
-Intrinsics lens_of(const Json& frame, const Json& root, const ReadOptions& options, ImageSize& size,
+Lens lens_of(const Json& frame, const Json& root, const ReadOptions& options, ImageSize& size,
                    const Where& where) {
   const auto number = [&](const char* key) { return find_number(frame, root, where, key); };
   if (const ImageSize given = size_of(frame, root, where); given.known()) size = given;
@@ -99,7 +99,7 @@ void warn_of_distortion(const Json& root, const Source& source) {
 struct Frame {
   std::string name;
   Pose pose;
-  Intrinsics lens;
+  Lens lens;
 };
 
 Trajectory read_file_of(const Source& source, const ReadOptions& options) {
@@ -146,7 +146,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
   return read_file_of(source, options);
 }
 
-Json lens_json(const Intrinsics& lens, const ImageSize& size) {
+Json lens_json(const Lens& lens, const ImageSize& size) {
   const Pinhole p = pixel_pinhole(lens, size, "nerfstudio");
   return {{"fl_x", p[0]}, {"fl_y", p[1]}, {"cx", p[2]}, {"cy", p[3]}};
 }

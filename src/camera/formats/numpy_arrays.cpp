@@ -143,7 +143,7 @@ at::Tensor lens_array(const Trajectory& path, bool matrices) {
   at::Tensor array =
       matrices ? at::zeros({frames, 3, 3}, at::kDouble) : at::zeros({frames, 4}, at::kDouble);
   double* out = array.mutable_data_ptr<double>();
-  for (const Intrinsics& lens : path.intrinsics) {
+  for (const Lens& lens : path.intrinsics) {
     const Pinhole p = pixel_pinhole(lens, image_size(path), "numpy");
     if (matrices) {
       const std::array<double, 9> k{p[0], 0, p[2], 0, p[1], p[3], 0, 0, 1};

@@ -24,7 +24,7 @@ std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tens
              "{} latents, {} views, a stream of {}", latents.size(2), views.size(),
              stream.frames());
   std::vector<camera::Pose> poses;
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
   for (const FrameView& view : views) {
     poses.push_back(view.pose);
     lenses.push_back(view.lens);

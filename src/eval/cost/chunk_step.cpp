@@ -39,7 +39,7 @@ model::TokenMaps chunk_maps(const model::TransformerConfig& config,
     poses.push_back({camera::rotation_from_angles(0.05 * t, 0.01 * t), {0.1 * t, 0, 0.3 * t}});
     times.push_back(static_cast<double>(start_of(options) + i));
   }
-  const std::vector<camera::Intrinsics> lenses(poses.size());
+  const std::vector<camera::Lens> lenses(poses.size());
   constexpr std::array<int64_t, 1> kOneChunk = {0};
   const std::array<camera::FrameGeometry, 1> geometry = {
       camera::frame_geometry(poses, lenses, kOneChunk, options.grid, config.kda_translation_scale)};

@@ -50,7 +50,7 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   malloc_trim(0);
   reset_peak_memory();
   sample::Stream stream(transformer, nullptr, options, {});
-  const std::vector<camera::Intrinsics> lenses(static_cast<size_t>(config.chunk_size));
+  const std::vector<camera::Lens> lenses(static_cast<size_t>(config.chunk_size));
   const std::vector<camera::Pose> origin = {walk(0)};
   stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
                 origin, std::span(lenses).first(1));

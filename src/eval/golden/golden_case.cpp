@@ -57,7 +57,7 @@ camera::Trajectory GoldenCase::trajectory() const {
   if (c2w.dim() != 3 || c2w.size(1) != 4 || c2w.size(2) != 4) {
     fail("{}: in.c2w must be [frames, 4, 4]", path.string());
   }
-  camera::Intrinsics lens;
+  camera::Lens lens;
   lens.fov_x = input("fov_x").to(at::kDouble).item<double>();
   lens.xi = file.has("in.xi") ? input("xi").to(at::kDouble).item<double>() : 0;
   camera::Trajectory trajectory;

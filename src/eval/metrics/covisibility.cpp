@@ -23,7 +23,7 @@ constexpr double kRay[] = {1, 2, 4, 8, 16};          // metres
 struct Pixels {
   int64_t rows = 0, columns = 0;
   camera::Pose pose, inverse;
-  camera::Intrinsics lens;
+  camera::Lens lens;
   at::Tensor depth;  // keeps the memory
   const float* data = nullptr;
 
@@ -56,7 +56,7 @@ struct Place {
 
 // The cell of the grid in which a frame shows the point; nothing outside of the picture.
 std::optional<Place> place_of(const camera::Vec3& local, const camera::TokenGrid& grid,
-                              const camera::Intrinsics& lens) {
+                              const camera::Lens& lens) {
   const camera::GridPoint at = camera::project_to_grid(grid, local, lens);
   if (!(at.row >= 0 && at.row < static_cast<double>(grid.rows) && at.column >= 0 &&
         at.column < static_cast<double>(grid.columns))) {

@@ -15,7 +15,7 @@ namespace loci::eval {
 // Where a frame was taken and, where that is known, how far away is what it shows.
 struct FrameView {
   camera::Pose pose;
-  camera::Intrinsics lens;
+  camera::Lens lens;
   at::Tensor depth;  // float [H, W], metres along the ray, infinite for sky; may be undefined
 };
 

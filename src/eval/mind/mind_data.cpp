@@ -110,7 +110,7 @@ class MindClips : public EvalClips {
     path.fps = format().fps;
     path.width = static_cast<int>(format().width);
     path.height = static_cast<int>(format().height);
-    const camera::Intrinsics lens = cut_lens(video.width(), video.height());
+    const camera::Lens lens = cut_lens(video.width(), video.height());
     for (int64_t i = 0; i < entry.clip.context_frames + std::max<int64_t>(1, fresh) * chunk; ++i) {
       const double at = static_cast<double>(recording.mark_time) +
                         static_cast<double>(i - entry.clip.context_frames) * step_;
@@ -126,7 +126,7 @@ class MindClips : public EvalClips {
   }
 
   // Of pictures scaled to cover ours and cut at the centre.
-  camera::Intrinsics cut_lens(int64_t width, int64_t height) const {
+  camera::Lens cut_lens(int64_t width, int64_t height) const {
     const double scale =
         std::max(static_cast<double>(format().width) / static_cast<double>(width),
                  static_cast<double>(format().height) / static_cast<double>(height));

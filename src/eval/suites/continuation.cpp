@@ -95,7 +95,7 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
                         prompt_);
   stream.set_readout(arm.readout, sampling_->seed);
   const std::span<const camera::Pose> poses = cameras_.poses;
-  const std::span<const camera::Intrinsics> lenses = cameras_.lenses;
+  const std::span<const camera::Lens> lenses = cameras_.lenses;
   const auto known = static_cast<size_t>(context_.size(2));
   const auto chunk_size = static_cast<size_t>(format.chunk_size);
   int64_t chunks = 0;  // since the first frame

@@ -84,7 +84,7 @@ std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& tra
 // The one pose and lens of every latent.
 struct LatentCameras {
   std::vector<camera::Pose> poses;
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
 };
 LatentCameras latent_cameras(const EvalClip& clip, int64_t frames_per_latent);
 

@@ -23,7 +23,7 @@ enum class Origin : int64_t { kMade, kGiven };
 struct FrameView {
   int64_t frame = 0;  // latent frame since the start of the stream
   camera::Pose pose;
-  camera::Intrinsics lens;
+  camera::Lens lens;
   Origin origin = Origin::kMade;
   // What the frame shows, for policies whose wants_content() asks for it: the mean of its tokens'
   // keys and queries in one layer, before rotary encoding. [heads, channels] FP32, else undefined.

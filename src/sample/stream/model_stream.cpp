@@ -69,7 +69,7 @@ std::unique_ptr<ModelStream> ModelStream::fork() const {
 }
 
 void ModelStream::open_chunk(std::span<const camera::Pose> poses,
-                             std::span<const camera::Intrinsics> lenses) {
+                             std::span<const camera::Lens> lenses) {
   const auto frames = static_cast<int64_t>(poses.size());
   const int64_t most = next_frame_ == 0 ? 1 : model_.config().chunk_size;
   LOCI_CHECK(frames >= 1 && frames <= most, "the chunk at frame {} has {} poses, expected {}",

@@ -29,7 +29,7 @@ at::Tensor integers(const Tensors& tensors, const std::string& name) {
 void save_policy(const memory::HistoryPolicy& policy, Tensors& tensors) {
   std::vector<int64_t> frames, roles, origins;
   std::vector<camera::Pose> poses;
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
   std::vector<at::Tensor> keys, queries;
   for (const memory::HeldFrame& held : policy.save()) {
     frames.push_back(held.view.frame);

@@ -32,10 +32,10 @@ at::Tensor pose_tensor(std::span<const camera::Pose> poses) {
   return out;
 }
 
-at::Tensor lens_tensor(std::span<const camera::Intrinsics> lenses) {
+at::Tensor lens_tensor(std::span<const camera::Lens> lenses) {
   at::Tensor out = at::zeros({static_cast<int64_t>(lenses.size()), kLensNumbers}, at::kDouble);
   double* row = out.data_ptr<double>();
-  for (const camera::Intrinsics& lens : lenses) {
+  for (const camera::Lens& lens : lenses) {
     row[0] = lens.fov_x;
     row[1] = lens.xi;
     if (lens.normalised) {
@@ -59,11 +59,11 @@ std::vector<camera::Pose> poses_from(const at::Tensor& tensor, std::string_view 
   return poses;
 }
 
-std::vector<camera::Intrinsics> lenses_from(const at::Tensor& tensor, std::string_view what) {
+std::vector<camera::Lens> lenses_from(const at::Tensor& tensor, std::string_view what) {
   const at::Tensor rows = checked(tensor, kLensNumbers, what);
-  std::vector<camera::Intrinsics> lenses(rows.size(0));
+  std::vector<camera::Lens> lenses(rows.size(0));
   const double* row = rows.const_data_ptr<double>();
-  for (camera::Intrinsics& lens : lenses) {
+  for (camera::Lens& lens : lenses) {
     lens.fov_x = row[0];
     lens.xi = row[1];
     if (row[2] != 0) lens.normalised = {row[3], row[4], row[5], row[6]};

@@ -56,7 +56,7 @@ std::vector<ModelStream*> Stream::streams() const {
   return {main_.get(), negative_.get()};
 }
 
-void Stream::open(std::span<const camera::Pose> poses, std::span<const camera::Intrinsics> lenses) {
+void Stream::open(std::span<const camera::Pose> poses, std::span<const camera::Lens> lenses) {
   if (poses.size() != lenses.size()) {
     fail("a chunk has {} poses and {} lenses", poses.size(), lenses.size());
   }
@@ -103,7 +103,7 @@ at::Tensor Stream::decode(const at::Tensor& latents) {
 }
 
 Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
-                     std::span<const camera::Intrinsics> lenses, memory::Origin origin) {
+                     std::span<const camera::Lens> lenses, memory::Origin origin) {
   Chunk chunk;
   chunk.first = main_->next_frame();
   chunk.visible = main_->visible();
@@ -118,7 +118,7 @@ Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
 }
 
 Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Pose> poses,
-                       std::span<const camera::Intrinsics> lenses, memory::Origin origin) {
+                       std::span<const camera::Lens> lenses, memory::Origin origin) {
   const at::NoGradGuard no_grad;
   const std::vector<int64_t> shape = {1, model_->config().channels,
                                       static_cast<int64_t>(poses.size()), options_.latent_height,
@@ -136,7 +136,7 @@ Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Pose> 
 }
 
 Chunk Stream::accept_image(const at::Tensor& image, const camera::Pose& pose,
-                           const camera::Intrinsics& lens) {
+                           const camera::Lens& lens) {
   const at::NoGradGuard no_grad;
   LOCI_CHECK(vae_ != nullptr, "a stream without an autoencoder takes latents, not pictures");
   if (frames_ > 0) fail("a picture starts a stream; this one has {} latents already", frames_);
@@ -146,7 +146,7 @@ Chunk Stream::accept_image(const at::Tensor& image, const camera::Pose& pose,
 }
 
 void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
-                              std::span<const camera::Intrinsics> lenses) {
+                              std::span<const camera::Lens> lenses) {
   const auto total = static_cast<int64_t>(poses.size());
   if (latents.dim() != 5 || latents.size(2) != total || lenses.size() != poses.size()) {
     fail("a recording of {} latents has {} poses and {} lenses",
@@ -161,7 +161,7 @@ void Stream::accept_recording(const at::Tensor& latents, std::span<const camera:
 }
 
 Chunk Stream::push(std::span<const camera::Pose> poses,
-                   std::span<const camera::Intrinsics> lenses) {
+                   std::span<const camera::Lens> lenses) {
   const at::NoGradGuard no_grad;
   if (frames_ == 0) fail("a stream starts from a first frame; accept one before generating");
   if (static_cast<int64_t>(poses.size()) != chunk_size()) {

@@ -30,7 +30,7 @@ struct ViewSettings {
 struct ChunkRecord {
   int64_t index = 0;
   std::vector<camera::Pose> poses;  // one per latent
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
   std::string prompt, negative;
   bool given = false;  // shown to the models, not made by them
   struct View {

@@ -204,7 +204,7 @@ void VideoJob::make_chunk() {
   const auto size = static_cast<size_t>(facts_.chunk_latents);
   std::vector<camera::Pose> poses;
   for (size_t i = next_; i < next_ + size; ++i) poses.push_back(from_ * path_[i]);
-  const std::vector<camera::Intrinsics> lenses(size, lens_of(facts_));
+  const std::vector<camera::Lens> lenses(size, lens_of(facts_));
   add_frames(view_->push(poses, lenses).frames);
   next_ += size;
   // 100 is for what is complete.

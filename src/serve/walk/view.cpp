@@ -90,17 +90,17 @@ void View::adopt(View rebuilt) {
   if (now.reset) stream_->reset_states();
 }
 
-sample::Chunk View::start(const at::Tensor& image, const camera::Intrinsics& lens) {
+sample::Chunk View::start(const at::Tensor& image, const camera::Lens& lens) {
   return stream_->accept_image(image, camera::Pose(), lens);
 }
 
 sample::Chunk View::push(std::span<const camera::Pose> poses,
-                         std::span<const camera::Intrinsics> lenses) {
+                         std::span<const camera::Lens> lenses) {
   return stream_->push(poses, lenses);
 }
 
 sample::Chunk View::show(const at::Tensor& frames, std::span<const camera::Pose> poses,
-                         std::span<const camera::Intrinsics> lenses) {
+                         std::span<const camera::Lens> lenses) {
   const at::NoGradGuard no_grad;
   if (!encoder_) {
     LOCI_CHECK(latents() == 0, "a tour begins with the first frame");

@@ -144,8 +144,8 @@ WorldFacts WorldRequest::facts() const {
   return facts;
 }
 
-camera::Intrinsics lens_of(const WorldFacts& facts) {
-  camera::Intrinsics lens;
+camera::Lens lens_of(const WorldFacts& facts) {
+  camera::Lens lens;
   lens.fov_x = camera::radians(facts.fov);
   return lens;
 }

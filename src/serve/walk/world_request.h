@@ -52,7 +52,7 @@ WorldRequest::View parse_second(const Json& second, const Models& models, const 
                                 const WorldRequest::View& first);
 
 // The lens of a world's frames.
-camera::Intrinsics lens_of(const WorldFacts& facts);
+camera::Lens lens_of(const WorldFacts& facts);
 
 // `history` with at most `frames` frames beside the chunk's own, and `archive` kept aside (0 =
 // all); impossible ones are refused.

@@ -38,7 +38,7 @@ model::TokenMaps window_maps(const Window& window, std::span<const int64_t> fram
   for (const model::ChunkSpan& chunk : chunks) starts.push_back(chunk.begin);
   const std::vector<camera::Pose> relative = camera::relative_to_first(window.poses);
   std::vector<camera::Pose> poses;
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
   for (const int64_t frame : frames) {
     poses.push_back(relative[static_cast<size_t>(frame)]);
     lenses.push_back(window.lenses[static_cast<size_t>(frame)]);

@@ -52,7 +52,7 @@ HistoryAccessConfig HistoryAccessConfig::from(const ConfigReader& reader) {
 std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPolicy> policy,
                                              int64_t chunk_size, int64_t tokens_per_frame,
                                              std::span<const camera::Pose> poses,
-                                             std::span<const camera::Intrinsics> lenses) {
+                                             std::span<const camera::Lens> lenses) {
   std::vector<model::ChunkSpan> chunks =
       model::window_chunks(static_cast<int64_t>(poses.size()), chunk_size);
   for (model::ChunkSpan& chunk : chunks) {
@@ -83,7 +83,7 @@ std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPoli
 std::vector<model::ChunkSpan> draw_history_access(const HistoryAccessConfig& config,
                                                   int64_t chunk_size, int64_t tokens_per_frame,
                                                   std::span<const camera::Pose> poses,
-                                                  std::span<const camera::Intrinsics> lenses,
+                                                  std::span<const camera::Lens> lenses,
                                                   double aspect, Random& random) {
   if (!random.chance(config.bounded_share)) {
     return model::window_chunks(static_cast<int64_t>(poses.size()), chunk_size);

@@ -39,13 +39,13 @@ struct HistoryAccessConfig {
 std::vector<model::ChunkSpan> draw_history_access(const HistoryAccessConfig& config,
                                                   int64_t chunk_size, int64_t tokens_per_frame,
                                                   std::span<const camera::Pose> poses,
-                                                  std::span<const camera::Intrinsics> lenses,
+                                                  std::span<const camera::Lens> lenses,
                                                   double aspect, Random& random);
 
 // The same for one policy, which has no past yet.
 std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPolicy> policy,
                                              int64_t chunk_size, int64_t tokens_per_frame,
                                              std::span<const camera::Pose> poses,
-                                             std::span<const camera::Intrinsics> lenses);
+                                             std::span<const camera::Lens> lenses);
 
 }  // namespace loci::train

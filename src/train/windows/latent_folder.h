@@ -16,7 +16,7 @@ namespace loci::train {
 struct LatentClip {
   at::Tensor latents, images;
   std::vector<camera::Pose> poses;
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
   std::string caption;
 };
 

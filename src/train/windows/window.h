@@ -14,7 +14,7 @@ namespace loci::train {
 struct Window {
   at::Tensor latents;               // [C, F, h, w], model space; frame 0 is an image's latent
   std::vector<camera::Pose> poses;  // per latent frame, any world
-  std::vector<camera::Intrinsics> lenses;
+  std::vector<camera::Lens> lenses;
   std::string caption;
 };
 

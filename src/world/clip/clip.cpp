@@ -69,8 +69,8 @@ ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
   return plan;
 }
 
-camera::Intrinsics lens_of(const ClipOptions& options) {
-  camera::Intrinsics lens;
+camera::Lens lens_of(const ClipOptions& options) {
+  camera::Lens lens;
   lens.fov_x = options.fov * (kPi / 180);
   lens.xi = options.xi;
   return lens;
@@ -153,7 +153,7 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
   clip.revisits = camera::find_revisits(poses, options_.fps);
   clip.frames = at::empty({frames, options_.height, options_.width, 3}, at::kByte);
   if (options_.depth) clip.depth = at::empty({frames, options_.height, options_.width}, at::kFloat);
-  const camera::Intrinsics lens = lens_of(options_);
+  const camera::Lens lens = lens_of(options_);
   const RenderOptions how = render_options(options_);
   const int64_t pixels = static_cast<int64_t>(options_.width) * options_.height;
   for (int64_t i = 0; i < frames; ++i) {

@@ -44,7 +44,7 @@ struct ClipOptions {
   int threads = 1;
 };
 
-camera::Intrinsics lens_of(const ClipOptions& options);
+camera::Lens lens_of(const ClipOptions& options);
 RenderOptions render_options(const ClipOptions& options);
 
 struct Clip {

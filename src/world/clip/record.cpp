@@ -192,7 +192,7 @@ RecordOptions::Depth parse_depth(std::string_view name) {
 Json describe(const Clip& clip) {
   Json revisits = Json::array();
   for (const camera::Revisit& r : clip.revisits) revisits.push_back({r.frame, r.earlier});
-  const camera::Intrinsics& lens = clip.trajectory.intrinsics.front();
+  const camera::Lens& lens = clip.trajectory.intrinsics.front();
   return {
       {"index", clip.index},
       {"seed", clip.seed},

@@ -27,12 +27,12 @@ constexpr uint64_t kCaptionLimit = 1 << 16;  // bytes
 constexpr int64_t kSlack = 4;  // frames by which poses and pictures may differ in number: a latent
 
 // Recordings of our own say what poses.npy cannot: the lens of a fisheye.
-std::optional<camera::Intrinsics> own_lens(const fs::path& video) {
+std::optional<camera::Lens> own_lens(const fs::path& video) {
   const fs::path file = video.parent_path() / "clip.json";
   if (!fs::exists(file)) return std::nullopt;
   const ConfigReader reader(load_json(file), file.string());
   if (!reader.has("x_fov_deg") || !reader.has("xi")) return std::nullopt;
-  camera::Intrinsics lens;
+  camera::Lens lens;
   lens.fov_x = reader.get<double>("x_fov_deg", 90, 1, 359) * (kPi / 180);
   lens.xi = reader.get<double>("xi", 0, 0, 10);
   return lens;
@@ -117,8 +117,8 @@ void search(const fs::path& folder, const fs::path& root, std::vector<RecordingF
 
 // The lens of pictures that were scaled to cover width x height and cut at the centre: `keep_x`
 // and `keep_y` are the shares that stayed.
-camera::Intrinsics cropped(const camera::Intrinsics& lens, double keep_x, double keep_y) {
-  camera::Intrinsics result = lens;
+camera::Lens cropped(const camera::Lens& lens, double keep_x, double keep_y) {
+  camera::Lens result = lens;
   const double half = 0.5 * lens.fov_x;
   // f / (width / 2), and back.
   const double focal = (std::cos(half) + lens.xi) / std::sin(half) / keep_x;

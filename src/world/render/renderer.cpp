@@ -19,7 +19,7 @@ Float3 to_scene(const camera::Vec3& v) {
 
 }  // namespace
 
-CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens, int width,
+CameraView camera_view(const camera::Pose& pose, const camera::Lens& lens, int width,
                        int height) {
   CameraView view;
   view.origin = to_scene(pose.position);
@@ -46,7 +46,7 @@ CameraView camera_view(const camera::Pose& pose, const camera::Intrinsics& lens,
   return view;
 }
 
-void render(const World& world, const camera::Pose& pose, const camera::Intrinsics& lens,
+void render(const World& world, const camera::Pose& pose, const camera::Lens& lens,
             const RenderOptions& options, uint8_t* rgb, float* depth) {
   LOCI_CHECK(options.width > 0 && options.height > 0, "image of {}x{}", options.width,
              options.height);
@@ -78,7 +78,7 @@ void render(const World& world, const camera::Pose& pose, const camera::Intrinsi
   work();
 }
 
-RenderedFrame render(const World& world, const camera::Pose& pose, const camera::Intrinsics& lens,
+RenderedFrame render(const World& world, const camera::Pose& pose, const camera::Lens& lens,
                      const RenderOptions& options) {
   RenderedFrame frame{at::empty({options.height, options.width, 3}, at::kByte),
                       at::empty({options.height, options.width}, at::kFloat)};
