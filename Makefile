@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A thin front: every target installs what is missing, configures and builds by itself.
+# Every target installs missing dependencies, configures and builds as needed.
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -8,20 +8,20 @@ JOBS ?= $(shell nproc)
 .PHONY: help demo test web-test build bench format lint asan tsan fuzz sbom install package bootstrap clean distclean
 
 help:
-	@echo "make demo     build, then do the main job on an example"
-	@echo "make test     build, then run every test"
-	@echo "make web-test build, then test the page: its types, its logic, and in a browser"
+	@echo "make demo     build, then generate a clip with the demo model into out/demo"
+	@echo "make test     build, then run all tests"
+	@echo "make web-test build, then test the page of loci serve: types, logic, browser"
 	@echo "make build    build only (PRESET=release|dev|asan|tsan)"
-	@echo "make bench    build, then measure this machine"
+	@echo "make bench    build, then run the kernel and render benchmarks"
 	@echo "make format   format the C++ sources"
-	@echo "make install  build, then install to PREFIX (default /usr/local); the tree can be moved"
-	@echo "make package  build, then make Debian packages"
-	@echo "make lint     clang-format and clang-tidy, as a check"
-	@echo "make asan     run the tests under address and undefined behaviour sanitizers"
-	@echo "make tsan     run the tests under the thread sanitizer"
-	@echo "make fuzz     libFuzzer on every parser, FUZZ_SECONDS=60 each"
-	@echo "make sbom     the software bill of materials, out/loci.cdx.json"
-	@echo "make clean    remove what was built; distclean: what was installed into this folder too"
+	@echo "make install  build, then install to PREFIX (default /usr/local); relocatable"
+	@echo "make package  build, then create Debian packages"
+	@echo "make lint     check the sources with clang-format and clang-tidy"
+	@echo "make asan     run the tests with the address and undefined behaviour sanitizers"
+	@echo "make tsan     run the tests with the thread sanitizer"
+	@echo "make fuzz     run libFuzzer on every parser, FUZZ_SECONDS=60 each"
+	@echo "make sbom     write the software bill of materials to out/loci.cdx.json"
+	@echo "make clean    remove build outputs; distclean: also dependencies in this folder"
 
 bootstrap:
 	@scripts/bootstrap

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds libtorch by its files: the Python package (CPU or CUDA build) or the C++ archive.
 #
-# The stock TorchConfig.cmake of a CUDA build insists on a CUDA toolkit. This project calls no CUDA
-# function itself, it only hands tensors to libtorch, so linking the shared libraries is enough.
+# TorchConfig.cmake of a CUDA build requires a CUDA toolkit. This project calls no CUDA functions itself, so
+# linking the shared libraries of libtorch is sufficient.
 #
 # Input:  $LIBTORCH or the cache variable LIBTORCH_ROOT: a folder with include/ and lib/.
-#         Neither: build/venv as made by scripts/bootstrap.
+#         Default: build/venv, as created by scripts/bootstrap.
 # Output: target LibTorch::LibTorch; LibTorch_VERSION, LibTorch_ROOT, LibTorch_CUDA (TRUE if CUDA build)
 
-# Remembered, because ninja runs CMake again without the environment of the first time.
+# Cached, because ninja may run CMake again without the environment of the first run.
 set(LIBTORCH_ROOT "" CACHE PATH "folder with libtorch's include/ and lib/; empty: build/venv")
 if(NOT "$ENV{LIBTORCH}" STREQUAL "")
   set_property(CACHE LIBTORCH_ROOT PROPERTY VALUE "$ENV{LIBTORCH}")
@@ -21,7 +21,7 @@ endif()
 foreach(_file lib/libtorch_cpu.so lib/libc10.so include/ATen/ATen.h)
   if(NOT EXISTS "${LibTorch_ROOT}/${_file}")
     message(FATAL_ERROR "libtorch not found: '${LibTorch_ROOT}' has no ${_file}. Run scripts/bootstrap, "
-      "or set LIBTORCH to a folder that holds include/ and lib/ of libtorch.")
+      "or set LIBTORCH to a folder with include/ and lib/ of libtorch.")
   endif()
 endforeach()
 
@@ -50,9 +50,9 @@ if(NOT TARGET LibTorch::LibTorch)
   target_link_libraries(LibTorch::LibTorch INTERFACE
     "${LibTorch_ROOT}/lib/libtorch_cpu.so" "${LibTorch_ROOT}/lib/libc10.so")
 
-  # A CUDA build registers its kernels when libtorch_cuda.so is loaded: nothing of ours refers to
-  # it, so the linker must be told to keep it. Its own CUDA libraries are found by its RPATH when it
-  # is loaded; the linker need not look for them.
+  # A CUDA build registers its kernels when libtorch_cuda.so is loaded. No symbol of it is referenced, so
+  # the linker must be told to keep it. Its own CUDA libraries are found by its RPATH at load time and are
+  # not needed for linking.
   set(LibTorch_CUDA FALSE)
   if(EXISTS "${LibTorch_ROOT}/lib/libtorch_cuda.so")
     set(LibTorch_CUDA TRUE)
@@ -61,9 +61,9 @@ if(NOT TARGET LibTorch::LibTorch)
       "LINKER:--allow-shlib-undefined")
   endif()
 
-  # at::parallel_for is serial in translation units without -fopenmp. The package brings its own
-  # libgomp under the plain soname; linking that one keeps a single OpenMP runtime in the process.
-  # Debian's clang has neither omp.h nor a runtime: what it builds, the fuzzers, is serial.
+  # at::parallel_for is serial in translation units without -fopenmp. The package contains its own libgomp
+  # with the plain soname; linking it keeps a single OpenMP runtime in the process. Debian's clang has
+  # neither omp.h nor a runtime, so the fuzzers, which clang builds, are serial.
   target_compile_options(LibTorch::LibTorch INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fopenmp>)
   file(GLOB _libtorch_gomp "${LibTorch_ROOT}/lib/libgomp*.so*")
   if(_libtorch_gomp)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `make install` and `make package` put where. Two parts: the program with all it needs to run,
-# and what other CMake projects need to build on it. The tree can be moved as a whole.
+# Installation rules of `make install` and `make package`. Component `program`: the program with its run-time
+# dependencies. Component `development`: headers and libraries for other CMake projects. The installed tree is
+# relocatable.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# libtorch goes along, since Debian has no package of this version.
+# Includes libtorch, because Debian has no package of this version.
 set(_private "${CMAKE_INSTALL_LIBDIR}/loci")
 get_property(_libtorch_libraries TARGET LibTorch::LibTorch PROPERTY INTERFACE_LINK_LIBRARIES)
 install(PROGRAMS ${_libtorch_libraries} DESTINATION "${_private}" COMPONENT program)
@@ -14,7 +15,7 @@ install(TARGETS loci RUNTIME COMPONENT program)
 set_target_properties(loci_ops PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS loci_ops LIBRARY DESTINATION "${_private}" COMPONENT program)
 
-# The program writes its own manual and completion.
+# The program prints its manual page and completion script.
 set(_made "${CMAKE_BINARY_DIR}/installed")
 install(CODE "
   file(MAKE_DIRECTORY \"${_made}\")
@@ -31,7 +32,7 @@ install(DIRECTORY models DESTINATION "${CMAKE_INSTALL_DATADIR}/loci" COMPONENT p
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT program)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT program)
 
-# For find_package(loci): libraries, headers, and how to find what they need.
+# For find_package(loci): libraries, headers and their dependencies.
 set(_layers)
 foreach(_layer common base io camera kernels memory model sample world train eval serve app page)
   if(TARGET loci_${_layer})
@@ -64,7 +65,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME loci)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME loci-dev)
-# Debian packages that the program's libraries come from are found by dpkg-shlibdeps.
+# dpkg-shlibdeps finds the Debian packages that the program depends on.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${LibTorch_ROOT}/lib")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Dependencies, common flags, and the functions that declare a layer and its tests.
+# Dependencies, common flags, and functions that declare a layer and its tests.
 
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -7,7 +7,7 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${CCACHE}")
 endif()
 
-# Versions are stated once, in scripts/versions.sh.
+# scripts/versions.sh is the only place that states versions.
 file(STRINGS "${CMAKE_SOURCE_DIR}/scripts/versions.sh" _torch_version REGEX "^TORCH_VERSION=")
 string(REPLACE "TORCH_VERSION=" "" _torch_version "${_torch_version}")
 find_package(LibTorch ${_torch_version} REQUIRED)
@@ -21,8 +21,8 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Threads REQUIRED)
 
-# libtorch carries headers of fmt 12 that would shadow the system's fmt 9, which spdlog was built
-# with. A folder with nothing but a link to the system's headers, searched first, settles it.
+# libtorch contains headers of fmt 12, which would shadow the system's fmt 9 that spdlog was built with. A
+# folder that contains only a link to the system's headers is therefore searched first.
 find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED PATHS /usr/include NO_DEFAULT_PATH)
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/fmt_first")
 file(CREATE_LINK "${FMT_INCLUDE_DIR}/fmt" "${CMAKE_BINARY_DIR}/fmt_first/fmt" SYMBOLIC)
@@ -38,7 +38,7 @@ target_compile_features(loci_common INTERFACE cxx_std_20)
 target_include_directories(loci_common INTERFACE
   $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include> $<INSTALL_INTERFACE:include>)
 target_include_directories(loci_common SYSTEM BEFORE INTERFACE $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/fmt_first>)
-# -Wrestrict reports std::string operations by mistake in GCC 12.
+# -Wrestrict has false positives for std::string in GCC 12.
 target_compile_options(loci_common INTERFACE
   $<BUILD_INTERFACE:-Wall;-Wextra;-Wno-missing-field-initializers;-Wno-restrict>)
 if(LOCI_WERROR)
@@ -48,18 +48,18 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(loci_common INTERFACE -Wno-unknown-warning-option -Wno-unknown-pragmas)
 endif()
 if(LOCI_SANITIZE)
-  # GCC 12 then takes members of empty std::optional and std::regex for uninitialised, and warns of fences in
-  # libtorch's reference counts, which ThreadSanitizer does not know.
+  # With sanitizers, GCC 12 reports members of empty std::optional and std::regex as uninitialised, and fences
+  # in libtorch's reference counts, which ThreadSanitizer does not support.
   target_compile_options(loci_common INTERFACE -fsanitize=${LOCI_SANITIZE} -fno-omit-frame-pointer -O1
     $<BUILD_INTERFACE:-Wno-maybe-uninitialized;-Wno-tsan>)
   if(LOCI_SANITIZE MATCHES "undefined")
-    # What is undefined ends the program, so that no test passes in spite of it. The check of virtual
-    # tables asks for type information that libtorch does not export.
+    # Undefined behaviour ends the program, so that the test fails. The check of virtual tables needs type
+    # information that libtorch does not export.
     target_compile_options(loci_common INTERFACE -fno-sanitize-recover=undefined -fno-sanitize=vptr)
   endif()
   target_link_options(loci_common INTERFACE -fsanitize=${LOCI_SANITIZE})
-  # Suppressions are explained one by one in their files. Allocations that fail are tested for, so they
-  # must fail instead of ending the program.
+  # The suppression files explain each suppression. Tests cover failed allocations, so these must fail
+  # instead of ending the program.
   set(LOCI_SANITIZER_OPTIONS "ASAN_OPTIONS=allocator_may_return_null=1"
     "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/sanitizers/leaks.txt:print_suppressions=0"
     "UBSAN_OPTIONS=print_stacktrace=1"
@@ -67,20 +67,20 @@ if(LOCI_SANITIZE)
 endif()
 target_link_libraries(loci_common INTERFACE fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
 
-# One precompiled header serves every layer above base: a file that uses tensors compiles in about
-# 4 s instead of 9 s.
+# All layers above base share one precompiled header: a file that uses tensors compiles in about 4 s instead
+# of 9 s.
 add_library(loci_pch OBJECT cmake/pch.cpp)
 target_link_libraries(loci_pch PUBLIC loci_common LibTorch::LibTorch)
-# For ccache; GCC's only.
+# For ccache with GCC.
 set(LOCI_PCH_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>")
 target_compile_options(loci_pch PRIVATE ${LOCI_PCH_OPTIONS})
 target_precompile_headers(loci_pch PRIVATE cmake/pch.h)
 
-# Presets for whole builds compile several sources at once (CMAKE_UNITY_BUILD): opening the precompiled
-# header costs 4 s a time. Files whose unnamed namespaces have names in common are compiled alone.
+# Presets for complete builds are unity builds (CMAKE_UNITY_BUILD), because loading the precompiled header
+# takes 4 s per compilation. Files with equal names in their unnamed namespaces are compiled separately (ALONE).
 
 # loci_layer(<name> SOURCES <files> [ALONE <files>] [LINK <targets>] [NO_TORCH])
-# Declares the library loci_<name> of folder src/<name>. LINK names the layers below and libraries.
+# Declares the library loci_<name> of the folder src/<name>. LINK lists lower layers and libraries.
 function(loci_layer name)
   cmake_parse_arguments(ARG "NO_TORCH" "" "SOURCES;ALONE;LINK" ${ARGN})
   set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -99,7 +99,7 @@ function(loci_use_pch target)
 endfunction()
 
 # loci_tests(<name> SOURCES <files> [ALONE <files>] [LINK <targets>] [NO_TORCH])
-# Declares the test executable loci_<name>_tests; every case is one ctest test "<name>/Suite.Case".
+# Declares the test program loci_<name>_tests. Every case is one ctest test "<name>/Suite.Case".
 # LOCI_TEST_DATA is the folder of committed test data.
 function(loci_tests name)
   cmake_parse_arguments(ARG "NO_TORCH" "" "SOURCES;ALONE;LINK" ${ARGN})
@@ -110,12 +110,12 @@ function(loci_tests name)
   target_compile_definitions(loci_${name}_tests PRIVATE LOCI_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   if(NOT ARG_NO_TORCH)
     target_link_libraries(loci_${name}_tests PRIVATE LibTorch::LibTorch)
-    # The precompiled header was made with -fPIC; CMake gives executables -fPIE before this.
+    # The precompiled header is compiled with -fPIC, which must override CMake's -fPIE for executables.
     target_compile_options(loci_${name}_tests PRIVATE -fPIC)
     loci_use_pch(loci_${name}_tests)
   endif()
-  # Discovered when ctest runs, so that building never depends on running. Two test processes run at
-  # once: one OpenMP thread each.
+  # Tests are discovered when ctest runs, so that the build does not run programs. Several test processes run
+  # at once, so each has one OpenMP thread.
   set(_environment OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 "LOCI_CACHE=${CMAKE_BINARY_DIR}/cache"
     ${LOCI_SANITIZER_OPTIONS})
   gtest_discover_tests(loci_${name}_tests TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exists so that the precompiled header of pch.h has a target to live in.
+// Source of the target that owns the precompiled header pch.h.

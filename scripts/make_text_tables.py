@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the character tables of src/model/text: combining characters and HTML entities.
 
-Run from the repository: python3 scripts/make_text_tables.py. Needs the standard library only.
+Usage: python3 scripts/make_text_tables.py. Needs the standard library only.
 """
 import html.entities
 import pathlib
@@ -24,7 +24,7 @@ def combining_ranges():
 
 
 def entities():
-    """HTML 4's names, and whether HTML 5 still takes them without the semicolon."""
+    """Entity names of HTML 4, and whether HTML 5 accepts them without the semicolon."""
     return [(name, code, name in html.entities.html5)
             for name, code in sorted(html.entities.name2codepoint.items())] + [("apos", 0x27, False)]
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the software bill of materials as CycloneDX 1.5 JSON: the Debian packages that versions.sh names and all
-they depend on, the Python wheels that brought libtorch and Node.js, and the npm packages of the page's lock file.
+"""Writes the software bill of materials as CycloneDX 1.5 JSON: the Debian packages of versions.sh with their
+dependencies, the Python wheels of libtorch and Node.js, and the npm packages of the page's lock file.
 
 Usage: scripts/sbom.py [FILE]      default: out/loci.cdx.json
 
-Installed versions count, so run it after scripts/bootstrap. What is written is checked against what CycloneDX
-requires of it; SOURCE_DATE_EPOCH fixes its date."""
+It lists installed versions, so run it after scripts/bootstrap. The output is checked against the requirements
+of CycloneDX. SOURCE_DATE_EPOCH sets its date."""
 
 import base64
 import datetime
@@ -24,7 +24,7 @@ HASH_LENGTHS = {"SHA-256": 64, "SHA-512": 128}
 
 
 def debian_names():
-    """The arrays of versions.sh by name."""
+    """Yields (array, package) for the arrays of versions.sh."""
     text = (ROOT / "scripts" / "versions.sh").read_text()
     for array, body in re.findall(r"^(DEBIAN_\w*PACKAGES)=\((.*?)^\)", text, re.M | re.S):
         for line in body.splitlines():
@@ -34,13 +34,13 @@ def debian_names():
 
 
 def debian_components():
-    """Installed packages that are named or needed by those named, and who needs whom."""
+    """Yields the installed packages of versions.sh and their dependencies, each with its direct dependencies."""
     query = subprocess.run(
         ["dpkg-query", "-W", "-f", "${db:Status-Abbrev}\t${Package}\t${Version}\t${Architecture}\t${Depends}\t${Provides}\n"],
         capture_output=True, text=True, check=False).stdout
     installed, provided = {}, {}
     for line in query.splitlines():
-        # Fields may hold "|" themselves, between alternatives; "\t" is not among their characters.
+        # Fields may contain "|" between alternatives, but no tabs.
         state, name, version, architecture, depends, provides = line.split("\t")
         if not state.startswith("ii"):
             continue
@@ -55,7 +55,7 @@ def debian_components():
         name = name if name in installed else provided.get(name, name)
         if name in needs or name not in installed:
             continue
-        # Alternatives: the first that is there.
+        # Of alternatives, the first installed one.
         needs[name] = set()
         for group in installed[name][2].split(","):
             for choice in group.split("|"):
@@ -88,7 +88,7 @@ def debian_components():
 
 
 def pinned_hashes(file):
-    """Hashes of a requirements file, by name of the package."""
+    """Hashes of a requirements file, by package name."""
     found, name = {}, None
     for line in file.read_text().splitlines():
         if match := re.match(r"([\w.-]+)==", line):
@@ -109,7 +109,7 @@ def wheel_components():
             fields = email.message_from_string(metadata.read_text(errors="replace"))
             name, version = normal(fields["Name"]), fields["Version"]
             if name in ("pip", "setuptools") and name not in hashes:
-                continue  # of the virtual environment itself
+                continue  # part of the virtual environment itself
             reference = f"pkg:pypi/{name}@{version.replace('+', '%2B')}"
             component = {"type": "library", "bom-ref": reference, "name": name, "version": version,
                          "purl": reference, "scope": "required" if name == "torch" else "optional",
@@ -165,7 +165,7 @@ def make():
 
 
 def check(bom):
-    """What the schema of CycloneDX 1.5 requires of the fields in use; and no addresses of registries."""
+    """Checks the requirements of the CycloneDX 1.5 schema for the used fields, and that no URL is included."""
     assert bom["bomFormat"] == "CycloneDX" and bom["specVersion"] == "1.5"
     assert isinstance(bom["version"], int) and bom["version"] >= 1
     assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", bom["serialNumber"])
@@ -186,7 +186,7 @@ def check(bom):
     for dependency in bom["dependencies"]:
         assert set(dependency["dependsOn"]) <= references, dependency
         assert len(set(dependency["dependsOn"])) == len(dependency["dependsOn"])
-    assert "://" not in json.dumps(bom), "an address"
+    assert "://" not in json.dumps(bom), "the output contains a URL"
 
 
 def main():

@@ -1,20 +1,20 @@
 # shellcheck shell=bash disable=SC2034  # used by the scripts that source this file
 # SPDX-License-Identifier: Apache-2.0
-# Every version this project is pinned to, in one place: sourced by scripts/bootstrap, and CMake
-# reads TORCH_VERSION as the lowest libtorch it takes.
-# Debian packages are pinned by their release, Debian 12, whose archive apt checks by signature; the versions
-# below are those tested. Wheels are pinned by hash in requirements-*.txt, the page's packages in
+# All pinned versions. scripts/bootstrap sources this file; CMake reads TORCH_VERSION as the minimum version
+# of libtorch.
+# Debian packages are pinned by the release, Debian 12, whose archive apt verifies by signature; the versions
+# below are the tested ones. Wheels are pinned by hash in requirements-*.txt, the packages of the page in
 # web/package-lock.json.
 
 TORCH_VERSION=2.13.0
 
-# Node.js bundles the page of `loci serve` and runs its tests; not needed afterwards. One that is on
-# the PATH with its npm is taken if it is at least of the first version; otherwise the second comes as
-# a Python wheel, which is one package where Debian's npm is 350.
+# Node.js bundles the page of `loci serve` and runs its tests; it is not needed at run time. A Node.js on the
+# PATH with npm is used if it has at least the first version. Otherwise the second version is installed as a
+# Python wheel, which is one package; Debian's npm would be 350 packages.
 NODE_AT_LEAST=20
 NODE_WHEEL_VERSION=24.19.0
 
-# Needed to build and run.             tested with
+# Needed to build and run; tested versions:
 DEBIAN_PACKAGES=(
   g++                                # 12.2
   cmake                              # 3.25.1
