@@ -7,10 +7,10 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include "loci/base/error.h"
-#include "loci/serve/walk/api.h"
+#include "loci/serve/net/api.h"
 #include "loci/serve/protocol/message.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/walk/services.h"
+#include "loci/serve/engine/services.h"
 #include "loci/serve/walk/session.h"
 
 #include "fuzz/target.h"

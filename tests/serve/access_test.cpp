@@ -24,7 +24,7 @@ HttpRequest with(std::map<std::string, std::string> headers) {
   return request;
 }
 
-TEST(Access, KnowsTokensOriginsAndNames) {
+TEST(Access, ChecksTokenOriginAndHost) {
   const Access closed({kToken, {"https://a.org"}, false});
   EXPECT_FALSE(closed.authorised(with({})));
   EXPECT_FALSE(closed.authorised(with({{"authorization", "Bearer wrong"}})));
@@ -51,7 +51,7 @@ TEST(Access, KnowsTokensOriginsAndNames) {
   EXPECT_FALSE(is_loopback("::"));
 }
 
-TEST(Ids, AreCheckedLetterByLetter) {
+TEST(Ids, ChecksEveryCharacter) {
   const std::string id = new_id("world");
   EXPECT_TRUE(is_id(id, "world"));
   EXPECT_NE(id, new_id("world"));
@@ -63,7 +63,7 @@ TEST(Ids, AreCheckedLetterByLetter) {
 
 class AccessOverTheNetwork : public testing::RunningServer {};
 
-TEST_F(AccessOverTheNetwork, NeedsATokenBeyondLoopback) {
+TEST_F(AccessOverTheNetwork, RequiresATokenUnlessOnLoopback) {
   ServerOptions open = options(folder_);
   open.address = "0.0.0.0";
   LOCI_EXPECT_ERROR(Server(ServerOptions(open)), kBadInput, HasSubstr("token"));
@@ -91,7 +91,7 @@ TEST_F(AccessOverTheNetwork, NeedsATokenBeyondLoopback) {
   EXPECT_EQ(WalkClient(port(), false, known).status(), 101);
 }
 
-TEST_F(AccessOverTheNetwork, KeepsPagesOfOthersOut) {
+TEST_F(AccessOverTheNetwork, RefusesPagesOfOtherOrigins) {
   ServerOptions own = options(folder_);
   own.access.origins = {"https://friend.org"};
   start(own);
@@ -103,7 +103,7 @@ TEST_F(AccessOverTheNetwork, KeepsPagesOfOthersOut) {
   EXPECT_EQ(upgrade("https://friend.org", here), 101);
   EXPECT_EQ(upgrade("https://evil.org", here), 403);
   EXPECT_EQ(upgrade("null", here), 403);
-  // A name that was made to point here.
+  // DNS rebinding: a foreign name that resolves to this machine.
   EXPECT_EQ(upgrade("http://evil.org", "evil.org"), 403);
   EXPECT_EQ(http(port(), "GET", "/v1/worlds", {{"Host", "evil.org"}}).status, 403);
   EXPECT_EQ(http(port(), "POST", "/v1/videos",

@@ -42,7 +42,7 @@ TEST_F(HttpApi, DescribesTheServer) {
   at::manual_seed(1);
   io::write_png(folder_ / "pictures/My photo.png", at::randint(0, 256, {30, 40, 3}, at::kByte));
   write_file(folder_ / "pictures/My photo.txt", "a place\n");
-  // A model brings pictures of its own, here with a path of 3 latents.
+  // A start picture in the model folder, with a camera path of 3 latent frames.
   fs::create_directories(folder_ / "other/examples");
   for (const char* name : {"other/examples/old-town.png", "other/examples/My photo.png"}) {
     io::write_png(folder_ / name, at::randint(0, 256, {32, 48, 3}, at::kByte));
@@ -114,7 +114,7 @@ TEST_F(HttpApi, DescribesTheServer) {
   EXPECT_EQ(http(port(), "DELETE", "/v1/models").headers.at("allow"), "GET, HEAD");
 }
 
-TEST_F(HttpApi, MakesVideos) {
+TEST_F(HttpApi, GeneratesVideos) {
   start();
   const Json created =
       post({{"prompt", "a town"}, {"seconds", "1"}, {"seed", 4}, {"action", "w-8,left-8"}}).json();
@@ -142,7 +142,7 @@ TEST_F(HttpApi, MakesVideos) {
   EXPECT_EQ(http(port(), "GET", content + "?variant=thumbnail").headers.at("content-type"),
             "image/jpeg");
 
-  // The same again as a form with a picture of its own.
+  // The same as a form with an uploaded picture.
   at::manual_seed(2);
   const std::vector<std::byte> png = io::encode_png(at::randint(0, 256, {32, 48, 3}, at::kByte));
   std::string form =
@@ -165,13 +165,13 @@ TEST_F(HttpApi, MakesVideos) {
   EXPECT_EQ(http(port(), "GET", content).status, 404);
 }
 
-TEST_F(HttpApi, MakesVideosOfWorldsAndCancels) {
+TEST_F(HttpApi, ContinuesWorldsAsVideosAndCancelsJobs) {
   start();
   Begun walk = begin({{"paused", true}});
   walk.client->send(event("step", 2));
   walk.client->until_chunk();
   walk.client->until_chunk();
-  // While it is walked, too, from where it is now.
+  // A world can be continued as a video while a walk has it open.
   const Json of_walk = post({{"world", walk.world()}, {"seconds", 0.5}}).json();
   EXPECT_EQ(wait_for(of_walk["id"])["frames"], 8);
   walk.client->send({{"type", "save"}});
@@ -179,14 +179,14 @@ TEST_F(HttpApi, MakesVideosOfWorldsAndCancels) {
   const Json video =
       post({{"world", saved["id"]}, {"seconds", 0.5}, {"action", "look_around"}}).json();
   EXPECT_EQ(wait_for(video["id"])["frames"], 8);
-  // A long one that nobody waits for.
+  // A long job that is canceled.
   const Json dropped = post({{"seconds", 60}, {"num_inference_steps", 100}}).json();
   EXPECT_EQ(http(port(), "DELETE", "/v1/videos/" + dropped["id"].get<std::string>()).status, 200);
   const Json next = post({{"seconds", 0.5}}).json();
   EXPECT_EQ(wait_for(next["id"])["status"], "completed");
 }
 
-TEST_F(HttpApi, GoesOnWithVideosAfterAStop) {
+TEST_F(HttpApi, ResumesVideoJobsAfterAStop) {
   start();
   at::manual_seed(3);
   const std::vector<std::byte> png = io::encode_png(at::randint(0, 256, {32, 48, 3}, at::kByte));
@@ -197,7 +197,7 @@ TEST_F(HttpApi, GoesOnWithVideosAfterAStop) {
     const Json done = wait_for(video["id"]);
     EXPECT_EQ(done["status"], "completed") << done.dump();
     const std::string id = video["id"];
-    // What it took to make it is not kept: it goes right after the record says that it is done.
+    // job.msgpack is deleted right after video.json says that the job is complete.
     const fs::path job = folder_ / "data/videos" / id / "job.msgpack";
     for (int i = 0; i < 1000 && fs::exists(job); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -207,7 +207,7 @@ TEST_F(HttpApi, GoesOnWithVideosAfterAStop) {
     return io::read_frames(folder_ / "v.mp4");
   };
   const at::Tensor expected = frames_of(post(body).json());
-  // Two in work, or one of them still waiting.
+  // Two jobs; one of them may still be queued.
   const Json first = post(body).json(), second = post(body).json();
   while (http(port(), "GET", "/v1/videos/" + first["id"].get<std::string>()).json()["progress"] ==
          0) {
@@ -219,7 +219,7 @@ TEST_F(HttpApi, GoesOnWithVideosAfterAStop) {
   EXPECT_TRUE(frames_of(second).equal(expected));
 }
 
-TEST_F(HttpApi, GivesUpVideosThatEndServersAndRecordingsThatLostTheirs) {
+TEST_F(HttpApi, FailsJobsThatCrashServersAndOrphanedRecordings) {
   const fs::path videos = folder_ / "data/videos";
   Metrics metrics;
   const Limits limits;
@@ -243,7 +243,7 @@ TEST_F(HttpApi, GivesUpVideosThatEndServersAndRecordingsThatLostTheirs) {
   EXPECT_EQ(wait_for(broken)["error"]["code"], "internal");
 }
 
-TEST_F(HttpApi, RefusesVideosThatCannotBe) {
+TEST_F(HttpApi, RefusesInvalidVideoRequests) {
   ServerOptions few = options(folder_);
   few.limits.queued_videos = 1;
   start(few);

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks through a world as somebody would who knows docs/protocol.md alone.
+"""A client that was written from docs/protocol.md alone and tests a running server.
 
 Usage: python independent_client.py http://127.0.0.1:8080 [--token T] [--other http://127.0.0.1:8081]
 
-With --other, a second server that shares the first one's data folder, worlds that were made at one
-go on at the other. Needs the packages in requirements.txt. Every check that fails ends the program
-with exit code 1.
+--other is a second server that shares the first one's data folder; worlds of one server are then
+continued on the other. Needs the packages in requirements.txt. A failed check ends the program with
+exit code 1.
 """
 
 import argparse

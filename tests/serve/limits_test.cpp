@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients that want too much, send nonsense or do not read come to.
+// Clients that ask for too much, send garbage, or do not read.
 #include <filesystem>
 #include <thread>
 
@@ -25,7 +25,7 @@ class LimitsOverTheNetwork : public RunningServer {
   }
 };
 
-TEST_F(LimitsOverTheNetwork, BoundBodiesMessagesAndHeaders) {
+TEST_F(LimitsOverTheNetwork, RefusesLargeBodiesMessagesAndHeaders) {
   ServerOptions tight = options(folder_);
   tight.limits.body_bytes = 1000;
   tight.limits.message_bytes = 1000;
@@ -39,14 +39,14 @@ TEST_F(LimitsOverTheNetwork, BoundBodiesMessagesAndHeaders) {
   while (client.next()) {
   }
   EXPECT_EQ(client.close_code(), 1009);
-  // A length that lies.
+  // An announced length that is too large.
   Socket liar(port());
   liar.send(
       "POST /v1/videos HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999\r\n\r\n");
   EXPECT_THAT(liar.receive().value_or(""), HasSubstr("413"));
 }
 
-TEST_F(LimitsOverTheNetwork, SurviveNonsense) {
+TEST_F(LimitsOverTheNetwork, SurvivesGarbage) {
   start();
   for (const std::string& bytes :
        {std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), std::string("GET\r\n\r\n"),
@@ -73,7 +73,7 @@ TEST_F(LimitsOverTheNetwork, SurviveNonsense) {
   WalkClient deep_text(port());
   deep_text.send_frame(1, std::string(100000, '['));
   EXPECT_EQ(deep_text.until("error")["code"], "bad_message");
-  // Paths that lead out of the page, and methods nobody knows.
+  // Paths outside of the page, and unknown methods.
   for (const char* target : {"/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd",
                              "/v1/videos/..%2f..%2fx/content", "/v1/worlds/%2e%2e/picture",
                              "/v1/starts/..%2f..%2fetc%2fpasswd/picture"}) {
@@ -84,7 +84,7 @@ TEST_F(LimitsOverTheNetwork, SurviveNonsense) {
   EXPECT_EQ(metric("loci_errors_total"), 0);
 }
 
-TEST_F(LimitsOverTheNetwork, CutThoseWhoTrickleOrSaysNothing) {
+TEST_F(LimitsOverTheNetwork, DisconnectsSlowAndSilentPeers) {
   ServerOptions hasty = options(folder_);
   hasty.limits.header_seconds = 0.5;
   hasty.limits.body_seconds = 0.5;
@@ -111,7 +111,7 @@ TEST_F(LimitsOverTheNetwork, CutThoseWhoTrickleOrSaysNothing) {
   EXPECT_EQ(waiting.status(), 101);
   EXPECT_FALSE(waiting.next(10));
   EXPECT_EQ(waiting.close_code(), 1008);
-  // A connection that is kept for the next request is not kept for ever.
+  // An idle connection is closed, too.
   Socket kept(port());
   kept.send("GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_THAT(kept.receive().value_or(""), HasSubstr("200 OK"));
@@ -119,20 +119,20 @@ TEST_F(LimitsOverTheNetwork, CutThoseWhoTrickleOrSaysNothing) {
   EXPECT_GE(metric("loci_connections_cut_total"), 4);
 }
 
-TEST_F(LimitsOverTheNetwork, CutHalfOpenWalks) {
+TEST_F(LimitsOverTheNetwork, DisconnectsHalfOpenWalks) {
   ServerOptions hasty = options(folder_);
   hasty.limits.ping_seconds = 1;
   start(hasty);
   Begun walk = begin({{"paused", true}});
   EXPECT_EQ(metric("loci_sessions_active"), 1);
-  // Nothing is read or answered from here on, pings neither.
+  // From here on the client neither reads nor answers, not even pings.
   for (int i = 0; i < 300 && metric("loci_sessions_active") > 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_EQ(metric("loci_sessions_active"), 0);
 }
 
-TEST_F(LimitsOverTheNetwork, CountSessionsConnectionsAndRates) {
+TEST_F(LimitsOverTheNetwork, LimitsWalksConnectionsAndRates) {
   ServerOptions small = options(folder_);
   small.limits.sessions = 2;
   small.limits.connections_per_address = 5;
@@ -145,7 +145,7 @@ TEST_F(LimitsOverTheNetwork, CountSessionsConnectionsAndRates) {
     three.send({{"type", "init"}});
     EXPECT_EQ(three.until("error")["code"], "limit");
   }
-  // Room again once one has left.
+  // A new walk is possible once another has left.
   for (int i = 0; i < 200; ++i) {
     WalkClient next(port());
     next.send({{"type", "init"}, {"paused", true}});
@@ -175,7 +175,7 @@ TEST_F(LimitsOverTheNetwork, CountSessionsConnectionsAndRates) {
   EXPECT_GE(limited, 10);
 }
 
-TEST_F(LimitsOverTheNetwork, ASlowReaderLosesFramesNotMemory) {
+TEST_F(LimitsOverTheNetwork, DropsFramesOfSlowReadersInsteadOfGrowing) {
   ServerOptions small = options(folder_);
   small.limits.outbox_frame_bytes = 100'000;
   small.limits.write_seconds = 600;
@@ -183,7 +183,7 @@ TEST_F(LimitsOverTheNetwork, ASlowReaderLosesFramesNotMemory) {
   start(small);
   auto client = std::make_unique<WalkClient>(port());
   client->socket().shrink_receive_buffer();
-  // Raw frames: more than half a megabyte a chunk.
+  // Raw frames: more than half a megabyte per chunk.
   client->send({{"type", "init"},
                 {"size", "192x128"},
                 {"num_inference_steps", 1},
@@ -194,13 +194,13 @@ TEST_F(LimitsOverTheNetwork, ASlowReaderLosesFramesNotMemory) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_GE(metric("loci_frames_dropped_total"), 24);
-  // It reads on, and learns what it has lost.
+  // The client reads again and is told how many frames were dropped.
   int64_t lost = 0;
   while (lost == 0) lost = client->until("chunk_stats").value("dropped_frames", -1);
   EXPECT_GE(lost, 8);
 }
 
-TEST_F(LimitsOverTheNetwork, StopBeforeTheDiskIsFull) {
+TEST_F(LimitsOverTheNetwork, PausesWalksBeforeTheDiskIsFull) {
   ServerOptions small = options(folder_);
   small.limits.disk_bytes = 1'500'000;
   start(small);
@@ -211,7 +211,7 @@ TEST_F(LimitsOverTheNetwork, StopBeforeTheDiskIsFull) {
   EXPECT_EQ(walk.client->until("state")["reason"], "storage");
   EXPECT_EQ(http(port(), "POST", "/v1/videos", {{"Content-Type", "application/json"}}, "{}").status,
             507);
-  // Nothing that was made is lost.
+  // No generated chunk is lost.
   const int64_t chunks = http(port(), "GET", "/v1/worlds/" + walk.world()).json()["chunks"];
   EXPECT_GT(chunks, 1);
   walk.client.reset();
@@ -220,7 +220,7 @@ TEST_F(LimitsOverTheNetwork, StopBeforeTheDiskIsFull) {
   EXPECT_EQ(begin({{"world", walk.world()}, {"paused", true}}).session["next_chunk"], chunks);
 }
 
-TEST_F(LimitsOverTheNetwork, PauseWalksWithoutInput) {
+TEST_F(LimitsOverTheNetwork, PausesWalksWithoutInput) {
   ServerOptions hasty = options(folder_);
   hasty.limits.pause_seconds = 0.3;
   start(hasty);

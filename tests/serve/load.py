@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many walks at once against a running server, and what became of them.
+"""Runs many walks at once against a running server and reports the results.
 
 Usage: python load.py http://127.0.0.1:8080 [--sessions 16] [--seconds 120] [--token T]
 
-Every walker holds a key, changes it now and then, and reads everything. Prints chunks made by
-each, the fairness of the shares (Jain's index: 1 when all are equal), latencies, and the server's
+Every client holds keys, changes them from time to time, and reads all messages. Prints the chunks
+per walk, the fairness of the shares (Jain's index: 1 if all are equal), latencies, and the server's
 memory over time. Exit code 1: an error, a closed connection, a share below half of the mean, or
-memory that still grows in the second half.
+memory that grows in the second half.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a tiny model folder with a picture and a path to start from, for tests of the server as a
-// program. Usage: loci_make_tiny_folder FOLDER [softmax], the second for one without recurrent
+// Writes a tiny model folder with a start picture and a camera path, for tests that run `loci
+// serve`. Usage: loci_make_tiny_folder FOLDER [softmax]; with "softmax" the model has no recurrent
 // layers.
 #include <cstdio>
 #include <string_view>
@@ -19,7 +19,7 @@ namespace {
 void add_example(const std::filesystem::path& folder) {
   namespace camera = loci::camera;
   std::filesystem::create_directories(folder);
-  // Sky and ground that meet at a horizon.
+  // Sky and ground.
   const at::Tensor rows = at::arange(32).view({32, 1, 1}).expand({32, 48, 1});
   const at::Tensor picture = at::cat({rows * 3, rows * 2 + 90, 230 - rows * 6}, 2).to(at::kByte);
   loci::io::write_png(folder / "old-town.png", picture);

@@ -12,13 +12,13 @@
 #include <gtest/gtest.h>
 
 #include "loci/camera/lens.h"
-#include "loci/serve/storage/chunk_record.h"
-#include "loci/serve/walk/controls.h"
-#include "loci/serve/walk/engine.h"
-#include "loci/serve/walk/outbox.h"
-#include "loci/serve/walk/pace.h"
+#include "loci/serve/engine/engine.h"
+#include "loci/serve/net/outbox.h"
 #include "loci/serve/net/rate_limit.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/storage/chunk_record.h"
+#include "loci/serve/walk/controls.h"
+#include "loci/serve/walk/pace.h"
 #include "loci/serve/walk/tour.h"
 
 namespace loci::serve {
@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// Takes turns of a given length and counts them.
+// Uses time slices of a given length and counts them.
 class CountingTask : public Task {
  public:
   explicit CountingTask(milliseconds length, int most = 1 << 30) : length_(length), most_(most) {}
@@ -35,16 +35,16 @@ class CountingTask : public Task {
     if (!ready) return std::nullopt;
     return Clock::time_point();
   }
-  void turn(std::chrono::duration<double>) override {
+  void run_slice(std::chrono::duration<double>) override {
     std::this_thread::sleep_for(length_);
     if (throws) throw std::runtime_error("broken");
-    ++turns;
+    ++slices;
   }
-  bool finished() override { return turns >= most_; }
+  bool finished() override { return slices >= most_; }
   void failed() override { lost = true; }
 
   std::atomic<bool> ready = true, throws = false, lost = false;
-  std::atomic<int> turns = 0;
+  std::atomic<int> slices = 0;
 
  private:
   milliseconds length_;
@@ -91,28 +91,28 @@ TEST(Tour, LooksAllRoundThenWalks) {
   for (size_t i = 1; i < yaws.size(); ++i) EXPECT_LT(yaws[i] - yaws[i - 1], 30);
 }
 
-TEST(Engine, SharesTimeNotTurns) {
+TEST(Engine, SharesTimeNotSlices) {
   Metrics metrics;
   Engine engine(metrics);
   const auto quick = std::make_shared<CountingTask>(milliseconds(2));
   const auto slow = std::make_shared<CountingTask>(milliseconds(20));
   engine.add(quick);
   engine.add(slow);
-  wait_for([&] { return slow->turns >= 15; });
-  // Turns of the quick one take a tenth of the time, more or less.
-  EXPECT_GT(quick->turns, 4 * slow->turns);
-  EXPECT_LT(quick->turns, 20 * slow->turns);
+  wait_for([&] { return slow->slices >= 15; });
+  // Slices of the quick task take a tenth of the time, more or less.
+  EXPECT_GT(quick->slices, 4 * slow->slices);
+  EXPECT_LT(quick->slices, 20 * slow->slices);
   // One that slept gets no time back: it takes its place beside the others.
   const auto late = std::make_shared<CountingTask>(milliseconds(2));
   late->ready = false;
   engine.add(late);
-  const int before = quick->turns;
-  wait_for([&] { return quick->turns > before + 100; });
-  const int asleep = quick->turns;
+  const int before = quick->slices;
+  wait_for([&] { return quick->slices > before + 100; });
+  const int asleep = quick->slices;
   late->ready = true;
   engine.wake();
-  wait_for([&] { return late->turns >= 50; });
-  EXPECT_GT(quick->turns - asleep, 20);
+  wait_for([&] { return late->slices >= 50; });
+  EXPECT_GT(quick->slices - asleep, 20);
 }
 
 TEST(Engine, OutlivesBrokenTasks) {
@@ -123,8 +123,8 @@ TEST(Engine, OutlivesBrokenTasks) {
   const auto short_one = std::make_shared<CountingTask>(milliseconds(1), 3);
   engine.add(broken);
   engine.add(short_one);
-  wait_for([&] { return broken->lost && short_one->turns == 3; });
-  EXPECT_EQ(short_one->turns, 3);
+  wait_for([&] { return broken->lost && short_one->slices == 3; });
+  EXPECT_EQ(short_one->slices, 3);
   EXPECT_EQ(metrics.errors, 1U);
 }
 

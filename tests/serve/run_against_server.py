@@ -3,7 +3,8 @@
 
 Usage: python run_against_server.py LOCI MAKE_TINY_FOLDER CLIENT.py [ARGUMENTS…]
 
-The client gets the server's address as its first argument; its exit code is this program's.
+The client gets the server's address as its first argument. Its exit code becomes the exit code of
+this program.
 """
 
 import os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server on a free port of loopback, with tiny models and a folder of its own.
+// A test fixture with a server on a free loopback port, tiny models and its own data folder.
 #pragma once
 
 #include <filesystem>
@@ -19,15 +19,15 @@ class RunningServer : public ::testing::Test {
   RunningServer();
   ~RunningServer() override;
 
-  // With two models, "tiny" and "other", and limits that suit tests: no lingering, no rate.
+  // Options with two models, "tiny" and "other", no lingering of walks and no rate limits.
   static ServerOptions options(const std::filesystem::path& folder);
   void start() { start(options(folder_)); }
   void start(ServerOptions options);
   void stop() { server_.reset(); }
   uint16_t port() const { return server_->port(); }
 
-  // A walk that has begun: its first messages up to the first chunk_stats are read. `init` is
-  // merged over a default with unpaced frames.
+  // A walk whose messages up to `session` were read. `init` is merged into a default message with
+  // unpaced frames.
   struct Begun {
     std::unique_ptr<WalkClient> client;
     Json session;
@@ -42,7 +42,7 @@ class RunningServer : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Messages.
+// Messages of a client.
 Json event(const std::string& kind, const Json& payload = {}, int64_t id = -1);
 Json hold(const std::vector<std::string>& keys, int64_t id = -1);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second memory that joins a walk, and what memories tell about the frames they keep.
+// Split view: a second view that joins a walk, and the statistics of retained frames.
 #include <filesystem>
 #include <map>
 
@@ -38,7 +38,7 @@ class SplitView : public RunningServer {
     if (!world.empty()) init["world"] = world;
     return init;
   }
-  // Frames of the next chunk by view, bit by bit.
+  // The raw frames of the next chunk, by view.
   static std::map<int64_t, std::string> next_frames(WalkClient& client, int64_t views) {
     client.send(event("step"));
     std::map<int64_t, std::string> frames;
@@ -67,7 +67,7 @@ class SplitView : public RunningServer {
   ServerOptions with_all_;
 };
 
-TEST_F(SplitView, JoinsInTheMiddleOfAWalkAndKnowsItsPast) {
+TEST_F(SplitView, AddsAViewThatKnowsThePastOfTheWalk) {
   start(with_all_);
   Begun walk = begin(quiet());
   walk.client->send(hold({"w", "left"}));
@@ -82,17 +82,17 @@ TEST_F(SplitView, JoinsInTheMiddleOfAWalkAndKnowsItsPast) {
   EXPECT_EQ(session["views"][1]["recurrent"], false);
   Json stats = walk.client->until("chunk_stats");
   while (stats["view"] != 1) stats = walk.client->until("chunk_stats");
-  EXPECT_EQ(stats["retained_total"], 7);  // frames that the first view made
+  EXPECT_EQ(stats["retained_total"], 7);  // latent frames of the first view
 
   walk.client->send({{"type", "save"}});
   const std::string saved = walk.client->until("saved")["world"]["id"];
   const auto expected = next_frames(*walk.client, 2);
   EXPECT_NE(expected.at(0), expected.at(1));
-  // The first view goes on as if nothing had happened.
+  // The first view is not affected.
   Begun twin = begin(quiet(alone));
   twin.client->send(hold({"w", "left"}));
   EXPECT_EQ(next_frames(*twin.client, 1).at(0), expected.at(0));
-  // From snapshots, and from the records alone, the second makes what it made when it joined.
+  // From snapshots and from the records alone, the second view generates the same chunk again.
   const auto again = [&] {
     Begun copy = begin(quiet(saved));
     EXPECT_EQ(copy.session["views"].size(), 2U);
@@ -111,7 +111,7 @@ TEST_F(SplitView, JoinsInTheMiddleOfAWalkAndKnowsItsPast) {
   EXPECT_EQ(http(port(), "GET", "/v1/worlds/" + saved + "/thumbnails/1/3").status, 200);
 }
 
-TEST_F(SplitView, EndsAndComesBackInTheSameWorld) {
+TEST_F(SplitView, RemovesAndReplacesTheSecondView) {
   start(with_all_);
   Begun walk = begin(quiet());
   next_frames(*walk.client, 1);
@@ -121,11 +121,11 @@ TEST_F(SplitView, EndsAndComesBackInTheSameWorld) {
   EXPECT_EQ(one["world"], walk.world());
   EXPECT_EQ(one["views"].size(), 1U);
   next_frames(*walk.client, 1);
-  // Another one now; what the one before made is not its past.
+  // Another second view; the chunks of the previous one are not part of its past.
   const Json two = split(*walk.client, {{"model", "other"}, {"history", "window"}});
   EXPECT_EQ(two["views"][1]["model"], "other");
   EXPECT_EQ(two["next_chunk"], 4);
-  // Replacing it is one message, too.
+  // One message replaces the second view.
   const Json three = split(*walk.client, {{"model", "softmax"}});
   ASSERT_EQ(three["views"].size(), 2U);
   EXPECT_EQ(three["views"][1]["model"], "softmax");
@@ -145,21 +145,21 @@ TEST_F(SplitView, EndsAndComesBackInTheSameWorld) {
   EXPECT_EQ(next_frames(*again.client, 2).size(), 2U);
 }
 
-TEST_F(SplitView, RefusesModelsThatCannotReadTheWalk) {
+TEST_F(SplitView, RefusesModelsWithAnotherAutoencoder) {
   start(with_all_);
   Begun walk = begin(quiet());
   EXPECT_THAT(refused(*walk.client, {{"model", "alien"}}), HasSubstr("another autoencoder"));
-  EXPECT_THAT(refused(*walk.client, {{"model", "none"}}), HasSubstr("no model"));
+  EXPECT_THAT(refused(*walk.client, {{"model", "none"}}), HasSubstr("no such model"));
   EXPECT_THAT(refused(*walk.client, {{"history", "all"}}), HasSubstr("history"));
   EXPECT_THAT(refused(*walk.client, 7), HasSubstr("expected a map"));
   next_frames(*walk.client, 1);
-  // With both from the start, each has its own first latent.
+  // With both models from the start, each has its own first latent frame.
   Json both = quiet();
   both["second"] = {{"model", "alien"}};
   EXPECT_EQ(begin(both).session["views"].size(), 2U);
 }
 
-TEST_F(SplitView, ListsWhatMemoriesKeepAndThinsLongLists) {
+TEST_F(SplitView, ListsRetainedFramesAndThinsLongLists) {
   start(with_all_);
   Json init = quiet();
   init["history"] = "dense";
@@ -183,7 +183,7 @@ TEST_F(SplitView, ListsWhatMemoriesKeepAndThinsLongLists) {
     }
     EXPECT_EQ(frames.front(), 0);
     EXPECT_EQ(frames.back(), latents - 1);
-    // What is listed now was listed before, or is new.
+    // Every listed frame was listed before or is new.
     const int64_t revisited =
         dense["revisited"].is_null() ? -1 : dense["revisited"]["frame"].get<int64_t>();
     for (const int64_t frame : frames) {
@@ -193,11 +193,11 @@ TEST_F(SplitView, ListsWhatMemoriesKeepAndThinsLongLists) {
     }
     before = frames;
     if (chunk < 70) continue;
-    // Half a second a chunk at 30 degrees a second: nearly three times around.
+    // Half a second per chunk at 30 degrees per second: nearly three full turns.
     EXPECT_LT(frames.size(), 100U);
     EXPECT_FALSE(dense["revisited"].is_null());
     EXPECT_GT(dense["panorama"]["share"].get<double>(), window["panorama"]["share"].get<double>());
-    // Frames of both lists were taken where the camera stood.
+    // The frames of both lists have the camera's position.
     for (const Json& stats : {dense, window}) {
       const Json& newest = stats["retained"].back();
       for (size_t i = 0; i < 7; ++i) {

@@ -2,7 +2,10 @@
 // Walks over the WebSocket, from init to the last frame.
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -17,6 +20,7 @@
 namespace loci::serve::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class Walking : public RunningServer {};
@@ -27,7 +31,7 @@ at::Tensor picture_of(const std::string& jpeg) {
   return io::decode_image(std::as_bytes(std::span(jpeg.data(), jpeg.size())), "a frame");
 }
 
-// Skips to the last frames of a chunk.
+// Skips to the frames of a chunk.
 Json until_frames(WalkClient& client, int64_t chunk) {
   while (true) {
     Json batch = client.until("frame_batch");
@@ -35,7 +39,7 @@ Json until_frames(WalkClient& client, int64_t chunk) {
   }
 }
 
-TEST_F(Walking, TellsEverythingAboutAChunk) {
+TEST_F(Walking, SendsFramesThumbnailsAndStatisticsOfAChunk) {
   start();
   Begun walk = begin({{"start", "town-1"}, {"seed", 3}, {"paused", true}, {"prompt", "a town"}});
   const Json& session = walk.session;
@@ -51,7 +55,7 @@ TEST_F(Walking, TellsEverythingAboutAChunk) {
   EXPECT_EQ(session["views"].size(), 1U);
   EXPECT_EQ(session["views"][0]["history"], "sparse");
   EXPECT_EQ(session["views"][0]["recurrent"], true);
-  // The picture that the world starts from.
+  // The first frame of the world.
   const Json still = until_frames(*walk.client, 0);
   EXPECT_EQ(still["num_frames"], 1);
   EXPECT_EQ(picture_of(payload_of(still)).sizes(), at::IntArrayRef({32, 48, 3}));
@@ -98,7 +102,7 @@ TEST_F(Walking, TellsEverythingAboutAChunk) {
   EXPECT_EQ(stats["retained"][0]["kind"], "sink");
   EXPECT_EQ(stats["retained"][0]["seen"], true);
   EXPECT_EQ(stats["retained"][2]["kind"], "recent");
-  EXPECT_EQ(stats["revisited"]["frame"], 0);  // half a metre on, the first frame shows the most
+  EXPECT_EQ(stats["revisited"]["frame"], 0);  // half a metre ahead, the first frame overlaps most
   EXPECT_GT(stats["panorama"]["share"].get<double>(), 0.02);
   const std::string mask = bytes_of(stats["panorama"]["mask"], "mask");
   ASSERT_EQ(mask.size(), 512U);
@@ -111,7 +115,7 @@ TEST_F(Walking, TellsEverythingAboutAChunk) {
   EXPECT_EQ(stats["state_norms"].size(), 1U);
 }
 
-TEST_F(Walking, SpeaksJsonSendsRawAndTakesPictures) {
+TEST_F(Walking, SupportsJsonRawFramesAndUploadedPictures) {
   start();
   at::manual_seed(1);
   const std::vector<std::byte> png = io::encode_png(at::randint(0, 256, {40, 60, 3}, at::kByte));
@@ -137,8 +141,8 @@ TEST_F(Walking, SpeaksJsonSendsRawAndTakesPictures) {
   EXPECT_EQ(walk.client->until("pong")["t"], 7);
 }
 
-// A tour is shown chunk by chunk; a step ends it where it is, and the walk goes on from there.
-TEST_F(Walking, ShowsAPlaceUntilAStepIsTaken) {
+// A movement of the camera ends the tour, and the walk continues from that pose.
+TEST_F(Walking, EndsATourWhenTheClientMoves) {
   start();
   // Two seconds are four chunks of eight frames.
   Begun walk = begin({{"start", "town-1"}, {"tour_seconds", 2}, {"paused", true}});
@@ -158,8 +162,8 @@ TEST_F(Walking, ShowsAPlaceUntilAStepIsTaken) {
   for (int axis = 0; axis < 3; ++axis) {
     metres += std::pow(own["poses"][1][axis].get<double>() - place[axis].get<double>(), 2);
   }
-  EXPECT_NEAR(std::sqrt(metres), 0.5, 1e-6);  // for half a second from where the tour was
-  // The world is read back with its tour and goes on without the rest of it.
+  EXPECT_NEAR(std::sqrt(metres), 0.5, 1e-6);  // half a second of motion
+  // The world is read back with the shown part of the tour and continues without the rest.
   const Json memory = own["retained"];
   walk.client.reset();
   stop();
@@ -172,7 +176,7 @@ TEST_F(Walking, ShowsAPlaceUntilAStepIsTaken) {
   EXPECT_GE(next["retained"].size(), memory.size());
 }
 
-TEST_F(Walking, ShowsAWholeTourThenWaitsForTheClient) {
+TEST_F(Walking, GeneratesChunksAfterACompleteTour) {
   start();
   Begun walk = begin({{"start", {{"kind", "procedural"}, {"style", "forest"}, {"seed", 5}}},
                       {"tour_seconds", 1},
@@ -188,7 +192,7 @@ TEST_F(Walking, ShowsAWholeTourThenWaitsForTheClient) {
     given.push_back(last["given"]);
   }
   EXPECT_EQ(given, (std::vector<bool>{true, true, false}));
-  EXPECT_EQ(last["poses"][0], last["poses"][1]);  // nobody moves
+  EXPECT_EQ(last["poses"][0], last["poses"][1]);  // no controls are held
 }
 
 TEST_F(Walking, RefusesToursOfPictures) {
@@ -207,7 +211,7 @@ TEST_F(Walking, RefusesToursOfPictures) {
   }
 }
 
-TEST_F(Walking, RunsTwoMemoriesOnTheSameControls) {
+TEST_F(Walking, AppliesTheSameControlsToBothViews) {
   start();
   Begun walk = begin({{"second", {{"model", "other"}, {"history", "dense"}}}, {"paused", true}});
   ASSERT_EQ(walk.session["views"].size(), 2U);
@@ -218,7 +222,7 @@ TEST_F(Walking, RunsTwoMemoriesOnTheSameControls) {
   const Json first = walk.client->until_chunk(0), second = walk.client->until_chunk(1);
   EXPECT_EQ(first["poses"], second["poses"]);
   EXPECT_NE(first["poses"][1], first["poses"][0]);
-  // One of them forgets; the other goes on.
+  // One view is reset; the other is not affected.
   walk.client->until_chunk(1);
   walk.client->send(event("reset_memory", {{"view", 1}}));
   walk.client->send(event("readout", {{"readout", "off"}, {"view", 1}}));
@@ -231,7 +235,42 @@ TEST_F(Walking, RunsTwoMemoriesOnTheSameControls) {
   EXPECT_EQ(state["views"][1]["steps"], 2);
 }
 
-TEST_F(Walking, ChangesHistoryAsIfItHadAlwaysBeenSo) {
+// The encoder's thread sends what the engine's thread produced, in the same order.
+TEST_F(Walking, SendsTheMessagesOfEachChunkInOrder) {
+  start();
+  Begun walk = begin({{"second", {{"history", "dense"}}}, {"paused", true}, {"seed", 5}});
+  constexpr int64_t kChunks = 6;
+  walk.client->send(event("step", kChunks, 1));
+  std::vector<std::string> order;
+  std::map<int64_t, size_t> bytes;  // of the newest chunk, by view
+  for (int64_t chunk = 1; chunk <= kChunks;) {
+    const std::optional<Json> message = walk.client->next();
+    ASSERT_TRUE(message);
+    const std::string type = (*message)["type"];
+    if (type != "frame_batch" && type != "thumbnails" && type != "chunk_stats") continue;
+    if (message->value("chunk_index", chunk) == 0) continue;
+    if (chunk == 1 && order.empty() && type != "frame_batch") continue;  // of the greeting
+    const auto view = (*message)["view"].get<int64_t>();
+    order.push_back(type + " " + std::to_string(view));
+    if (type == "frame_batch") {
+      EXPECT_EQ((*message)["chunk_index"], chunk);
+      bytes[view] = payload_of(*message).size();
+    } else if (type == "chunk_stats") {
+      EXPECT_EQ((*message)["chunk_index"], chunk);
+      EXPECT_EQ((*message)["ws_payload_bytes"], bytes[view]);
+      EXPECT_EQ((*message)["dropped_frames"], 0);
+      chunk += view;  // the second view is the last
+    }
+  }
+  ASSERT_EQ(order.size(), 6U * kChunks);
+  for (size_t i = 0; i < order.size(); i += 6) {
+    EXPECT_THAT(std::vector(order.begin() + i, order.begin() + i + 6),
+                ElementsAre("frame_batch 0", "frame_batch 1", "thumbnails 0", "chunk_stats 0",
+                            "thumbnails 1", "chunk_stats 1"));
+  }
+}
+
+TEST_F(Walking, RebuildsMemoryUnderANewHistoryPolicy) {
   start();
   Begun walk = begin({{"paused", true}, {"seed", 5}});
   walk.client->send(hold({"w"}));
@@ -244,13 +283,13 @@ TEST_F(Walking, ChangesHistoryAsIfItHadAlwaysBeenSo) {
       if (stats.empty() || stats["replayed"] == true) return stats;
     }
   }();
-  // Seven latents, four of which a window keeps.
+  // Of seven latent frames, the window keeps four.
   EXPECT_EQ(replayed["retained"].size(), 4U);
   EXPECT_EQ(walk.client->until("state")["views"][0]["history"], "window");
   walk.client->send(event("prompt", "a desert"));
   walk.client->send(event("step", 1));
   EXPECT_EQ(walk.client->until_chunk()["chunk_index"], 4);
-  // What is on disk goes on the same way.
+  // The world on disk continues with the same settings.
   const std::string world = walk.world();
   walk.client.reset();
   Begun again = begin({{"world", world}, {"paused", true}});
@@ -259,7 +298,7 @@ TEST_F(Walking, ChangesHistoryAsIfItHadAlwaysBeenSo) {
   EXPECT_EQ(again.session["next_chunk"], 5);
 }
 
-TEST_F(Walking, RefusesWhatMakesNoSense) {
+TEST_F(Walking, RefusesInvalidMessages) {
   start();
   const auto refused = [&](const Json& init) {
     WalkClient client(port());
@@ -277,7 +316,7 @@ TEST_F(Walking, RefusesWhatMakesNoSense) {
     message.update(fields);
     return refused(message);
   };
-  EXPECT_THAT(init({{"model", "none"}}), HasSubstr("not_found: there is no model"));
+  EXPECT_THAT(init({{"model", "none"}}), HasSubstr("not_found: model: there is no such model"));
   EXPECT_THAT(init({{"start", "nowhere"}}), HasSubstr("not_found"));
   EXPECT_THAT(init({{"start", {{"kind", "procedural"}, {"style", "sea"}}}}),
               HasSubstr("bad_request"));
@@ -296,7 +335,7 @@ TEST_F(Walking, RefusesWhatMakesNoSense) {
   EXPECT_THAT(init({{"world", "../../etc"}}), HasSubstr("not_found"));
   EXPECT_THAT(init({{"prompt", std::string(5000, 'x')}}), HasSubstr("limit"));
 
-  // Once a walk runs, mistakes are told and the walk goes on.
+  // Errors do not end a walk that is running.
   Begun walk = begin({{"paused", true}});
   const auto mistake = [&](const Json& message) {
     walk.client->send(message);
@@ -326,7 +365,7 @@ TEST_F(Walking, RecordsVideosAndPacesFrames) {
   walk.client->send({{"type", "record"}, {"action", "start"}, {"view", -1}});
   EXPECT_EQ(walk.client->until("recording")["state"], "started");
   walk.client->send(event("step", 2));
-  // One frame a message, in order, in both views.
+  // One frame per message, in order, in both views.
   std::vector<int64_t> frames[2];
   while (frames[0].size() + frames[1].size() < 2 * 16) {
     const Json batch = walk.client->until("frame_batch");

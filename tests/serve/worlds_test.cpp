@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds on disk: restarts, saved and forked ones, two servers on one folder.
+// Worlds on disk: restarts, saved and forked worlds, two servers on one folder.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 class Worlds : public RunningServer {
  protected:
-  // Frames of the next chunk, bit by bit.
+  // The raw frames of the next chunk.
   static std::string next_frames(WalkClient& client) {
     client.send(event("step"));
     std::string frames;
@@ -50,7 +50,7 @@ class Worlds : public RunningServer {
   Json listed(const std::string& id) const {
     return http(port(), "GET", "/v1/worlds/" + id).json();
   }
-  // A world may still be held by the walk that was just left.
+  // The walk that was just left may still hold the world's lock.
   Begun begin_soon(uint16_t port, const Json& init) const {
     for (int attempt = 0; attempt < 200; ++attempt) {
       WalkClient probe(port);
@@ -73,7 +73,7 @@ class Worlds : public RunningServer {
   }
 };
 
-TEST_F(Worlds, GoOnAfterARestartBitByBit) {
+TEST_F(Worlds, ContinueBitIdenticallyAfterARestart) {
   start();
   Begun walk = begin(quiet());
   walk.client->send(hold({"w", "left"}));
@@ -89,7 +89,7 @@ TEST_F(Worlds, GoOnAfterARestartBitByBit) {
   EXPECT_EQ(walk.client->close_code(), 1001);
 
   start();
-  // The walk goes on after its fourth chunk; its twin makes that chunk as the walk made it.
+  // The walk continues after its fourth chunk; the other world generates the same fourth chunk.
   Begun again = begin(quiet(walk.world()));
   EXPECT_EQ(again.session["resumed"], true);
   EXPECT_EQ(again.session["next_chunk"], 5);
@@ -101,9 +101,9 @@ TEST_F(Worlds, GoOnAfterARestartBitByBit) {
   EXPECT_NE(next_frames(*twin.client), expected);
 }
 
-TEST_F(Worlds, LoseNothingWhenTheServerIsKilled) {
-  // The server runs in a process of its own, which is killed while it walks. No snapshot is written
-  // before that: everything comes from the records of chunks.
+TEST_F(Worlds, KeepEveryChunkWhenTheServerIsKilled) {
+  // The server runs in its own process, which is killed during a walk. No snapshot is written
+  // before the kill, so the world is rebuilt from chunk records alone.
   int answer[2];
   ASSERT_EQ(::pipe(answer), 0);
   const pid_t child = ::fork();
@@ -138,11 +138,11 @@ TEST_F(Worlds, LoseNothingWhenTheServerIsKilled) {
   const std::string world = walk.world();
   EXPECT_FALSE(fs::exists(folder_ / "data/worlds" / world / "memory.0.safetensors"));
   Begun again = begin(quiet(world));
-  // Every chunk of which a frame was seen is there.
+  // Every chunk of which the client received a frame is on disk.
   EXPECT_GT(again.session["next_chunk"].get<int64_t>(), newest);
   const int64_t chunks = again.session["next_chunk"];
   EXPECT_EQ(again.session["latents"], 1 + (chunks - 1) * 2);
-  // From records alone and from a snapshot, the next chunk is the same.
+  // The next chunk is the same from records alone and from a snapshot.
   again.client->send({{"type", "save"}, {"name", "after"}});
   const Json saved = again.client->until("saved")["world"];
   EXPECT_TRUE(fs::exists(folder_ / "data/worlds" / saved["id"].get<std::string>() /
@@ -167,7 +167,7 @@ TEST_F(Worlds, AreSavedLoadedForkedListedAndDeleted) {
   EXPECT_EQ(listed(walk.world())["chunks"], 3);
   EXPECT_EQ(listed(walk.world())["open"], true);
 
-  // Loading a saved world goes on in a copy; the saved one stays.
+  // Loading a saved world continues in a copy; the saved world does not change.
   walk.client->send({{"type", "load"}, {"world", id}});
   const Json session = walk.client->until("session");
   EXPECT_NE(session["world"], id);
@@ -217,7 +217,7 @@ TEST_F(Worlds, AreTakenOverByANewConnection) {
   }
   EXPECT_EQ(first.client->close_code(), 4001);
   next_frames(*second.client);
-  // Left and found again in memory.
+  // The walk is left and found again in memory.
   second.client.reset();
   Begun third = begin(quiet(first.world()));
   EXPECT_EQ(third.session["next_chunk"], 3);
@@ -229,7 +229,7 @@ TEST_F(Worlds, MoveBetweenServersThatShareAFolder) {
   Begun walk = begin(quiet());
   walk.client->send(hold({"w"}));
   next_frames(*walk.client);
-  // Held by the first server while it is walked there.
+  // The first server holds the lock during its walk.
   WalkClient early(other.port());
   early.send({{"type", "init"}, {"world", walk.world()}});
   EXPECT_EQ(early.until("error")["code"], "busy");
@@ -238,7 +238,7 @@ TEST_F(Worlds, MoveBetweenServersThatShareAFolder) {
   const std::string saved = walk.client->until("saved")["world"]["id"];
   const std::string expected = next_frames(*walk.client);
   walk.client.reset();
-  // A saved world opens there at once, the live one as soon as it is left.
+  // A saved world can be opened at once, the live one as soon as its walk is left.
   Begun copy = begin_at(other.port(), quiet(saved));
   copy.client->send(hold({"w"}));
   EXPECT_EQ(next_frames(*copy.client), expected);
@@ -247,7 +247,7 @@ TEST_F(Worlds, MoveBetweenServersThatShareAFolder) {
   EXPECT_THAT(http(port(), "GET", "/v1/worlds").body, HasSubstr(copy.world()));
 }
 
-TEST_F(Worlds, ThatAreDamagedOrOfAnotherModelAreRefused) {
+TEST_F(Worlds, AreRefusedIfDamagedOrOfAnotherModel) {
   start();
   Begun walk = begin(quiet());
   next_frames(*walk.client);
@@ -260,7 +260,7 @@ TEST_F(Worlds, ThatAreDamagedOrOfAnotherModelAreRefused) {
     client.send({{"type", "init"}, {"world", walk.world()}});
     const Json error = client.until("error");
     EXPECT_EQ(error["code"], "bad_world");
-    // Nothing about where things are.
+    // The message reveals no paths.
     EXPECT_EQ(error["message"].get<std::string>().find('/'), std::string::npos);
     stop();
   };
@@ -273,7 +273,7 @@ TEST_F(Worlds, ThatAreDamagedOrOfAnotherModelAreRefused) {
   fs::resize_file(chunk, 100);
   refused();
   fs::remove(chunk);
-  // A snapshot ahead of the records is of no use; the records count.
+  // A snapshot that is newer than the records is ignored.
   start();
   EXPECT_EQ(begin(quiet(walk.world())).session["next_chunk"], 1);
   stop();

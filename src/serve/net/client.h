@@ -9,9 +9,9 @@
 
 #include "loci/base/config.h"
 #include "loci/serve/net/limits.h"
-#include "loci/serve/protocol/message.h"
 #include "loci/serve/net/metrics.h"
-#include "loci/serve/walk/outbox.h"
+#include "loci/serve/net/outbox.h"
+#include "loci/serve/protocol/message.h"
 
 namespace loci::serve {
 

@@ -34,6 +34,7 @@ struct Limits {
   size_t script_frames = 4096;
   size_t outbox_frame_bytes = 8 << 20;  // frames on their way to one client
   size_t outbox_bytes = 4 << 20;        // other messages
+  size_t encoder_bytes = 128 << 20;     // frames of all walks that wait to be encoded
   int64_t snapshot_chunks = 64;         // chunks to read back at most
 
   // Work.

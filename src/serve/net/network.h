@@ -19,9 +19,9 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-#include "loci/serve/walk/api.h"
+#include "loci/serve/engine/services.h"
+#include "loci/serve/net/api.h"
 #include "loci/serve/net/client.h"
-#include "loci/serve/walk/services.h"
 
 namespace loci::serve {
 

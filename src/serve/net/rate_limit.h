@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "loci/serve/walk/outbox.h"
+#include "loci/serve/net/outbox.h"
 
 namespace loci::serve {
 

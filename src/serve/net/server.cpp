@@ -19,9 +19,9 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/serve/net/network.h"
-#include "loci/serve/walk/sessions.h"
 #include "loci/serve/videos/video_job.h"
 #include "loci/serve/walk/walk.h"
+#include "loci/serve/walk/walk_registry.h"
 
 namespace loci::serve {
 
@@ -178,13 +178,14 @@ void Server::stop() {
   impl.stop_sweeping.notify_all();
   // The engine first: what is being made is finished and recorded while its client still listens.
   impl.services.engine.stop();
-  for (const std::shared_ptr<Walk>& walk : impl.services.sessions->all()) {
+  for (const std::shared_ptr<Walk>& walk : impl.services.walks->all()) {
     try {
       walk->keep();
     } catch (const std::exception& error) {
       log_error("a walk's memory is not kept: {}", error.what());
     }
   }
+  impl.services.encoder.drain();  // before close(), which drops what comes after it
   bool anybody = false;
   {
     const std::lock_guard lock(impl.network.mutex);

@@ -25,7 +25,8 @@ at::Tensor bytes_tensor(const std::string& bytes) {
 }
 
 std::string bytes_from(const at::Tensor& tensor, const std::string& where) {
-  if (tensor.scalar_type() != at::kByte || tensor.dim() != 1) fail("{}: bytes expected", where);
+  if (tensor.scalar_type() != at::kByte || tensor.dim() != 1)
+    fail("{}: expected a one-dimensional tensor of bytes", where);
   const at::Tensor dense = tensor.contiguous();
   return {static_cast<const char*>(dense.const_data_ptr()), static_cast<size_t>(dense.numel())};
 }
@@ -87,7 +88,8 @@ ChunkRecord read_chunk(const std::filesystem::path& path) {
   const io::SafetensorsFile file = io::SafetensorsFile::open(path);
   const std::string where = path.string();
   const auto found = file.metadata().find(kKey);
-  if (found == file.metadata().end()) fail("{} is no chunk of a walk", where);
+  if (found == file.metadata().end())
+    fail("{} is not a chunk record: its metadata has no {}", where, kKey);
   const ConfigReader reader(parse_json(found->second, where), where);
   const auto version = reader.get<int64_t>("version");
   if (version != kVersion) {
@@ -103,20 +105,20 @@ ChunkRecord read_chunk(const std::filesystem::path& path) {
   const Json views = reader.json().value("views", Json::array());
   if (!views.is_array() || views.empty() || views.size() > kMostViews ||
       record.poses.size() != record.lenses.size()) {
-    fail("{}: not the shape of a chunk", where);
+    fail("{}: expected 1 to {} views and as many lenses as poses", where, kMostViews);
   }
   for (size_t v = 0; v < views.size(); ++v) {
     const ConfigReader part(views[v], where + ": views");
     ChunkRecord::View view;
     view.settings = ViewSettings::from_json(part.section("settings").json(), where);
-    // A copy: the file may be replaced or deleted while the walk goes on.
+    // A copy: the file may be replaced or deleted while the tensor is in use.
     view.latents = file.tensor(fmt::format("latents.{}", v)).clone();
     view.newest = bytes_from(file.tensor(fmt::format("newest.{}", v)), where);
     const std::string all = bytes_from(file.tensor(fmt::format("thumbnails.{}", v)), where);
     size_t at = 0;
     for (const auto length : part.get<std::vector<int64_t>>("thumbnails")) {
       if (length < 0 || static_cast<size_t>(length) > all.size() - at) {
-        fail("{}: thumbnails are cut off", where);
+        fail("{}: the thumbnails are shorter than their lengths say", where);
       }
       view.thumbnails.push_back(all.substr(at, static_cast<size_t>(length)));
       at += static_cast<size_t>(length);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One chunk of a walk on disk: its latents, its poses, and the settings under which it was made, so
-// that memories can be built again from the records alone.
+// One chunk of a world on disk: latents, poses, and the settings that it was generated with. The
+// memory of a view can be rebuilt from these records alone.
 #pragma once
 
 #include <filesystem>
@@ -16,12 +16,12 @@
 
 namespace loci::serve {
 
-// What may differ between the views of a walk, and from chunk to chunk.
+// Settings of a view; they may change from chunk to chunk.
 struct ViewSettings {
   memory::HistoryOptions history;
   sample::SolverOptions solver;
   std::string readout = "on";
-  bool reset = false;  // states were forgotten just before this chunk
+  bool reset = false;  // the recurrent states were reset just before this chunk
 
   Json to_json() const;
   static ViewSettings from_json(const Json& json, const std::string& where);
@@ -32,19 +32,19 @@ struct ChunkRecord {
   std::vector<camera::Pose> poses;  // one per latent
   std::vector<camera::Lens> lenses;
   std::string prompt, negative;
-  bool given = false;  // shown to the models, not made by them
+  bool given = false;  // recorded frames: the start picture or a tour, not generated
   struct View {
     ViewSettings settings;
     at::Tensor latents;                   // [1, C, F, h, w]
     std::vector<std::string> thumbnails;  // JPEG, one per latent
-    std::string newest;                   // JPEG, the last frame in full size
+    std::string newest;                   // the last frame as JPEG, in full size
   };
   std::vector<View> views;
 };
 
-// The file appears whole, flushed to disk.
+// Writes the file atomically and flushes it to disk.
 void write_chunk(const std::filesystem::path& file, const ChunkRecord& record);
-// What is no such file is bad input.
+// A file that is not a chunk record is bad input.
 ChunkRecord read_chunk(const std::filesystem::path& file);
 
 }  // namespace loci::serve

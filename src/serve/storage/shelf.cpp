@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/storage/shelf.h"
 
-#include "loci/serve/protocol/ids.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/ids.h"
 
 namespace loci::serve {
 
@@ -23,7 +23,7 @@ fs::path Shelf::find(const std::string& id) const {
 
 std::vector<fs::path> Shelf::all() const {
   std::vector<fs::path> found;
-  std::error_code error;  // others delete folders meanwhile
+  std::error_code error;  // other processes may delete folders meanwhile
   for (auto it = fs::directory_iterator(root_, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
     if (is_id(it->path().filename().string(), kind_)) found.push_back(it->path());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of folders that are named by ids: the worlds, or the videos, of a data folder.
+// A folder whose subfolders are named by ids: the worlds or the videos of a data folder.
 #pragma once
 
 #include <filesystem>
@@ -8,17 +8,17 @@
 
 namespace loci::serve {
 
-// Safe in any thread. Several servers may use the same one.
+// Any thread may call every function. Several servers may share the folder.
 class Shelf {
  public:
-  // Ids begin with `kind`; a folder counts as soon as `file` is in it.
+  // Ids begin with `kind`. A subfolder is an entry once it contains `file`.
   Shelf(std::filesystem::path root, std::string kind, std::string file);
 
-  // Where something with a new id goes.
+  // The path of a new entry.
   std::filesystem::path place(const std::string& id) const { return root_ / id; }
-  // Refused ("not_found") unless it is an id of ours and there.
+  // The path of an existing entry. Malformed and unknown ids are refused ("not_found").
   std::filesystem::path find(const std::string& id) const;
-  // Every folder that is named by an id.
+  // All subfolders that are named by an id.
   std::vector<std::filesystem::path> all() const;
 
  private:

@@ -80,7 +80,8 @@ WorldFacts WorldFacts::from_json(const Json& json, const std::string& where) {
   f.parent = reader.get<std::string>("parent", "");
   f.created = reader.get<int64_t>("created");
   const auto size = reader.get<std::vector<int64_t>>("size");
-  if (size.size() != 2) fail("{}: the size has {} numbers", where, size.size());
+  if (size.size() != 2)
+    fail("{}: size has {} numbers; expected width and height", where, size.size());
   f.width = size[0];
   f.height = size[1];
   f.fps = reader.get<double>("fps", 16, 1, 1000);
@@ -91,7 +92,8 @@ WorldFacts WorldFacts::from_json(const Json& json, const std::string& where) {
   f.chunk_latents = reader.get<int64_t>("chunk_latents", 5, 1, 1 << 20);
   f.frames_per_latent = reader.get<int64_t>("frames_per_latent", 4, 1, 1 << 10);
   const Json views = reader.json().value("views", Json::array());
-  if (!views.is_array() || views.empty() || views.size() > 2) fail("{}: no views", where);
+  if (!views.is_array() || views.empty() || views.size() > 2)
+    fail("{}: expected a list of one or two views", where);
   for (const Json& view : views) {
     const ConfigReader part(view, where + ": views");
     WorldFacts::View& added = f.views.emplace_back();
@@ -102,7 +104,7 @@ WorldFacts WorldFacts::from_json(const Json& json, const std::string& where) {
       added.settings = ViewSettings::from_json(part.section("settings").json(), where);
     }
   }
-  if (f.views.front().since > 0) fail("{}: the first view joined later", where);
+  if (f.views.front().since > 0) fail("{}: the first view must begin with chunk 0", where);
   return f;
 }
 
@@ -119,7 +121,7 @@ fs::path WorldFolder::chunk_file(const fs::path& world, int64_t index) {
 int64_t WorldFolder::count_chunks(const fs::path& world) {
   const auto there = [&](int64_t index) { return fs::exists(chunk_file(world, index)); };
   if (!there(0)) return 0;
-  int64_t low = 0, high = 1;  // low is there
+  int64_t low = 0, high = 1;  // chunk `low` exists
   while (there(high)) {
     low = high;
     high *= 2;
@@ -150,11 +152,12 @@ ChunkRecord WorldFolder::read_record(const fs::path& world, const WorldFacts& fa
   const fs::path file = chunk_file(world, index);
   ChunkRecord record = read_chunk(file);
   const size_t written = record.views.size();
-  record.views.resize(facts.views.size());  // views that have ended may be in it
+  record.views.resize(facts.views.size());  // the record may contain a view that was dropped
   for (size_t v = 0; v < facts.views.size(); ++v) {
     const bool joined = index >= facts.views[v].since;
     if (record.index != index || (joined && v >= written)) {
-      fail("{} does not belong there", file.string());
+      fail("{} is chunk {} with {} views; expected chunk {} with {}", file.string(), record.index,
+           written, index, facts.views.size());
     }
     if (joined) continue;
     const bool reset = record.views.front().settings.reset;
@@ -166,7 +169,7 @@ ChunkRecord WorldFolder::read_record(const fs::path& world, const WorldFacts& fa
 }
 
 uint64_t WorldFolder::append(const ChunkRecord& record) {
-  LOCI_CHECK(record.index == chunks_, "chunk {} after {}", record.index, chunks_);
+  LOCI_CHECK(record.index == chunks_, "chunk {} was appended to {} chunks", record.index, chunks_);
   const fs::path file = chunk_file(path_, record.index);
   write_chunk(file, record);
   ++chunks_;
@@ -176,10 +179,11 @@ uint64_t WorldFolder::append(const ChunkRecord& record) {
 }
 
 void WorldFolder::set_views(std::vector<WorldFacts::View> views) {
-  LOCI_CHECK(lock_ && !views.empty(), "a world of others, or without views");
-  // First: a memory without its view does harm, a view without its memory is read back.
+  LOCI_CHECK(lock_ && !views.empty(), "set_views() needs the lock and at least one view");
+  // Delete snapshots first. A view without a snapshot is read back from the records; a snapshot
+  // without its view would be loaded for another one.
   for (size_t v = 1; v < std::max(views.size(), facts_.views.size()); ++v) fs::remove(snapshot(v));
-  facts_.name = read_facts(path_).name;  // somebody may have renamed it
+  facts_.name = read_facts(path_).name;  // another client may have renamed the world
   facts_.views = std::move(views);
   write_facts(path_, facts_);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world on disk: world.json, chunks/, and a snapshot of every view's memory.
+// A world on disk: world.json, the chunk records, and a snapshot of every view's memory.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace loci::serve {
 
-// world.json: what never changes, and the name.
+// Content of world.json. Only the name and the second view ever change.
 struct WorldFacts {
   std::string id, kind = "live";  // or "saved"
   std::string name, parent;
@@ -24,8 +24,8 @@ struct WorldFacts {
   int64_t chunk_latents = 5, frames_per_latent = 4;
   struct View {
     std::string model, weights;
-    // A view that joined later: its first own chunk. Before that it has the latents of view 0, read
-    // under these settings.
+    // For a view that joined later: the index of its first own chunk. Before that it has the
+    // latents of view 0, read with these settings.
     int64_t since = 0;
     ViewSettings settings;
   };
@@ -35,15 +35,15 @@ struct WorldFacts {
   static WorldFacts from_json(const Json& json, const std::string& where);
 };
 
-// An exclusive hold on a file, across processes and machines that share the folder; the system lets
-// go of it when the process ends, however it ends.
+// An exclusive lock on a file, across processes and machines that share the folder. The system
+// releases it when the process ends, even if it crashes.
 class FileLock {
  public:
   FileLock() = default;
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
-  // Empty when somebody else holds it, or when the file cannot be opened.
+  // An empty lock if another process holds it or the file cannot be opened.
   static FileLock try_lock(const std::filesystem::path& file);
   explicit operator bool() const { return descriptor_ >= 0; }
 
@@ -51,10 +51,10 @@ class FileLock {
   int descriptor_ = -1;
 };
 
-// A world that this object alone may change, if it holds the lock.
+// An open world. Only the object that holds the lock may change the world. Not thread-safe.
 class WorldFolder {
  public:
-  // Looks at no more than `most_chunks`.
+  // Ignores the chunks after the first `most_chunks`.
   WorldFolder(std::filesystem::path path, WorldFacts facts, FileLock lock,
               int64_t most_chunks = INT64_MAX);
 
@@ -62,20 +62,21 @@ class WorldFolder {
   const WorldFacts& facts() const { return facts_; }
   const std::filesystem::path& path() const { return path_; }
 
-  // Chunks that are on disk, from 0 without a gap.
+  // Number of chunks on disk, counted from 0 without a gap.
   int64_t chunks() const { return chunks_; }
   ChunkRecord read(int64_t index) const;
-  // Gives the bytes written.
+  // Writes the next record to disk and returns its size in bytes.
   uint64_t append(const ChunkRecord& record);
-  // Other views from the next chunk on; view 0 stays. Snapshots of the others are forgotten.
+  // Changes the views from the next chunk on; view 0 must stay. Snapshots of the others are
+  // deleted.
   void set_views(std::vector<WorldFacts::View> views);
-  // Where a view's memory is kept; see sample::Stream::save().
+  // Path of the snapshot of a view's memory; see sample::Stream::save().
   std::filesystem::path snapshot(size_t view) const;
 
-  // Layout, shared with those that only look.
+  // The layout of a world's folder, for readers without the lock.
   static std::filesystem::path chunk_file(const std::filesystem::path& world, int64_t index);
   static int64_t count_chunks(const std::filesystem::path& world);
-  // A chunk with a part for every view of the world, as it is now.
+  // A record with one part for every current view of the world.
   static ChunkRecord read_record(const std::filesystem::path& world, const WorldFacts& facts,
                                  int64_t index);
   static WorldFacts read_facts(const std::filesystem::path& world);

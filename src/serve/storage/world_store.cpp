@@ -9,8 +9,8 @@
 #include "loci/base/log.h"
 #include "loci/base/machine.h"
 #include "loci/base/remove_folder.h"
-#include "loci/serve/protocol/ids.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/ids.h"
 
 namespace loci::serve {
 
@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMostListed = 200;
-constexpr uint64_t kKeepFree = uint64_t{64} << 20;  // bytes of the disk that are never used
+constexpr uint64_t kKeepFree = uint64_t{64} << 20;  // bytes of the disk that stay free
 
 uint64_t bytes_below(const fs::path& folder) {
   uint64_t bytes = 0;
   std::error_code error;
   for (auto it = fs::recursive_directory_iterator(folder, error);
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code gone;  // others delete files meanwhile
+    std::error_code gone;  // other processes may delete files meanwhile
     if (it->is_regular_file(gone) && !gone) {
       const auto size = it->file_size(gone);
       if (!gone) bytes += size;
@@ -35,7 +35,7 @@ uint64_t bytes_below(const fs::path& folder) {
   return bytes;
 }
 
-// Seconds since 1970 of the last change.
+// Time of the last change, in seconds since 1970; 0 if unknown.
 int64_t changed(const fs::path& path) {
   std::error_code error;
   const auto time = fs::last_write_time(path, error);
@@ -44,7 +44,7 @@ int64_t changed(const fs::path& path) {
   return std::chrono::duration_cast<std::chrono::seconds>(system.time_since_epoch()).count();
 }
 
-// Of a world that a client asked for.
+// Reads world.json for a client. Details of a damaged file go to the log only.
 WorldFacts readable_facts(const fs::path& folder) {
   try {
     return WorldFolder::read_facts(folder);
@@ -91,7 +91,7 @@ std::unique_ptr<WorldFolder> WorldStore::create(WorldFacts facts) {
   fs::create_directories(folder.temporary() / "chunks");
   write_file(folder.temporary() / "lock", "");
   WorldFolder::write_facts(folder.temporary(), facts);
-  // Held before anybody can see it.
+  // Lock the world before it becomes visible.
   FileLock lock = FileLock::try_lock(folder.temporary() / "lock");
   folder.commit();
   return std::make_unique<WorldFolder>(path, std::move(facts), std::move(lock));
@@ -114,7 +114,7 @@ bool WorldStore::is_live(const std::string& id) const {
   try {
     return WorldFolder::read_facts(folder).kind == "live";
   } catch (const Error&) {
-    return true;  // damaged: opening it says so
+    return true;  // damaged; open() reports it
   }
 }
 
@@ -214,7 +214,7 @@ Json WorldStore::list() const {
       Json world = describe(folder);
       if (world["chunks"] > 0) data.push_back(std::move(world));
     } catch (const std::exception& problem) {
-      // Deleted meanwhile, or damaged: the others are still of use.
+      // Deleted meanwhile or damaged: list the others.
       log_debug("listing worlds: {}", problem.what());
     }
   }
@@ -237,7 +237,7 @@ void WorldStore::forget(const fs::path& folder) {
 void WorldStore::remove(const std::string& id) {
   const fs::path folder = shelf_.find(id);
   const FileLock lock = FileLock::try_lock(folder / "lock");
-  if (!lock) refuse("busy", "this world is being walked");
+  if (!lock) refuse("busy", "this world is open; leave its walk first");
   forget(folder);
   disk_.recount();
 }
@@ -245,7 +245,7 @@ void WorldStore::remove(const std::string& id) {
 std::string WorldStore::picture(const std::string& id) const {
   const fs::path folder = shelf_.find(id);
   const int64_t chunks = WorldFolder::count_chunks(folder);
-  if (chunks == 0) refuse("not_found", "this world has no picture yet");
+  if (chunks == 0) refuse("not_found", "this world has no frames yet");
   return read_chunk(WorldFolder::chunk_file(folder, chunks - 1)).views.front().newest;
 }
 
@@ -274,7 +274,7 @@ void WorldStore::sweep() {
       if (WorldFolder::read_facts(folder).kind != "live") continue;
       const FileLock lock = FileLock::try_lock(folder / "lock");
       if (!lock) continue;
-      log_info("world {} was not walked for {} hours and is deleted", name, limits_.keep_hours);
+      log_info("deleting world {}: not walked for {} hours", name, limits_.keep_hours);
       forget(folder);
     } catch (const std::exception& problem) {
       log_warning("sweeping worlds: {}", problem.what());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All worlds of a data folder, which several servers may share.
+// All worlds of a data folder. Several servers may share the folder.
 #pragma once
 
 #include <filesystem>
@@ -16,15 +16,15 @@
 
 namespace loci::serve {
 
-// How many bytes the data folder holds, and whether more may be written. Safe in any thread.
+// Limits the bytes in the data folder. Any thread may call every function.
 class DiskBudget {
  public:
   DiskBudget(std::filesystem::path folder, const Limits& limits, Metrics& metrics);
 
-  // Refuses ("storage") what would exceed the limit or fill the disk.
+  // Refuses ("storage") if `bytes` more would exceed the limit or fill the disk.
   void check(uint64_t bytes) const;
   void add(uint64_t bytes);
-  // Counts again; others may write to the folder, too.
+  // Counts the bytes on disk again; other servers may have written, too.
   void recount();
 
  private:
@@ -33,27 +33,30 @@ class DiskBudget {
   Metrics& metrics_;
 };
 
-// Safe in any thread.
+// Any thread may call every function.
 class WorldStore {
  public:
   WorldStore(const std::filesystem::path& data, const Limits& limits, DiskBudget& disk);
 
-  // A new live world, empty.
+  // Creates an empty live world and locks it.
   std::unique_ptr<WorldFolder> create(WorldFacts facts);
-  // Refused: "not_found"; "busy" while another holds it; "bad_world" where it cannot be read.
+  // Opens and locks a world. Refused: "not_found"; "busy" while another process or walk holds the
+  // lock; "bad_world" if world.json cannot be read.
   std::unique_ptr<WorldFolder> open(const std::string& id);
-  // To read alone, at most so many chunks, whoever walks it. Refused as open() does, but for
-  // "busy".
+  // Opens a world for reading at most `most_chunks` chunks, without its lock. Refuses as open()
+  // does, except for "busy".
   std::unique_ptr<WorldFolder> look(const std::string& id, int64_t most_chunks = INT64_MAX) const;
-  // Whether opening it goes on in it, not in a copy. Refused ("not_found") if it is not there.
+  // Whether a walk continues in this world itself, not in a copy. Unknown ids are refused
+  // ("not_found").
   bool is_live(const std::string& id) const;
-  // A world of its own with all chunks of `from`, which share their bytes on disk. `fill` may write
-  // snapshots into the folder before the world appears; others are taken over. Gives its id.
+  // Copies a world and returns the copy's id. Chunks are hard links where possible. `fill` may
+  // write snapshots into the folder before the copy becomes visible; snapshots that it does not
+  // write are copied.
   using Fill = std::function<void(const std::filesystem::path& folder)>;
   std::string copy(const WorldFolder& from, const std::string& kind, const std::string& name,
                    const Fill& fill = {});
 
-  // For /v1/worlds; newest first, at most 200.
+  // The list for /v1/worlds: newest first, at most 200.
   Json list() const;
   Json describe(const std::string& id) const;
   void rename(const std::string& id, const std::string& name);
@@ -62,15 +65,15 @@ class WorldStore {
   std::string picture(const std::string& id) const;
   std::string thumbnail(const std::string& id, size_t view, int64_t latent) const;
 
-  // Deletes live worlds that nobody holds and nobody has walked for `keep_hours`.
+  // Deletes unlocked live worlds that were not walked for `keep_hours`.
   void sweep();
 
-  // Tells which worlds are walked here.
+  // `test` returns whether this server has a world open.
   void set_open_test(std::function<bool(const std::string&)> test) { is_open_ = std::move(test); }
 
  private:
   Json describe(const std::filesystem::path& folder) const;
-  // Removes a world's folder and what is known of it.
+  // Deletes a world's folder and its cached size.
   void forget(const std::filesystem::path& folder);
   uint64_t bytes_of(const std::filesystem::path& folder, int64_t chunks) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recording of a walk, written as its frames are made.
+// A video recording of a walk, written while its chunks are generated. The engine's thread uses it.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,14 @@ namespace loci::serve {
 
 class Recorder {
  public:
-  // `view`: the view to record, -1 for all of them side by side.
+  // `view`: index of the view to record, -1 for all views side by side.
   Recorder(VideoStore& videos, const WorldFacts& world, int view, double seconds_limit);
 
-  // Frames of a chunk by view, uint8 [T, H, W, 3].
+  // Adds the frames of a chunk, by view, uint8 [T, H, W, 3].
   void add(const std::vector<at::Tensor>& frames);
   bool full() const { return frames_ >= most_frames_; }
-  // The video is complete; its record. One without frames is deleted, and null.
+  // Completes the video and returns its record. A video without frames is deleted; the result is
+  // then null.
   Json finish(VideoStore& videos);
 
  private:
@@ -30,7 +31,7 @@ class Recorder {
   int64_t frames_ = 0, most_frames_;
 };
 
-// Frames with even sides, as the codec demands; the last row or column is cut off.
+// Frames with even width and height, as the codec requires; an odd last row or column is cut off.
 at::Tensor even_frames(const at::Tensor& frames);
 
 }  // namespace loci::serve

@@ -5,23 +5,23 @@
 
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
-#include "loci/camera/path/keys.h"
 #include "loci/camera/lens.h"
+#include "loci/camera/path/keys.h"
 #include "loci/camera/path/presets.h"
+#include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/fields.h"
 #include "loci/serve/protocol/ids.h"
 #include "loci/serve/videos/recorder.h"
-#include "loci/serve/net/refusal.h"
 
 namespace loci::serve {
 
 namespace {
 
 constexpr double kDefaultSeconds = 4;
-constexpr uint64_t kJobRoom = uint64_t{16} << 20;  // bytes that must be free for a video
+constexpr uint64_t kJobRoom = uint64_t{16} << 20;  // bytes that must be free before a job starts
 constexpr int64_t kMostAttempts = 3;
 
-// Poses of the video's frames, the first the identity.
+// Poses of the video's frames; the first one is the identity.
 std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
                                      const WorldFacts& facts) {
   for (const camera::Preset& preset : camera::presets()) {
@@ -41,15 +41,17 @@ std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
 
 VideoJob::VideoJob(Services& services, const Json& fields, int64_t world_chunks)
     : services_(services), request_(WorldRequest::parse(fields, services.models, services.limits)) {
-  if (request_.tour_seconds > 0) refuse("bad_request", "tour_seconds: a video has no tour");
+  if (request_.tour_seconds > 0)
+    refuse("bad_request", "tour_seconds: not supported for videos; omit it");
   request_.check_start(services.starts);
   if (request_.world.empty()) {
-    if (request_.views.size() != 1) refuse("bad_request", "a video has one view");
+    if (request_.views.size() != 1)
+      refuse("bad_request", "second: not supported for videos; omit it");
     facts_ = request_.facts();
     if (request_.prompt) facts_.prompt = *request_.prompt;
   } else {
     world_ = services.worlds.look(request_.world, world_chunks);
-    if (world_->chunks() == 0) refuse("bad_world", "this world was never begun");
+    if (world_->chunks() == 0) refuse("bad_world", "this world has no frames");
     facts_ = world_->facts();
   }
   plan_path(fields);
@@ -60,26 +62,26 @@ VideoJob::~VideoJob() {
   --services_.metrics.videos_waiting;
   if (done_ || view_ == nullptr || folder_->gone()) return;
   try {
-    // A regular stop is not the job's fault.
+    // A regular stop of the server does not count as a failed attempt.
     Json job = folder_->job();
     job["attempts"] = 0;
     folder_->set_job(job);
     folder_->update({{"status", "queued"}, {"progress", 0}});
   } catch (const std::exception& error) {
-    log_warning("a video is left as it is: {}", error.what());
+    log_warning("cannot queue an interrupted video again: {}", error.what());
   }
 }
 
 std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body) {
   Json fields = body;
-  // OpenAI's name for the start picture.
+  // OpenAI's API calls the start picture `input_reference`.
   if (const auto picture = fields.find("input_reference"); picture != fields.end()) {
     Json bytes = std::move(*picture);
     fields.erase(picture);
     fields["first_frame"] = std::move(bytes);
   }
   if (services.metrics.videos_waiting.load() >= services.limits.queued_videos) {
-    refuse("limit", "{} videos are waiting already; try again later",
+    refuse("limit", "{} videos are queued, the maximum; try again later",
            services.limits.queued_videos);
   }
   services.disk.check(kJobRoom);
@@ -87,7 +89,7 @@ std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body)
   const WorldFacts& facts = job->facts_;
   const double seconds = static_cast<double>(job->path_.size()) *
                          static_cast<double>(facts.frames_per_latent) / facts.fps;
-  fields["model"] = facts.views.front().model;  // whatever is served first the next time
+  fields["model"] = facts.views.front().model;  // another server may have another default
   job->folder_ = services.videos.create(
       {{"model", facts.views.front().model},
        {"size", fmt::format("{}x{}", facts.width / 2 * 2, facts.height / 2 * 2)},
@@ -104,7 +106,8 @@ void VideoJob::adopt_orphans(Services& services) {
     try {
       const Json job = folder->job();
       if (job.value("attempts", int64_t{0}) >= kMostAttempts) {
-        refuse("interrupted", "the server was stopped {} times while it was made", kMostAttempts);
+        refuse("interrupted", "the server ended {} times while it generated this video",
+               kMostAttempts);
       }
       std::shared_ptr<VideoJob> again(new VideoJob(services, job.value("fields", Json::object()),
                                                    job.value("world_chunks", int64_t{0})));
@@ -112,7 +115,7 @@ void VideoJob::adopt_orphans(Services& services) {
       again->folder_ = std::move(folder);
       services.engine.add(again);
     } catch (...) {
-      const Told told = tell_exception("going on with a video");
+      const Told told = tell_exception("restarting a video job");
       folder->update(
           {{"status", "failed"}, {"error", {{"code", told.code}, {"message", told.message}}}});
     }
@@ -132,7 +135,7 @@ void VideoJob::plan_path(const Json& body) {
   const std::string action = fields.text("action", 4000).value_or("none-1");
   const std::vector<camera::Pose> all = frame_path(action, seconds, facts_);
   for (int64_t i = 1; i <= chunks * facts_.chunk_latents; ++i) {
-    // After the path's end its last pose is held.
+    // The last pose is repeated up to a whole chunk.
     path_.push_back(all[std::min(static_cast<size_t>(i) * step, all.size() - 1)]);
   }
 }
@@ -142,8 +145,8 @@ void VideoJob::fail_with(const std::string& code, const std::string& message) {
   done_ = true;
 }
 
-void VideoJob::turn(std::chrono::duration<double>) {
-  if (folder_->gone()) {  // cancelled
+void VideoJob::run_slice(std::chrono::duration<double>) {
+  if (folder_->gone()) {  // canceled
     done_ = true;
     return;
   }
@@ -164,7 +167,7 @@ void VideoJob::turn(std::chrono::duration<double>) {
   } catch (const Interrupted&) {
     throw;
   } catch (...) {
-    const Told told = tell_exception("a video");
+    const Told told = tell_exception("a video job");
     if (told.code == "internal") ++services_.metrics.errors;
     writer_.reset();
     fail_with(told.code, told.message);
@@ -207,7 +210,7 @@ void VideoJob::make_chunk() {
   const std::vector<camera::Lens> lenses(size, lens_of(facts_));
   add_frames(view_->push(poses, lenses).frames);
   next_ += size;
-  // 100 is for what is complete.
+  // 100 means that the file is complete.
   folder_->update(
       {{"progress", std::min<size_t>(99, 100 * next_ / path_.size())}, {"frames", frames_}});
   ++services_.metrics.chunks_generated;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A video made without anybody watching: a world, a path, a file. Takes its turns like a walk.
+// A video that is generated without a client: a world, a camera path, a file. The engine runs it in
+// time slices like a walk.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "loci/io/media/video.h"
-#include "loci/serve/walk/engine.h"
-#include "loci/serve/walk/services.h"
+#include "loci/serve/engine/engine.h"
+#include "loci/serve/engine/services.h"
 #include "loci/serve/videos/video_store.h"
 #include "loci/serve/walk/view.h"
 #include "loci/serve/walk/world_request.h"
@@ -16,17 +17,17 @@ namespace loci::serve {
 
 class VideoJob : public Task {
  public:
-  // The body of `POST /v1/videos`, checked; what is wrong is refused. Any thread.
+  // Any thread. Creates a job from the body of `POST /v1/videos`. Invalid bodies are refused.
   static std::shared_ptr<VideoJob> create(Services& services, const Json& body);
-  // Begins the jobs anew whose server is gone. One that was in work at several ends of servers
-  // is not tried again: it may have caused them. Any thread.
+  // Any thread. Starts the jobs again whose server has ended. A job that was in progress when
+  // several servers ended is marked as failed: it may have caused the crashes.
   static void adopt_orphans(Services& services);
   ~VideoJob() override;
 
   const Json& record() const { return folder_->record(); }
 
   std::optional<Clock::time_point> due() override { return Clock::time_point(); }
-  void turn(std::chrono::duration<double> waited) override;
+  void run_slice(std::chrono::duration<double> waited) override;
   bool finished() override { return done_; }
 
  private:
@@ -42,11 +43,11 @@ class VideoJob : public Task {
   Services& services_;
   WorldRequest request_;
   WorldFacts facts_;
-  std::unique_ptr<WorldFolder> world_;  // while it is read back; others may walk it
-  int64_t read_ = 0;                    // chunks of it
+  std::unique_ptr<WorldFolder> world_;  // to continue from; null once its records are replayed
+  int64_t read_ = 0;                    // chunks of world_ that were replayed
   std::vector<camera::Pose> path_;      // whole chunks, relative to the start
-  size_t next_ = 0;                     // pose
-  camera::Pose from_;
+  size_t next_ = 0;                     // index into path_
+  camera::Pose from_;                   // where the path starts
   std::unique_ptr<VideoFolder> folder_;
   std::unique_ptr<View> view_;
   std::unique_ptr<io::VideoWriter> writer_;

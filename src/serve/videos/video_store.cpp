@@ -8,8 +8,8 @@
 #include "loci/base/file.h"
 #include "loci/base/log.h"
 #include "loci/base/remove_folder.h"
-#include "loci/serve/protocol/ids.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/ids.h"
 
 namespace loci::serve {
 
@@ -44,7 +44,8 @@ void VideoFolder::update(const Json& changes) {
 Json VideoFolder::job() const {
   const std::string bytes = read_file(job_file(path_));
   Json job = Json::from_msgpack(bytes, /*strict=*/true, /*allow_exceptions=*/false);
-  if (!job.is_object()) fail("{} is no job", job_file(path_).string());
+  if (!job.is_object())
+    fail("{} is not a job: expected one MessagePack map", job_file(path_).string());
   return job;
 }
 
@@ -94,14 +95,14 @@ std::vector<std::unique_ptr<VideoFolder>> VideoStore::orphans() const {
       if (!lock) continue;
       Json record = read_record(folder);
       if (!running(record)) continue;
-      // What was made of it is of no use.
+      // The job starts again from the beginning.
       for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (name.find(".mp4") != std::string::npos) fs::remove(entry.path());
       }
       found.push_back(std::make_unique<VideoFolder>(folder, std::move(lock), std::move(record)));
     } catch (const std::exception& problem) {
-      log_warning("looking for videos to go on with: {}", problem.what());
+      log_warning("looking for interrupted video jobs: {}", problem.what());
     }
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
@@ -146,13 +147,13 @@ Json VideoStore::get(const std::string& id) const { return read_record(shelf_.fi
 
 fs::path VideoStore::content(const std::string& id) const {
   fs::path file = shelf_.find(id) / "content.mp4";
-  if (!fs::exists(file)) refuse("not_found", "this video is not complete");
+  if (!fs::exists(file)) refuse("not_found", "this video is not complete yet");
   return file;
 }
 
 std::string VideoStore::thumbnail(const std::string& id) const {
   const fs::path file = shelf_.find(id) / "thumbnail.jpg";
-  if (!fs::exists(file)) refuse("not_found", "this video has no picture yet");
+  if (!fs::exists(file)) refuse("not_found", "this video has no thumbnail yet");
   return read_file(file, uint64_t{1} << 22);
 }
 

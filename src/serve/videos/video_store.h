@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Videos of a data folder: those of jobs and those recorded on walks.
+// The videos of a data folder: results of jobs and recordings of walks.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace loci::serve {
 
-// A video that is being made here. Its folder holds video.json, content.mp4 and thumbnail.jpg, and
-// while it is made for a job also job.msgpack, from which another server can make it.
+// The folder of a video that this process writes: video.json, content.mp4 and thumbnail.jpg. A job
+// that is not complete also has job.msgpack, from which another server can start it again.
 class VideoFolder {
  public:
   VideoFolder(std::filesystem::path path, FileLock lock, Json record);
@@ -20,12 +20,12 @@ class VideoFolder {
   std::string id() const { return path_.filename().string(); }
   std::filesystem::path content() const { return path_ / "content.mp4"; }
   const Json& record() const { return record_; }
-  // Merges `changes` into the record. A job that is completed or has failed is forgotten.
+  // Merges `changes` into video.json. Deletes job.msgpack once the job is completed or failed.
   void update(const Json& changes);
   Json job() const;
   void set_job(const Json& job) const;
   void set_thumbnail(const std::string& jpeg) const;
-  // Deleted meanwhile: nobody wants it any more.
+  // Whether the folder was deleted, which cancels the job.
   bool gone() const;
 
  private:
@@ -34,14 +34,15 @@ class VideoFolder {
   Json record_;
 };
 
-// Safe in any thread.
+// Any thread may call every function.
 class VideoStore {
  public:
   VideoStore(const std::filesystem::path& data, const Limits& limits, DiskBudget& disk);
 
-  // `facts`: model, size, seconds, prompt. `job`, if any, is what it takes to make it again.
+  // Creates and locks a video's folder. `facts`: model, size, seconds, prompt. `job`: the content
+  // of job.msgpack, null for a recording.
   std::unique_ptr<VideoFolder> create(const Json& facts, const Json& job = {});
-  // Jobs whose server is gone, oldest first: they are the caller's now.
+  // Locks and returns the jobs whose server has ended, oldest first. The caller must run them.
   std::vector<std::unique_ptr<VideoFolder>> orphans() const;
 
   struct Page {
@@ -51,12 +52,12 @@ class VideoStore {
   };
   Json list(const Page& page) const;
   Json get(const std::string& id) const;
-  // Refused ("not_found") until the video is complete.
+  // Path of the MP4 file. Refused ("not_found") until the video is complete.
   std::filesystem::path content(const std::string& id) const;
   std::string thumbnail(const std::string& id) const;
   void remove(const std::string& id);
 
-  // Deletes what has expired, and tells of recordings whose server is gone that they failed.
+  // Deletes expired videos, and marks recordings whose server has ended as failed.
   void sweep();
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// When frames are shown and chunks are begun: at the rate at which they are made, no faster than
-// the video's.
+// Decides when frames are sent and when chunks begin: at the rate at which chunks are generated, at
+// most at the video's frame rate.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 
-#include "loci/serve/walk/outbox.h"
+#include "loci/serve/net/outbox.h"
 
 namespace loci::serve {
 
@@ -20,8 +20,8 @@ class Pace {
     until_ = last_ = Clock::time_point();
   }
 
-  // A chunk of `frames` was made at `now` and took `seconds` of the engine. Gives when its first
-  // frame is due; the next ones follow every frame_seconds().
+  // A chunk of `frames` frames was completed at `now` and took `seconds` of the engine, waiting
+  // included. Returns when its first frame is due; the others follow every frame_seconds().
   Clock::time_point add(Clock::time_point now, int64_t frames, double seconds) {
     const double shortest = static_cast<double>(frames) / fps_;
     if (last_ != Clock::time_point()) {
@@ -31,7 +31,7 @@ class Pace {
     work_ = work_ == 0 ? seconds : kSmooth * work_ + (1 - kSmooth) * seconds;
     last_ = now;
     frame_seconds_ = std::max(interval_, shortest) / static_cast<double>(frames);
-    // What was scheduled goes first, but a backlog of more than a chunk is not worth keeping.
+    // Frames that are scheduled come first, but a backlog of more than a chunk is dropped.
     const Clock::time_point first =
         until_ > now + after(std::max(interval_, shortest)) ? now : std::max(now, until_);
     until_ = first + after(frame_seconds_ * static_cast<double>(frames));
@@ -42,9 +42,9 @@ class Pace {
   Clock::duration frame_time(int64_t index) const {
     return after(frame_seconds_ * static_cast<double>(index));
   }
-  // When the next chunk must begin for its frames to follow without a gap.
+  // When the next chunk must begin so that its frames follow without a gap.
   Clock::time_point next_begin() const { return until_ - after(kMargin * work_); }
-  // After a pause: what was measured across it means nothing.
+  // Call it at a pause: the interval to the next chunk does not measure the speed.
   void forget() { last_ = Clock::time_point(); }
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/walk/session.h"
 
+#include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/fields.h"
 #include "loci/serve/protocol/protocol.h"
-#include "loci/serve/net/refusal.h"
-#include "loci/serve/walk/sessions.h"
 #include "loci/serve/walk/walk.h"
+#include "loci/serve/walk/walk_registry.h"
 
 namespace loci::serve {
 
@@ -85,7 +85,7 @@ void Session::init(const Json& message) {
   client_->set_output(OutputOptions::parse(message));
   WorldRequest request = WorldRequest::parse(message, services_.models, services_.limits);
   request.check_start(services_.starts);
-  walk_ = services_.sessions->open(std::move(request), client_);
+  walk_ = services_.walks->open(std::move(request), client_);
   ++services_.metrics.sessions;
   begun_ = true;
   if (const Json* inputs = fields.find("condition_inputs"); inputs != nullptr) {
@@ -103,7 +103,7 @@ void Session::load(const Json& message) {
   walk_->detach(*client_);
   client_->outbox().drop_frames();
   try {
-    walk_ = services_.sessions->open(std::move(request), client_);
+    walk_ = services_.walks->open(std::move(request), client_);
   } catch (...) {
     walk_->attach(client_);
     throw;

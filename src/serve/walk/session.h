@@ -5,9 +5,9 @@
 #include <memory>
 #include <string_view>
 
+#include "loci/serve/engine/services.h"
 #include "loci/serve/net/client.h"
 #include "loci/serve/net/rate_limit.h"
-#include "loci/serve/walk/services.h"
 
 namespace loci::serve {
 

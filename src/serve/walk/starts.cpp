@@ -50,20 +50,20 @@ StartPicture render_place(const world::ClipOptions& options, uint64_t seed) {
   return {clip.frames[0].clone(), clip.caption};
 }
 
-// The map of a procedural start.
+// Style and seed of a procedural start.
 std::pair<world::Style, uint64_t> place_of(const Json& start) {
   if (start.value("kind", Json("procedural")) != "procedural") {
-    refuse("bad_request", "start: the only kind of a map is \"procedural\"");
+    refuse("bad_request", "start: a map must have the kind \"procedural\"");
   }
   const Json style = start.value("style", Json("town")), seed = start.value("seed", Json(1));
   if (!style.is_string() || !seed.is_number_integer()) {
-    refuse("bad_request", "start: expected a style and a whole number as seed");
+    refuse("bad_request", "start: expected a style name and an integer seed");
   }
   return {checked("bad_request", [&] { return world::parse_style(style.get<std::string>()); }),
           seed.get<uint64_t>()};
 }
 
-// Letters, digits, '-' and '_' of a file's name: what may stand in an address.
+// The id of a picture: characters of its file name that a URL may contain, others become '-'.
 std::string id_of(const fs::path& path) {
   std::string id = "picture-";
   for (const char c : path.stem().string()) {
@@ -73,7 +73,7 @@ std::string id_of(const fs::path& path) {
   return id;
 }
 
-// Words of a file's name.
+// The title of a picture: the words of its file name.
 std::string title_of(const fs::path& path) {
   std::string title = path.stem().string();
   std::replace_if(
@@ -84,17 +84,18 @@ std::string title_of(const fs::path& path) {
 }  // namespace
 
 void Starts::add_pictures(const fs::path& folder) {
-  if (!fs::is_directory(folder)) fail("{} is no folder of start pictures", folder.string());
+  if (!fs::is_directory(folder))
+    fail("{} is not a folder; expected a folder of start pictures", folder.string());
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with('.')) continue;  // not yet whole
+    if (entry.path().filename().string().starts_with('.')) continue;  // still being written
     const std::string kind = lower(entry.path().extension().string());
     if (kind == ".png" || kind == ".jpg" || kind == ".jpeg") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   if (files.size() > kMostPictures) {
-    log_warning("{} holds {} pictures; the first {} are offered", folder.string(), files.size(),
-                kMostPictures);
+    log_warning("{} contains {} pictures; only the first {} are listed", folder.string(),
+                files.size(), kMostPictures);
     files.resize(kMostPictures);
   }
   for (const fs::path& file : files) {
@@ -118,7 +119,7 @@ Starts::Starts(const std::vector<fs::path>& folders) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     for (const world::Style style : styles()) {
       const std::string name(world::name_of(style));
-      // By day first, then at dusk and at night in turn, so that there is something to choose from.
+      // The first scene of each style is by day; the second ones alternate between dusk and night.
       const world::Time time = seed == 1                 ? world::Time::kDay
                                : starts_.size() % 2 == 0 ? world::Time::kDusk
                                                          : world::Time::kNight;
@@ -132,7 +133,7 @@ Starts::Starts(const std::vector<fs::path>& folders) {
   }
 }
 
-Start Starts::looked_at(size_t index) {
+Start Starts::with_thumbnail(size_t index) {
   const std::lock_guard lock(mutex_);
   Start& start = starts_[index];
   if (start.thumbnail.empty()) {
@@ -147,9 +148,9 @@ Start Starts::looked_at(size_t index) {
 void Starts::prepare(const std::function<bool()>& stop) {
   for (size_t i = 0; i < starts_.size() && !stop(); ++i) {
     try {
-      looked_at(i);
+      with_thumbnail(i);
     } catch (const Error& error) {
-      log_warning("the start {} is of no use: {}", starts_[i].id, error.what());
+      log_warning("start {} cannot be used: {}", starts_[i].id, error.what());
     }
   }
 }
@@ -159,9 +160,9 @@ Json Starts::list() {
   for (size_t i = 0; i < starts_.size(); ++i) {
     Start start;
     try {
-      start = looked_at(i);
+      start = with_thumbnail(i);
     } catch (const Error&) {
-      continue;  // a picture that cannot be read; prepare() says so in the log
+      continue;  // an unreadable picture; prepare() has logged it
     }
     const bool procedural = start.picture.empty();
     data.push_back(
@@ -181,15 +182,15 @@ Json Starts::list() {
 size_t Starts::find(const std::string& id) const {
   const auto found = std::find_if(starts_.begin(), starts_.end(),
                                   [&](const Start& start) { return start.id == id; });
-  if (found == starts_.end()) refuse("not_found", "there is no start of that name");
+  if (found == starts_.end()) refuse("not_found", "start: there is no such start");
   return static_cast<size_t>(found - starts_.begin());
 }
 
-std::string Starts::thumbnail(const std::string& id) { return looked_at(find(id)).thumbnail; }
+std::string Starts::thumbnail(const std::string& id) { return with_thumbnail(find(id)).thumbnail; }
 
 std::vector<camera::Pose> Starts::path(const std::string& id, double fps, size_t most) const {
   const Start& start = starts_[find(id)];
-  if (start.path.empty()) refuse("not_found", "this start has no path");
+  if (start.path.empty()) refuse("not_found", "this start has no camera path");
   camera::Trajectory path = camera::read_trajectory(start.path);
   if (path.fps != fps) path = camera::resample(path, fps);
   if (path.poses.size() > most) path.poses.resize(most);
@@ -207,7 +208,7 @@ void Starts::check(const Json& start) const {
 }
 
 void refuse_tour_of_picture() {
-  refuse("bad_request", "tour_seconds: the start is a picture; only a rendered place is shown");
+  refuse("bad_request", "tour_seconds: the start is a picture; a tour needs a rendered scene");
 }
 
 const Start* Starts::listed(const Json& start) const {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a walk may begin: pictures of folders, places rendered from a seed, a client's own
-// picture.
+// The starts of walks: pictures from folders, rendered scenes, and pictures uploaded by clients.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@
 
 namespace loci::serve {
 
-// A first frame, uint8 [height, width, 3], and what it shows, if known.
+// A first frame, uint8 [H, W, 3], and its prompt; empty if unknown.
 struct StartPicture {
   at::Tensor image;
   std::string prompt;
@@ -30,58 +29,59 @@ struct StartPicture {
 
 struct Start {
   std::string id, title;
-  std::filesystem::path picture;  // empty: procedural
-  std::filesystem::path path;     // a camera path through what it shows; may be empty
-  world::WorldOptions look;       // of a place
-  uint64_t seed = 0;
-  std::string prompt, thumbnail;  // of a place: once it was looked at
+  std::filesystem::path picture;  // empty: a rendered scene
+  std::filesystem::path path;     // file of a camera path; may be empty
+  world::WorldOptions look;       // of a scene
+  uint64_t seed = 0;              // of a scene
+  std::string prompt, thumbnail;  // of a scene: empty until it was rendered
 };
 
-// Safe in any thread.
+// Any thread may call every function.
 class Starts {
  public:
-  // Pictures (.png, .jpg, .jpeg) of the folders, each with its prompt in a .txt and a camera path
-  // in a .json beside it, if there are such; then two places of every style. Of pictures of the
-  // same name the first counts.
+  // Lists the pictures (.png, .jpg, .jpeg) of the folders, then two scenes of every style. A .txt
+  // file beside a picture contains its prompt, a .json file a camera path; both are optional. Of
+  // several pictures with the same name, the first is used.
   explicit Starts(const std::vector<std::filesystem::path>& folders = {});
 
-  // Looks at every place, which takes a moment each, until `stop` says so; list() then need not.
+  // Renders the thumbnails of all scenes, so that list() need not, until `stop` returns true.
   void prepare(const std::function<bool()>& stop);
   Json list();
-  // JPEG, 288 pixels wide.
+  // A JPEG of 288x192 pixels.
   std::string thumbnail(const std::string& id);
-  // Poses of a video of `fps` along the start's camera path, the first the identity; at most
-  // `most`. Refused ("not_found") where there is no path.
+  // The start's camera path at `fps` frames per second: at most `most` poses, the first one the
+  // identity. Starts without a path are refused ("not_found").
   std::vector<camera::Pose> path(const std::string& id, double fps, size_t most) const;
 
-  // Refuses what make() would refuse.
+  // Refuses the values that make() refuses.
   void check(const Json& start) const;
-  // `start` as in `init`: an id, a map of kind "procedural", or null for the first. Unknown ones
-  // are refused. `fov` in degrees is that of a rendered place.
+  // The first frame of a start. `start` as in `init`: an id, a map of kind "procedural", or null
+  // for the first start; others are refused. `fov`: field of view of a rendered scene, in degrees.
   StartPicture make(const Json& start, int64_t width, int64_t height, double fov) const;
-  // The place of a `start` and its seed, to be shown by a tour; pictures are refused.
+  // Options and seed of the scene of `start`, for a tour. Pictures are refused.
   std::pair<world::ClipOptions, uint64_t> place(const Json& start, int64_t width, int64_t height,
                                                 double fov) const;
 
  private:
   void add_pictures(const std::filesystem::path& folder);
   size_t find(const std::string& id) const;
-  // Null for the map of a place; unknown ones are refused.
+  // Null if `start` is the map of a scene. Unknown starts are refused.
   const Start* listed(const Json& start) const;
-  Start looked_at(size_t index);
+  // A start with prompt and thumbnail; renders them if necessary.
+  Start with_thumbnail(size_t index);
 
   std::vector<Start> starts_;
-  std::mutex mutex_;  // of prompts and thumbnails
+  std::mutex mutex_;  // guards prompt and thumbnail of starts_
 };
 
 [[noreturn]] void refuse_tour_of_picture();
 
-// A picture that a client sent, JPEG or PNG, of at most so many pixels, fitted to the size.
-// Anything else is refused.
+// Decodes a client's JPEG or PNG of at most `most_pixels` pixels and crops and resizes it to the
+// given size. Other bytes are refused.
 at::Tensor uploaded_picture(std::string_view bytes, int64_t most_pixels, int64_t width,
                             int64_t height);
 
-// Width and height as the header tells; nothing when it does not.
+// Width and height from the header of a picture; nothing if it is not a known format.
 std::optional<std::pair<int64_t, int64_t>> announced_size(std::string_view bytes);
 
 }  // namespace loci::serve

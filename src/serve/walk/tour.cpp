@@ -11,20 +11,20 @@ namespace loci::serve {
 
 namespace {
 
-constexpr double kMostSecondsRound = 9;
+constexpr double kMostTurnSeconds = 9;
 
 int64_t frames_of(const TourShape& shape) {
   return 1 + shape.chunks * shape.chunk_latents * shape.frames_per_latent;
 }
 
-// Frames of the turn, half of the tour at most.
-int64_t frames_round(const TourShape& shape, double fps) {
-  return std::min<int64_t>(frames_of(shape) / 2, std::llround(kMostSecondsRound * fps));
+// Number of frames of the full turn: at most half of the tour.
+int64_t turn_frames(const TourShape& shape, double fps) {
+  return std::min<int64_t>(frames_of(shape) / 2, std::llround(kMostTurnSeconds * fps));
 }
 
-// The rest is a walk; one that comes back shows the same from more sides.
+// The rest is a walk that comes back, because it shows the same places from several sides.
 world::ClipOptions walk_options(world::ClipOptions options, const TourShape& shape) {
-  options.frames = frames_of(shape) - frames_round(shape, options.fps);
+  options.frames = frames_of(shape) - turn_frames(shape, options.fps);
   options.revisit_share = 1;
   return options;
 }
@@ -34,13 +34,13 @@ world::ClipOptions walk_options(world::ClipOptions options, const TourShape& sha
 Tour::Tour(const world::ClipOptions& options, uint64_t seed, const TourShape& shape)
     : shape_(shape), maker_(walk_options(options, shape)), seed_(seed) {
   const std::vector<camera::Pose> walk = maker_.walk(seed, 0).poses;
-  const int64_t round = frames_round(shape, options.fps);
-  for (int64_t i = 0; i < round; ++i) {
+  const int64_t turn = turn_frames(shape, options.fps);
+  for (int64_t i = 0; i < turn; ++i) {
     camera::Pose pose = walk.front();
     pose.rotation =
         pose.rotation *
         camera::rotation_from_angles(
-            2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(round), 0);
+            2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(turn), 0);
     poses_.push_back(pose);
   }
   poses_.insert(poses_.end(), walk.begin(), walk.end());
@@ -57,13 +57,13 @@ StartPicture Tour::first() {
 }
 
 Tour::Part Tour::next() {
-  LOCI_CHECK(!done(), "a tour of {} chunks is over", shape_.chunks);
+  LOCI_CHECK(!done(), "next() after the last of {} chunks", shape_.chunks);
   const int64_t frames = shape_.chunk_latents * shape_.frames_per_latent;
   const int64_t first = 1 + shown_ * frames;
   Part part;
   part.frames = render(first, frames).frames;
   const camera::Pose origin = poses_.front().inverse();
-  // A latent's pose is that of its last frame.
+  // A latent frame has the pose of its last video frame.
   for (int64_t i = shape_.frames_per_latent - 1; i < frames; i += shape_.frames_per_latent) {
     part.poses.push_back(origin * poses_[static_cast<size_t>(first + i)]);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk's models are shown of a rendered place before its client takes over: all of it around
-// where the walk begins, then a walk that comes back.
+// Recorded frames of a rendered scene that a walk's models are shown before the client takes over:
+// the camera turns once around, then walks and comes back.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace loci::serve {
 
-// How long it lasts and how it is cut.
+// Length of a tour and how it is divided into chunks.
 struct TourShape {
   int64_t chunks = 1;  // after the first frame
   int64_t chunk_latents = 5, frames_per_latent = 4;
@@ -20,12 +20,12 @@ struct TourShape {
 
 class Tour {
  public:
-  // Of the place `seed` of `options`, whose number of frames follows from the shape.
+  // Through scene `seed` of `options`; options.frames is ignored.
   Tour(const world::ClipOptions& options, uint64_t seed, const TourShape& shape);
 
-  // Where it begins.
+  // The first frame and the scene's caption.
   StartPicture first();
-  // The next chunk: frames uint8 [T, H, W, 3], rendered now, and the poses of its latents relative
+  // Renders the next chunk: frames uint8 [T, H, W, 3] and the poses of its latent frames, relative
   // to the first frame.
   struct Part {
     at::Tensor frames;
@@ -34,7 +34,7 @@ class Tour {
   Part next();
 
   bool done() const { return shown_ == shape_.chunks; }
-  // 0 to 1.
+  // Share of the chunks that next() has returned, 0 to 1.
   double progress() const {
     return static_cast<double>(shown_) / static_cast<double>(shape_.chunks);
   }
@@ -45,8 +45,8 @@ class Tour {
   TourShape shape_;
   world::ClipMaker maker_;
   uint64_t seed_;
-  std::vector<camera::Pose> poses_;  // of the frames, in the place
-  int64_t shown_ = 0;                // chunks
+  std::vector<camera::Pose> poses_;  // of all frames, in the scene
+  int64_t shown_ = 0;                // chunks that next() has returned
 };
 
 }  // namespace loci::serve

@@ -13,8 +13,8 @@
 #include "loci/base/config.h"
 #include "loci/camera/coverage.h"
 #include "loci/sample/stream/stream.h"
+#include "loci/serve/engine/models.h"
 #include "loci/serve/storage/chunk_record.h"
-#include "loci/serve/walk/models.h"
 #include "loci/serve/storage/world_folder.h"
 
 namespace loci::serve {
@@ -47,8 +47,7 @@ class View {
 
   // The first frame, or the next chunk. Seconds go to where they are asked for.
   sample::Chunk start(const at::Tensor& image, const camera::Lens& lens);
-  sample::Chunk push(std::span<const camera::Pose> poses,
-                     std::span<const camera::Lens> lenses);
+  sample::Chunk push(std::span<const camera::Pose> poses, std::span<const camera::Lens> lenses);
   // Frames of a tour, uint8 [T, H, W, 3]: the first frame, which starts the view, then chunk by
   // chunk until end_showing().
   sample::Chunk show(const at::Tensor& frames, std::span<const camera::Pose> poses,

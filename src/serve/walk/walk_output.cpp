@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk sends.
+#include "loci/serve/walk/walk_output.h"
+
 #include <algorithm>
-#include <set>
+#include <span>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -11,7 +13,6 @@
 #include "loci/serve/protocol/message.h"
 #include "loci/serve/protocol/poses.h"
 #include "loci/serve/protocol/protocol.h"
-#include "loci/serve/walk/walk.h"
 
 namespace loci::serve {
 
@@ -20,6 +21,10 @@ namespace {
 std::string raw_of(const at::Tensor& frame) {
   const at::Tensor dense = frame.contiguous();
   return {static_cast<const char*>(dense.const_data_ptr()), static_cast<size_t>(dense.nbytes())};
+}
+
+double milliseconds(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
 // A `frame_batch` message but for its payload.
@@ -51,187 +56,274 @@ struct FrameBatch {
   }
 };
 
+// The frames of one view's chunk, encoded and sent in batches.
+struct FrameSender {
+  size_t view = 0;
+  int64_t chunk = 0, first_frame = 0;
+  Clock::time_point first;
+  Pace pace;
+  Json event;
+
+  // The encoder's thread. Returns the bytes of the payloads.
+  size_t send(Client& client, const at::Tensor& frames) const {
+    const OutputOptions& output = client.output();
+    const int64_t count = frames.size(0);
+    const int64_t per_batch = output.paced ? 1 : count;
+    const int64_t batches = (count + per_batch - 1) / per_batch;
+    size_t total = 0;
+    for (int64_t batch = 0; batch < batches; ++batch) {
+      std::string payload;
+      Json lengths = Json::array();
+      const int64_t end = std::min(count, (batch + 1) * per_batch);
+      for (int64_t i = batch * per_batch; i < end; ++i) {
+        const std::string bytes =
+            output.raw ? raw_of(frames[i]) : jpeg_of(frames[i], output.quality);
+        lengths.push_back(bytes.size());
+        payload += bytes;
+      }
+      total += payload.size();
+      const Clock::time_point at =
+          output.paced ? first + pace.frame_time(batch) : Clock::time_point();
+      const FrameBatch told{.view = view,
+                            .chunk = chunk,
+                            .first = first_frame + batch * per_batch,
+                            .frames = end - batch * per_batch,
+                            .place = batch,
+                            .of = batches,
+                            .width = frames.size(2),
+                            .height = frames.size(1),
+                            .raw = output.raw,
+                            .event = event};
+      client.send_frames(told.message(std::move(lengths), payload), told.frames, at);
+    }
+    return total;
+  }
+};
+
 }  // namespace
 
-void Walk::send_state(const std::string& state, const std::string& reason, double progress) {
-  const std::shared_ptr<Client> client = this->client();
+WalkOutput::WalkOutput(Services& services, std::shared_ptr<Mailbox> mailbox)
+    : services_(services), mailbox_(std::move(mailbox)) {}
+
+void WalkOutput::submit(const ClientPtr& client, size_t bytes, Encoder::Job job) {
   if (client == nullptr) return;
-  Json message = {
-      {"type", "state"}, {"state", state}, {"queue_length", services_.engine.waiting()}};
+  services_.encoder.submit(
+      bytes, [&services = services_, mailbox = mailbox_, client, job = std::move(job)] {
+        try {
+          job();
+        } catch (...) {
+          const Told told = tell_exception("sending the output of a walk");
+          if (told.code == "internal") ++services.metrics.errors;
+          client->send_error(told.code, told.message, false);
+          mailbox->report_failure(told);
+          services.engine.wake();
+        }
+      });
+}
+
+void WalkOutput::send(const ClientPtr& client, Json message) {
+  submit(client, 0, [client, message = std::move(message)] { client->send(message); });
+}
+
+void WalkOutput::send_error(const ClientPtr& client, const Told& told, bool fatal,
+                            const Json& event_id, const Json& request_id) {
+  submit(client, 0,
+         [=] { client->send_error(told.code, told.message, fatal, event_id, request_id); });
+}
+
+void WalkOutput::drop_frames(const ClientPtr& client) {
+  submit(client, 0, [client] { client->outbox().drop_frames(); });
+}
+
+void WalkOutput::close(const ClientPtr& client, int code, const std::string& reason) {
+  submit(client, 0, [=] { client->close(code, reason); });
+}
+
+void WalkOutput::send_receipt(const ClientPtr& client, const Json& event_id,
+                              const std::string& kind, int64_t chunk) {
+  if (event_id.is_null()) return;
+  last_event_ = event_id;
+  send(client, {{"type", "receipt"},
+                {"event_id", event_id},
+                {"kind", kind},
+                {"status", "applied"},
+                {"chunk_index", chunk}});
+}
+
+void WalkOutput::send_state(const ClientPtr& client, const WalkState& state,
+                            const WalkMemory& memory, const std::string& name,
+                            const std::string& reason, double progress) {
+  Json message = {{"type", "state"}, {"state", name}, {"queue_length", services_.engine.waiting()}};
   if (!reason.empty()) message["reason"] = reason;
   if (progress >= 0) message["progress"] = progress;
-  if (phase_ == Phase::kReady) {
+  if (state.ready()) {
     Json views = Json::array();
-    for (const View& view : views_) views.push_back(view.describe());
+    for (const View& view : memory.views()) views.push_back(view.describe());
     message["views"] = std::move(views);
   }
-  client->send(message);
+  send(client, std::move(message));
 }
 
-void Walk::send_phase() {
-  if (paused_) return send_state("paused", pause_reason_);
-  if (tour_) return send_state("running", "tour", tour_->progress());
-  send_state("running", "");
+void WalkOutput::send_phase(const ClientPtr& client, const WalkState& state,
+                            const WalkMemory& memory) {
+  if (state.paused()) return send_state(client, state, memory, "paused", state.pause_reason());
+  if (memory.tour() != nullptr) {
+    return send_state(client, state, memory, "running", "tour", memory.tour()->progress());
+  }
+  send_state(client, state, memory, "running", "");
 }
 
-void Walk::send_session(Client& client, bool resumed) {
-  const WorldFacts& facts = folder_->facts();
+void WalkOutput::send_session(const ClientPtr& client, const WalkMemory& memory, bool resumed,
+                              bool recording) {
+  const WorldFacts& facts = memory.facts();
   const Limits& limits = services_.limits;
-  camera::KeySpeeds speeds;
-  {
-    const std::lock_guard lock(mutex_);
-    speeds = controls_->speeds();
-  }
+  const camera::KeySpeeds speeds = mailbox_->speeds();
   Json views = Json::array();
-  for (const View& view : views_) views.push_back(view.describe());
-  const int64_t latents = first_latent(folder_->chunks());
-  const std::vector<camera::Pose> path(path_.begin(), path_.end());
-  client.send({{"type", "session"},
-               {"protocol", kProtocol},
-               {"world", facts.id},
-               {"name", facts.name},
-               {"resumed", resumed},
-               {"next_chunk", folder_->chunks()},
-               {"latents", latents},
-               {"pose", to_json(path.back())},
-               {"prompt", prompt_},
-               {"seed", std::to_string(facts.seed)},
-               {"size", {facts.width, facts.height}},
-               {"fps", facts.fps},
-               {"chunk_latents", facts.chunk_latents},
-               {"frames_per_latent", facts.frames_per_latent},
-               {"fov", facts.fov},
-               {"camera",
-                {{"move", speeds.move},
-                 {"turn", camera::degrees(speeds.turn)},
-                 {"pitch_limit", camera::degrees(speeds.pitch_limit)}}},
-               {"views", std::move(views)},
-               {"path", to_json(path)},
-               {"path_first", latents - static_cast<int64_t>(path.size())},
-               {"recording", recorder_.has_value()},
-               {"limits",
-                {{"message_bytes", limits.message_bytes},
-                 {"sessions", limits.sessions},
-                 {"idle_seconds", limits.pause_seconds}}}});
+  for (const View& view : memory.views()) views.push_back(view.describe());
+  const int64_t latents = memory.first_latent(memory.folder().chunks());
+  const std::vector<camera::Pose> path(memory.path().begin(), memory.path().end());
+  send(client, {{"type", "session"},
+                {"protocol", kProtocol},
+                {"world", facts.id},
+                {"name", facts.name},
+                {"resumed", resumed},
+                {"next_chunk", memory.folder().chunks()},
+                {"latents", latents},
+                {"pose", to_json(path.back())},
+                {"prompt", memory.prompt()},
+                {"seed", std::to_string(facts.seed)},
+                {"size", {facts.width, facts.height}},
+                {"fps", facts.fps},
+                {"chunk_latents", facts.chunk_latents},
+                {"frames_per_latent", facts.frames_per_latent},
+                {"fov", facts.fov},
+                {"camera",
+                 {{"move", speeds.move},
+                  {"turn", camera::degrees(speeds.turn)},
+                  {"pitch_limit", camera::degrees(speeds.pitch_limit)}}},
+                {"views", std::move(views)},
+                {"path", to_json(path)},
+                {"path_first", latents - static_cast<int64_t>(path.size())},
+                {"recording", recording},
+                {"limits",
+                 {{"message_bytes", limits.message_bytes},
+                  {"sessions", limits.sessions},
+                  {"idle_seconds", limits.pause_seconds}}}});
 }
 
-size_t Walk::send_frames(Client& client, size_t view, const at::Tensor& frames, int64_t chunk,
-                         Clock::time_point first) {
-  const OutputOptions& output = client.output();
-  const int64_t count = frames.size(0);
-  const int64_t per_batch = output.paced ? 1 : count;
-  const int64_t batches = (count + per_batch - 1) / per_batch;
-  const int64_t before =
-      chunk == 0 ? 0 : 1 + (first_latent(chunk) - 1) * folder_->facts().frames_per_latent;
-  size_t total = 0;
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    std::string payload;
-    Json lengths = Json::array();
-    const int64_t end = std::min(count, (batch + 1) * per_batch);
-    for (int64_t i = batch * per_batch; i < end; ++i) {
-      const std::string bytes = output.raw ? raw_of(frames[i]) : jpeg_of(frames[i], output.quality);
-      lengths.push_back(bytes.size());
-      payload += bytes;
-    }
-    total += payload.size();
-    const Clock::time_point at =
-        output.paced ? first + pace_.frame_time(batch) : Clock::time_point();
-    const FrameBatch told{.view = view,
-                          .chunk = chunk,
-                          .first = before + batch * per_batch,
-                          .frames = end - batch * per_batch,
-                          .place = batch,
-                          .of = batches,
-                          .width = frames.size(2),
-                          .height = frames.size(1),
-                          .raw = output.raw,
-                          .event = last_event_};
-    client.send_frames(told.message(std::move(lengths), payload), told.frames, at);
-  }
-  return total;
+void WalkOutput::send_still(const ClientPtr& client, const WalkMemory& memory, size_t view,
+                            const ChunkRecord& newest) {
+  const WorldFacts& facts = memory.facts();
+  const FrameBatch told{
+      .view = view,
+      .chunk = newest.index,
+      .first = (memory.first_latent(newest.index + 1) - 1) * facts.frames_per_latent,
+      .width = facts.width,
+      .height = facts.height,
+      .raw = client->output().raw,
+      .event = nullptr};
+  submit(client, newest.views[view].newest.size(),
+         [client, told, jpeg = newest.views[view].newest] {
+           std::string payload = jpeg;
+           if (told.raw) {
+             payload = raw_of(
+                 io::decode_image(std::as_bytes(std::span(jpeg.data(), jpeg.size())), "a record"));
+           }
+           client->send_frames(told.message(Json::array({payload.size()}), payload), 1,
+                               Clock::time_point());
+         });
 }
 
-void Walk::send_still(Client& client, size_t view, const std::string& jpeg, int64_t chunk) {
-  at::Tensor frame;
-  const WorldFacts& facts = folder_->facts();
-  std::string payload = jpeg;
-  const bool raw = client.output().raw;
-  if (raw) {
-    frame = io::decode_image(std::as_bytes(std::span(jpeg.data(), jpeg.size())), "a record");
-    payload = raw_of(frame);
-  }
-  const int64_t latents = first_latent(chunk + 1);
-  const FrameBatch told{.view = view,
-                        .chunk = chunk,
-                        .first = (latents - 1) * facts.frames_per_latent,
-                        .width = facts.width,
-                        .height = facts.height,
-                        .raw = raw,
-                        .event = nullptr};
-  client.send_frames(told.message(Json::array({payload.size()}), payload), 1, Clock::time_point());
+void WalkOutput::send_thumbnails(const ClientPtr& client, size_t view, Json frames) {
+  send(client, {{"type", "thumbnails"}, {"view", view}, {"frames", std::move(frames)}});
 }
 
-void Walk::send_thumbnails(Client& client, size_t view, int64_t first,
-                           const std::vector<std::string>& jpegs) {
-  Json frames = Json::array();
-  for (size_t i = 0; i < jpegs.size(); ++i) {
-    frames.push_back({{"frame", first + static_cast<int64_t>(i)}, {"jpeg", binary(jpegs[i])}});
-  }
-  client.send({{"type", "thumbnails"}, {"view", view}, {"frames", std::move(frames)}});
+void WalkOutput::send_memory(const ClientPtr& client, WalkMemory& memory, size_t view,
+                             const ChunkRecord& newest) {
+  const Json told = memory.stats_of(view);
+  send_thumbnails(client, view, memory.retained_thumbnails(view, told));
+  Json stats = stats_of(memory, view, newest);
+  stats["replayed"] = true;
+  stats.update(told);
+  submit(client, 0, [client, stats = std::move(stats)]() mutable {
+    stats["dropped_frames"] = client->outbox().dropped_frames();
+    client->send(stats);
+  });
 }
 
-void Walk::send_retained_thumbnails(Client& client, size_t view, const Json& memory) {
-  const int64_t per_chunk = folder_->facts().chunk_latents;
-  Json list = Json::array();
-  std::optional<ChunkRecord> record;
-  for (const Json& retained : memory["retained"]) {
-    const auto frame = retained["frame"].get<int64_t>();
-    const int64_t chunk = frame == 0 ? 0 : 1 + (frame - 1) / per_chunk;
-    if (!record || record->index != chunk) record = folder_->read(chunk);
-    const std::vector<std::string>& thumbnails = record->views[view].thumbnails;
-    const auto place = static_cast<size_t>(frame - first_latent(chunk));
-    if (place >= thumbnails.size()) continue;
-    list.push_back({{"frame", frame}, {"jpeg", binary(thumbnails[place])}});
-  }
-  client.send({{"type", "thumbnails"}, {"view", view}, {"frames", std::move(list)}});
-}
-
-void Walk::send_memory(Client& client, size_t view, const ChunkRecord& newest) {
-  Json memory = views_[view].memory_stats(seen_[view]);
-  send_retained_thumbnails(client, view, memory);
-  send_stats(client, view, newest, nullptr, {}, 0, std::move(memory));
-}
-
-void Walk::send_stats(Client& client, size_t view, const ChunkRecord& record, const Times* times,
-                      const Json& latency, size_t payload_bytes, Json memory) {
-  const WorldFacts& facts = folder_->facts();
+Json WalkOutput::stats_of(const WalkMemory& memory, size_t view, const ChunkRecord& record) const {
   const auto latents = static_cast<int64_t>(record.poses.size());
-  Json stats = {{"type", "chunk_stats"},
-                {"view", view},
-                {"chunk_index", record.index},
-                {"first_latent", first_latent(record.index)},
-                {"num_frames", record.index == 0 ? 1 : latents * facts.frames_per_latent},
-                {"poses", to_json(record.poses)},
-                {"event_id", last_event_},
-                {"queue_length", services_.engine.waiting()},
-                {"dropped_frames", client.outbox().dropped_frames()},
-                {"process_bytes", process_memory().value_or(ProcessMemory()).now},
-                {"given", record.given},
-                {"replayed", times == nullptr}};
-  if (times != nullptr) {
-    stats.update(Json{{"scheduler_forward_ms", times->forward},
-                      {"commit_ms", times->commit},
-                      {"encode_ms", times->encode},
-                      {"store_ms", times->store},
-                      {"chunk_total_ms", times->total},
-                      {"interval_ms", times->interval},
-                      {"queue_ms", times->queue},
-                      {"control_latency_ms", latency},
-                      {"frame_ms", client.output().paced ? pace_.frame_seconds() * 1e3 : 0},
-                      {"ws_payload_bytes", payload_bytes}});
+  return {{"type", "chunk_stats"},
+          {"view", view},
+          {"chunk_index", record.index},
+          {"first_latent", memory.first_latent(record.index)},
+          {"num_frames", record.index == 0 ? 1 : latents * memory.facts().frames_per_latent},
+          {"poses", to_json(record.poses)},
+          {"event_id", last_event_},
+          {"queue_length", services_.engine.waiting()},
+          {"process_bytes", process_memory().value_or(ProcessMemory()).now},
+          {"given", record.given}};
+}
+
+std::shared_ptr<WalkOutput::Sent> WalkOutput::send_frames(
+    const ClientPtr& client, const WalkMemory& memory, const Pace& pace, int64_t chunk,
+    std::vector<at::Tensor> frames, Clock::time_point first,
+    std::optional<Clock::time_point> oldest_control) {
+  auto sent = std::make_shared<Sent>();
+  sent->bytes.resize(frames.size());
+  FrameSender sender{
+      .chunk = chunk,
+      .first_frame =
+          chunk == 0 ? 0 : 1 + (memory.first_latent(chunk) - 1) * memory.facts().frames_per_latent,
+      .first = first,
+      .pace = pace,
+      .event = last_event_};
+  size_t bytes = 0;
+  for (const at::Tensor& each : frames) bytes += each.nbytes();
+  submit(client, bytes,
+         [&metrics = services_.metrics, client, sent, sender = std::move(sender),
+          frames = std::move(frames), oldest_control]() mutable {
+           const Clock::time_point begun = Clock::now();
+           for (size_t v = 0; v < frames.size(); ++v) {
+             sender.view = v;
+             sent->bytes[v] = sender.send(*client, frames[v]);
+           }
+           const Clock::time_point done = Clock::now();
+           sent->encode_ms = milliseconds(begun, done);
+           if (oldest_control) {
+             sent->latency_ms = milliseconds(*oldest_control, std::max(sender.first, done));
+             metrics.control_latency_seconds.observe(sent->latency_ms.get<double>() / 1e3);
+           }
+         });
+  return sent;
+}
+
+void WalkOutput::send_chunk(const ClientPtr& client, WalkMemory& memory, const Pace& pace,
+                            size_t view, const ChunkRecord& record, const Times& times,
+                            std::shared_ptr<Sent> sent) {
+  Json thumbnails = Json::array();
+  int64_t latent = memory.first_latent(record.index);
+  for (const std::string& jpeg : record.views[view].thumbnails) {
+    thumbnails.push_back({{"frame", latent++}, {"jpeg", binary(jpeg)}});
   }
-  stats.update(memory);
-  client.send(stats);
+  send_thumbnails(client, view, std::move(thumbnails));
+  Json stats = stats_of(memory, view, record);
+  stats.update(Json{{"replayed", false},
+                    {"scheduler_forward_ms", times.forward},
+                    {"commit_ms", times.commit},
+                    {"store_ms", times.store},
+                    {"chunk_total_ms", times.total},
+                    {"interval_ms", times.interval},
+                    {"queue_ms", times.queue},
+                    {"frame_ms", client->output().paced ? pace.frame_seconds() * 1e3 : 0}});
+  stats.update(memory.stats_of(view));
+  submit(client, 0, [client, view, stats = std::move(stats), sent = std::move(sent)]() mutable {
+    stats["encode_ms"] = sent->encode_ms;
+    stats["control_latency_ms"] = sent->latency_ms;
+    stats["ws_payload_bytes"] = sent->bytes[view];
+    stats["dropped_frames"] = client->outbox().dropped_frames();
+    client->send(stats);
+  });
 }
 
 }  // namespace loci::serve

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "loci/base/config.h"
-#include "loci/serve/storage/chunk_record.h"
+#include "loci/serve/engine/models.h"
 #include "loci/serve/net/limits.h"
-#include "loci/serve/walk/models.h"
+#include "loci/serve/storage/chunk_record.h"
+#include "loci/serve/storage/world_folder.h"
 #include "loci/serve/walk/starts.h"
 #include "loci/serve/walk/tour.h"
-#include "loci/serve/storage/world_folder.h"
 
 namespace loci::serve {
 

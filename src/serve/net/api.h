@@ -5,10 +5,10 @@
 #include <atomic>
 #include <chrono>
 
+#include "loci/serve/engine/services.h"
 #include "loci/serve/net/access.h"
 #include "loci/serve/net/http_message.h"
 #include "loci/serve/net/rate_limit.h"
-#include "loci/serve/walk/services.h"
 
 namespace loci::serve {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/serve/walk/outbox.h"
+#include "loci/serve/net/outbox.h"
 
 namespace loci::serve {
 
@@ -23,7 +23,7 @@ bool Outbox::put(Outgoing message) {
         frames_.pop_front();
       }
     } else {
-      // One message may be larger than the limit, a queue of them may not.
+      // A single message may exceed the limit; a queue of messages may not.
       if (!messages_.empty() && message_bytes_ + size > message_limit_) return false;
       message_bytes_ += size;
       messages_.push_back(std::move(message));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The served models. Only the engine's thread may load and use their weights.
+// The served models. Only the engine's thread may use their weights.
 #pragma once
 
 #include <filesystem>
@@ -19,17 +19,17 @@ class ServedModel {
 
   const std::string& id() const { return id_; }
   const sample::GenerationDefaults& defaults() const { return folder_.defaults(); }
-  // What `/v1/models` says; complete once loaded.
+  // The entry of `/v1/models`.
   Json describe() const { return description_; }
   int64_t frames_per_latent() const { return frames_per_latent_; }
   int64_t chunk_latents() const { return chunk_latents_; }
-  // Multiples that the sides of a frame must have.
+  // Width and height of a frame must be multiples of this.
   int64_t side() const { return side_; }
   bool has_text() const { return has_text_; }
   bool recurrent() const { return recurrent_; }
-  // Tells weights apart; of transformer and autoencoder.
+  // Hash of the weights of transformer and autoencoder.
   const std::string& weights() const { return weights_; }
-  // Whether both read and show the same latents.
+  // Whether both models use the same autoencoder, and so the same latents.
   bool shares_latents(const ServedModel& other) const {
     return folder_.hashes().autoencoder == other.folder_.hashes().autoencoder;
   }
@@ -45,16 +45,16 @@ class ServedModel {
   Json description_;
 };
 
-// Immutable after construction, which loads everything.
+// Immutable after construction, which loads all models. Any thread may call every function.
 class Models {
  public:
-  // Ids are the folders' names; equal ones are bad input.
+  // A model's id is its folder's name. Two folders of the same name are bad input.
   Models(const std::vector<std::filesystem::path>& folders, at::ScalarType dtype);
 
   const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }
-  // Empty: the first. Unknown ids are refused ("not_found").
+  // An empty id means the first model. Unknown ids are refused ("not_found").
   const ServedModel& find(const std::string& id) const;
-  // The model that made a world, with these weights; others are refused ("bad_world").
+  // The model that a world was generated with. Other weights are refused ("bad_world").
   const ServedModel& maker(const std::string& id, const std::string& weights) const;
 
  private:

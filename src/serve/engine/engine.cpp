@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/serve/walk/engine.h"
+#include "loci/serve/engine/engine.h"
 
 #include <algorithm>
 
@@ -49,7 +49,7 @@ Engine::Entry* Engine::choose(Clock::time_point now, std::optional<Clock::time_p
     }
     if (!entry.active) {
       entry.active = true;
-      // Those that are due at any time wait from now on.
+      // A task that is due at once has waited since now.
       entry.since = *due == Clock::time_point() ? now : *due;
       entry.used = std::max(entry.used, virtual_time_);
     }
@@ -71,19 +71,19 @@ void Engine::serve(Entry& entry) {
   metrics_.queue_seconds.observe(waited.count());
   bool lost = false;
   try {
-    entry.task->turn(waited);
+    entry.task->run_slice(waited);
   } catch (const Interrupted&) {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
     return;
   } catch (...) {
     ++metrics_.errors;
-    tell_exception("a turn of the engine");
+    tell_exception("a time slice of the engine");
     entry.task->failed();
     lost = true;
   }
   entry.used += std::chrono::duration<double>(Clock::now() - begun).count();
-  // A task that goes on at once waits from now on.
+  // A task that goes on at once has waited since now.
   entry.since = Clock::now();
   if (lost || entry.task->finished()) {
     std::erase_if(entries_, [&](const Entry& each) { return each.task == entry.task; });

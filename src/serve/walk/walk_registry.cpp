@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/serve/walk/sessions.h"
+#include "loci/serve/walk/walk_registry.h"
 
 #include <algorithm>
 
@@ -8,38 +8,7 @@
 
 namespace loci::serve {
 
-namespace {
-
-// The user's own pictures, then those that come with the models.
-std::vector<std::filesystem::path> picture_folders(
-    const std::filesystem::path& own, const std::vector<std::filesystem::path>& models) {
-  std::vector<std::filesystem::path> folders;
-  if (!own.empty()) folders.push_back(own);
-  for (const std::filesystem::path& model : models) {
-    if (is_directory(model / "examples")) folders.push_back(model / "examples");
-  }
-  return folders;
-}
-
-}  // namespace
-
-Services::Services(const std::vector<std::filesystem::path>& model_folders, at::ScalarType dtype,
-                   const std::filesystem::path& data, const std::filesystem::path& start_pictures,
-                   const Limits& all_limits)
-    : limits(all_limits),
-      models(model_folders, dtype),
-      starts(picture_folders(start_pictures, model_folders)),
-      disk(data, limits, metrics),
-      worlds(data, limits, disk),
-      videos(data, limits, disk),
-      engine(metrics),
-      sessions(std::make_unique<Sessions>(*this)) {
-  worlds.set_open_test([this](const std::string& id) { return sessions->is_open(id); });
-}
-
-Services::~Services() { engine.stop(); }
-
-std::shared_ptr<Walk> Sessions::open(WorldRequest request, std::shared_ptr<Client> client) {
+std::shared_ptr<Walk> WalkRegistry::open(WorldRequest request, std::shared_ptr<Client> client) {
   const bool live = !request.world.empty() && services_.worlds.is_live(request.world);
   const std::lock_guard lock(mutex_);
   if (const auto found = by_world_.find(request.world); live && found != by_world_.end()) {
@@ -66,12 +35,12 @@ std::shared_ptr<Walk> Sessions::open(WorldRequest request, std::shared_ptr<Clien
   return walk;
 }
 
-bool Sessions::is_open(const std::string& world) const {
+bool WalkRegistry::is_open(const std::string& world) const {
   const std::lock_guard lock(mutex_);
   return by_world_.contains(world);
 }
 
-void Sessions::name(const Walk& walk, const std::string& world) {
+void WalkRegistry::name(const Walk& walk, const std::string& world) {
   const std::lock_guard lock(mutex_);
   std::erase_if(by_world_, [&](const auto& entry) { return entry.second == &walk; });
   for (const std::shared_ptr<Walk>& each : walks_) {
@@ -79,24 +48,24 @@ void Sessions::name(const Walk& walk, const std::string& world) {
   }
 }
 
-void Sessions::erase(const Walk& walk) {
+void WalkRegistry::erase(const Walk& walk) {
   std::erase_if(by_world_, [&](const auto& entry) { return entry.second == &walk; });
   std::erase_if(walks_, [&](const std::shared_ptr<Walk>& each) { return each.get() == &walk; });
 }
 
-bool Sessions::retire(const Walk& walk) {
+bool WalkRegistry::retire(const Walk& walk) {
   const std::lock_guard lock(mutex_);
   if (walk.attached()) return false;
   erase(walk);
   return true;
 }
 
-void Sessions::forget(const Walk& walk) {
+void WalkRegistry::forget(const Walk& walk) {
   const std::lock_guard lock(mutex_);
   erase(walk);
 }
 
-std::vector<std::shared_ptr<Walk>> Sessions::all() const {
+std::vector<std::shared_ptr<Walk>> WalkRegistry::all() const {
   const std::lock_guard lock(mutex_);
   return walks_;
 }

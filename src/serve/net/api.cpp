@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/serve/walk/api.h"
+#include "loci/serve/net/api.h"
 
 #include <algorithm>
 #include <chrono>
 
 #include "loci/base/text.h"
+#include "loci/serve/net/multipart.h"
+#include "loci/serve/net/page.h"
+#include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/fields.h"
 #include "loci/serve/protocol/ids.h"
 #include "loci/serve/protocol/message.h"
-#include "loci/serve/net/multipart.h"
-#include "loci/serve/net/page.h"
 #include "loci/serve/protocol/poses.h"
 #include "loci/serve/protocol/protocol.h"
-#include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/schema.h"
 #include "loci/serve/videos/video_job.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits to be sent to one client: messages at once, frames at their time, both bounded.
+// The messages and frames that wait to be sent to one client. Messages are due at once, frames at
+// their time. The bytes of both are bounded.
 #pragma once
 
 #include <chrono>
@@ -17,32 +18,32 @@ using Clock = std::chrono::steady_clock;
 struct Outgoing {
   std::string bytes;
   bool text = false;     // JSON
-  int64_t frames = 0;    // video frames inside; they may be dropped
-  Clock::time_point at;  // not before; frames only
-  uint64_t order = 0;    // given by the outbox
+  int64_t frames = 0;    // number of video frames; a message with frames may be dropped
+  Clock::time_point at;  // for frames: not to be sent earlier
+  uint64_t order = 0;    // set by the outbox
 };
 
-// Safe in any thread.
+// Any thread may call every function.
 class Outbox {
  public:
   Outbox(size_t frame_bytes, size_t message_bytes)
       : frame_limit_(frame_bytes), message_limit_(message_bytes) {}
 
-  // Called after every put, without locks held.
+  // `notify` is called after every put(), without locks held.
   void on_put(std::function<void()> notify);
 
-  // Frames beyond the limit push out the oldest ones. False: the client reads so slowly that not
-  // even messages get through, and should be cut.
+  // Frames beyond the limit displace the oldest ones. Returns false if messages exceed their limit:
+  // the client does not read and should be disconnected.
   bool put(Outgoing message);
 
-  // What may be sent now, in the order of put() but for frames whose time has not come. Otherwise
-  // `next` is when to ask again, if anything waits.
+  // The next message to send now, in the order of put(), except that frames wait for their time. If
+  // there is none, `next` is when the first frame is due, if any waits.
   std::optional<Outgoing> take(Clock::time_point now, std::optional<Clock::time_point>& next);
 
-  // Calls what on_put() was given, without a message.
+  // Calls the function given to on_put(), without a message.
   void poke();
 
-  // Forgets frames that were not sent: those of a world that is no longer shown.
+  // Drops frames that were not sent, because the client has left their world.
   void drop_frames();
 
   int64_t dropped_frames() const;

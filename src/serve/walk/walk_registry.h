@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walks in memory: found by the id of their world, counted, handed from connection to
-// connection. Safe in any thread.
+// The walks in memory, found by the ids of their worlds. It limits their number and hands a walk
+// from one connection to the next.
 #pragma once
 
 #include <map>
@@ -9,26 +9,27 @@
 #include <string>
 #include <vector>
 
+#include "loci/serve/engine/services.h"
 #include "loci/serve/net/client.h"
-#include "loci/serve/walk/services.h"
 #include "loci/serve/walk/world_request.h"
 
 namespace loci::serve {
 
 class Walk;
 
-class Sessions {
+// Any thread may call every function.
+class WalkRegistry {
  public:
-  explicit Sessions(Services& services) : services_(services) {}
+  explicit WalkRegistry(Services& services) : services_(services) {}
 
-  // The walk of the request's world with this client: one in memory is taken over, otherwise a new
-  // one starts. Too many sessions are refused ("limit").
+  // Attaches the client to the walk of the requested world. A walk in memory is taken over;
+  // otherwise a new one starts. Too many walks are refused ("limit").
   std::shared_ptr<Walk> open(WorldRequest request, std::shared_ptr<Client> client);
   bool is_open(const std::string& world) const;
 
-  // Walks tell under which id they are to be found, from now on.
+  // From now on `walk` is found by the id of `world`.
   void name(const Walk& walk, const std::string& world);
-  // Lets go of a walk, unless a client has come.
+  // Forgets a walk and returns true, unless a client was attached to it meanwhile.
   bool retire(const Walk& walk);
   void forget(const Walk& walk);
 

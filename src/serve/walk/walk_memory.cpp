@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/walk/walk_memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "loci/base/interrupt.h"
+#include "loci/base/log.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/message.h"
+
+namespace loci::serve {
+
+namespace {
+
+constexpr std::chrono::milliseconds kReadSlice(150);  // of reading back and of rebuilding
+constexpr size_t kPathLatents = 4096;
+constexpr int kStillQuality = 85, kFirstStillQuality = 90;
+
+// Runs a function that reads a world. Details of damaged files go to the log, not to the client.
+template <typename Function>
+void reading(Function&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadInput) throw;
+    log_error("reading a world: {}", error.what());
+    refuse("bad_world", "this world is damaged");
+  }
+}
+
+// The pictures of a record are encoded here, in the engine's thread: the record must be on disk
+// before the chunk is committed, so there is nothing that could be computed meanwhile.
+ChunkRecord::View record_of(const View& view, const sample::Chunk& chunk, int64_t frames_per_latent,
+                            int quality) {
+  ChunkRecord::View part;
+  part.settings = view.settings();
+  part.latents = chunk.latents;
+  const int64_t frames = chunk.frames.size(0);
+  for (int64_t i = std::min(frames, frames_per_latent) - 1; i < frames; i += frames_per_latent) {
+    part.thumbnails.push_back(thumbnail_of(chunk.frames[i]));
+  }
+  part.newest = jpeg_of(chunk.frames[frames - 1], quality);
+  return part;
+}
+
+}  // namespace
+
+int64_t WalkMemory::first_latent(int64_t chunk) const {
+  return chunk == 0 ? 0 : 1 + (chunk - 1) * facts().chunk_latents;
+}
+
+at::Tensor WalkMemory::create(const WorldRequest& request) {
+  WorldFacts facts = request.facts();
+  tour_ = request.tour(services_.starts);
+  const StartPicture start = request.first_frame(services_.starts, services_.limits, tour_.get());
+  facts.prompt = prompt_ = start.prompt;
+  negative_ = request.negative;
+  for (const WorldRequest::View& view : request.views) {
+    views_.emplace_back(*view.model, facts, view.settings, prompt_, negative_);
+  }
+  folder_ = services_.worlds.create(facts);
+  return start.image;
+}
+
+void WalkMemory::begin(const at::Tensor& first_frame) {
+  ChunkRecord record;
+  record.given = true;
+  record.prompt = prompt_;
+  record.negative = negative_;
+  record.poses.resize(1);
+  record.lenses.assign(1, lens_of(facts()));
+  for (View& view : views_) {
+    const sample::Chunk chunk =
+        tour_ ? view.show(first_frame.unsqueeze(0), record.poses, record.lenses)
+              : view.start(first_frame, record.lenses.front());
+    record.views.push_back(record_of(view, chunk, facts().frames_per_latent, kFirstStillQuality));
+    seen_.emplace_back();
+  }
+  append(record);
+  for (View& view : views_) view.settle();
+  add_to_path(record);
+  unsaved_ = 1;
+}
+
+void WalkMemory::open(const std::string& world) {
+  std::unique_ptr<WorldFolder> found = services_.worlds.open(world);
+  if (found->facts().kind == "saved") {
+    const std::string copy = services_.worlds.copy(*found, "live", found->facts().name);
+    found = services_.worlds.open(copy);
+  }
+  folder_ = std::move(found);
+}
+
+void WalkMemory::start_reading() {
+  views_.clear();
+  tour_.reset();  // it cannot go on: the encoders that have seen its frames are gone
+  rebuilds_.clear();
+  path_.clear();
+  std::vector<const ServedModel*> models;
+  for (const WorldFacts::View& view : facts().views) {
+    models.push_back(&services_.models.maker(view.model, view.weights));
+  }
+  if (folder_->chunks() == 0) refuse("bad_world", "this world was never begun");
+  reading([&] {
+    read_ = folder_->chunks();
+    for (size_t v = 0; v < models.size(); ++v) {
+      views_.push_back(View::open(*models[v], *folder_, v));
+      read_ = std::min(read_, views_.back().next_chunk());
+    }
+    // The path of the records that the snapshots hold; read_back() adds the rest.
+    const auto chunks = static_cast<int64_t>(kPathLatents) / facts().chunk_latents + 1;
+    for (int64_t i = std::max<int64_t>(0, read_ - chunks); i < read_; ++i) {
+      add_to_path(folder_->read(i));
+    }
+  });
+}
+
+double WalkMemory::read_back() {
+  const Clock::time_point begun = Clock::now();
+  reading([&] {
+    while (read_ < folder_->chunks() && Clock::now() - begun < kReadSlice) {
+      const ChunkRecord record = folder_->read(read_);
+      for (size_t v = 0; v < views_.size(); ++v) {
+        if (views_[v].latents() == first_latent(read_)) views_[v].replay(record, v);
+      }
+      add_to_path(record);
+      ++read_;
+      ++unsaved_;
+    }
+  });
+  if (read_ < folder_->chunks()) {
+    return static_cast<double>(read_) / static_cast<double>(folder_->chunks());
+  }
+  const ChunkRecord last = newest();
+  prompt_ = last.prompt;
+  negative_ = last.negative;
+  seen_.assign(views_.size(), {});
+  return 1;
+}
+
+void WalkMemory::set_prompt(const std::string& prompt, const std::string& negative) {
+  prompt_ = prompt;
+  negative_ = negative;
+  for (View& view : views_) view.set_prompt(prompt_, negative_);
+}
+
+Json WalkMemory::retained_thumbnails(size_t view, const Json& memory) const {
+  Json list = Json::array();
+  std::optional<ChunkRecord> record;
+  for (const Json& retained : memory["retained"]) {
+    const auto frame = retained["frame"].get<int64_t>();
+    const int64_t chunk = frame == 0 ? 0 : 1 + (frame - 1) / facts().chunk_latents;
+    if (!record || record->index != chunk) record = folder_->read(chunk);
+    const std::vector<std::string>& thumbnails = record->views[view].thumbnails;
+    const auto place = static_cast<size_t>(frame - first_latent(chunk));
+    if (place >= thumbnails.size()) continue;
+    list.push_back({{"frame", frame}, {"jpeg", binary(thumbnails[place])}});
+  }
+  return list;
+}
+
+WalkMemory::MadeChunk WalkMemory::generate(std::vector<camera::Pose> poses) {
+  return make(std::move(poses), nullptr);
+}
+
+WalkMemory::MadeChunk WalkMemory::show_tour(const Tour::Part& part) {
+  return make(part.poses, &part.frames);
+}
+
+WalkMemory::MadeChunk WalkMemory::make(std::vector<camera::Pose> poses,
+                                       const at::Tensor* recorded) {
+  torn_ = true;
+  MadeChunk made;
+  ChunkRecord& record = made.record;
+  record.index = folder_->chunks();
+  record.prompt = prompt_;
+  record.negative = negative_;
+  record.given = recorded != nullptr;
+  record.poses = std::move(poses);
+  record.lenses.assign(record.poses.size(), lens_of(facts()));
+  seen_.clear();
+  for (View& view : views_) {
+    const Clock::time_point begun = Clock::now();
+    const sample::Chunk chunk = record.given ? view.show(*recorded, record.poses, record.lenses)
+                                             : view.push(record.poses, record.lenses);
+    made.forward_ms += std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
+    made.frames.push_back(chunk.frames);
+    seen_.push_back(chunk.visible);
+    record.views.push_back(record_of(view, chunk, facts().frames_per_latent, kStillQuality));
+  }
+  return made;
+}
+
+void WalkMemory::append(const ChunkRecord& record) { services_.disk.add(folder_->append(record)); }
+
+void WalkMemory::settle(const ChunkRecord& record) {
+  for (View& view : views_) {
+    view.settle();
+    view.recorded();
+  }
+  torn_ = false;
+  add_to_path(record);
+  ++unsaved_;
+}
+
+void WalkMemory::add_to_path(const ChunkRecord& record) {
+  path_.insert(path_.end(), record.poses.begin(), record.poses.end());
+  while (path_.size() > kPathLatents) path_.pop_front();
+}
+
+Tour::Part WalkMemory::next_tour_part() {
+  torn_ = true;  // a part that is not shown cannot be rendered again
+  return tour_->next();
+}
+
+void WalkMemory::end_tour() {
+  tour_.reset();
+  for (View& view : views_) view.end_showing();
+}
+
+void WalkMemory::change_history(size_t view, const memory::HistoryOptions& history) {
+  ViewSettings settings = views_[view].settings();
+  settings.history = history;
+  std::erase_if(rebuilds_, [view](const Rebuild& rebuild) { return rebuild.view == view; });
+  rebuilds_.push_back(
+      {view, View::blind(views_[view].model(), facts(), settings, folder_->read(0))});
+}
+
+void WalkMemory::add_second(const WorldRequest::View& second) {
+  drop_second();
+  folder_->set_views(
+      {facts().views.front(),
+       {second.model->id(), second.model->weights(), folder_->chunks(), second.settings}});
+  rebuilds_.push_back({1, View::blind(*second.model, facts(), second.settings, folder_->read(0))});
+}
+
+void WalkMemory::drop_second() {
+  std::erase_if(rebuilds_, [](const Rebuild& rebuild) { return rebuild.view > 0; });
+  views_.erase(views_.begin() + 1, views_.end());
+  seen_.resize(1);
+  folder_->set_views({facts().views.front()});
+}
+
+WalkMemory::RebuildProgress WalkMemory::replay_rebuild() {
+  Rebuild& rebuild = rebuilds_.front();
+  const Clock::time_point begun = Clock::now();
+  while (rebuild.next < folder_->chunks() && Clock::now() - begun < kReadSlice) {
+    rebuild.fresh.replay(folder_->read(rebuild.next), rebuild.view);
+    ++rebuild.next;
+  }
+  return {.view = rebuild.view,
+          .joins = rebuild.view == views_.size(),
+          .share = static_cast<double>(rebuild.next) / static_cast<double>(folder_->chunks())};
+}
+
+void WalkMemory::finish_rebuild() {
+  Rebuild& rebuild = rebuilds_.front();
+  if (rebuild.view == views_.size()) {
+    rebuild.fresh.join(views_.front());
+    rebuild.fresh.set_prompt(prompt_, negative_);
+    views_.push_back(std::move(rebuild.fresh));
+    seen_.emplace_back();
+  } else {
+    views_[rebuild.view].adopt(std::move(rebuild.fresh));
+  }
+  rebuilds_.pop_front();
+  snapshot();
+}
+
+void WalkMemory::snapshot() {
+  try {
+    for (size_t v = 0; v < views_.size(); ++v) views_[v].save(folder_->snapshot(v));
+    unsaved_ = 0;
+    ++services_.metrics.snapshots;
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    log_warning("no snapshot: {}", error.what());
+  }
+}
+
+void WalkMemory::snapshot_after(int64_t chunks) {
+  if (unsaved_ >= chunks && rebuilds_.empty() && !torn_) snapshot();
+}
+
+bool WalkMemory::recover() {
+  rebuilds_.clear();
+  if (facts().views.size() > views_.size()) drop_second();
+  if (!std::exchange(torn_, false)) return false;
+  start_reading();
+  return true;
+}
+
+void WalkMemory::close() {
+  folder_.reset();
+  rebuilds_.clear();
+  views_.clear();
+  tour_.reset();
+}
+
+}  // namespace loci::serve

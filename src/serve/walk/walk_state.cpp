@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/serve/walk/walk_state.h"
+
+#include <utility>
+
+namespace loci::serve {
+
+void WalkState::pause(const std::string& reason) {
+  paused_ = true;
+  pause_reason_ = reason;
+  steps_left_ = 0;
+  pace_.forget();
+}
+
+bool WalkState::resume() {
+  if (!paused_) return false;
+  paused_ = false;
+  made_ = 0;
+  begun_ = Clock::time_point();
+  return true;
+}
+
+void WalkState::greet(bool paused) {
+  paused_ = paused;
+  pause_reason_ = "client";
+  steps_left_ = 0;
+}
+
+void WalkState::restart(double fps) {
+  pace_.start(fps);
+  made_ = 0;
+  begun_ = Clock::time_point();
+}
+
+std::optional<Clock::time_point> WalkState::next_chunk(bool paced) const {
+  if (!ready() || (paused_ && steps_left_ <= 0)) return std::nullopt;
+  return paced ? pace_.next_begin() : Clock::time_point();
+}
+
+double WalkState::begin_chunk(Clock::time_point now) {
+  const Clock::time_point before = std::exchange(begun_, now);
+  if (before == Clock::time_point()) return 0;
+  return std::chrono::duration<double, std::milli>(now - before).count();
+}
+
+bool WalkState::end_chunk(int64_t max_chunks) {
+  ++made_;
+  if (paused_) {
+    --steps_left_;
+    return false;
+  }
+  return max_chunks > 0 && made_ >= max_chunks;
+}
+
+}  // namespace loci::serve
