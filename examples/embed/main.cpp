@@ -41,13 +41,12 @@ void walk(const std::filesystem::path& model, const std::filesystem::path& pictu
 
   const loci::io::FittedImage first =
       loci::io::resize_and_crop(loci::io::read_image(picture), defaults.width, defaults.height);
-  stream.accept_image(first.image, poses.poses.front(), poses.intrinsics.front());
+  stream.accept_image(first.image, poses.cameras.front());
 
   std::filesystem::create_directories(out);
   const auto size = static_cast<size_t>(stream.chunk_size());
-  for (size_t at = 1; at + size <= poses.poses.size(); at += size) {
-    const loci::sample::Chunk chunk =
-        stream.push({poses.poses.data() + at, size}, {poses.intrinsics.data() + at, size});
+  for (size_t at = 1; at + size <= poses.cameras.size(); at += size) {
+    const loci::sample::Chunk chunk = stream.push({poses.cameras.data() + at, size});
     const auto file = out / ("chunk-" + std::to_string(at) + ".png");
     loci::io::write_png(file, chunk.frames[-1]);
     std::printf("%s: %zu earlier frames seen\n", file.c_str(), chunk.visible.size());

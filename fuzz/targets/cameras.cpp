@@ -2,8 +2,8 @@
 // Camera paths in every format.
 #include "loci/base/error.h"
 #include "loci/camera/path/resample.h"
-#include "loci/camera/statistics.h"
 #include "loci/camera/path/trajectory_io.h"
+#include "loci/camera/statistics.h"
 
 #include "fuzz/target.h"
 
@@ -14,16 +14,16 @@ namespace {
 // What users do with a path that was accepted must not fail.
 void use(const camera::Trajectory& trajectory) {
   constexpr size_t kMost = 4096;
-  for (const camera::Pose& pose : trajectory.poses) {
+  for (const auto& [pose, lens] : trajectory.cameras) {
     for (const double number : pose.rotation.m) {
       LOCI_CHECK(std::isfinite(number), "a rotation with {}", number);
     }
     LOCI_CHECK(std::isfinite(camera::norm(pose.position)), "a position that is not finite");
   }
-  for (const camera::Lens& lens : trajectory.intrinsics) {
+  for (const auto& [pose, lens] : trajectory.cameras) {
     LOCI_CHECK(std::isfinite(lens.fov_x) && lens.fov_x > 0, "a field of view of {}", lens.fov_x);
   }
-  if (trajectory.poses.size() > kMost) return;
+  if (trajectory.cameras.size() > kMost) return;
   camera::to_json(camera::path_statistics(trajectory)).dump();
   camera::pad_to_chunks(camera::latent_poses(trajectory));
 }

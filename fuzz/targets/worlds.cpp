@@ -26,12 +26,13 @@ const model::Transformer& transformer() {
   return made;
 }
 
-std::vector<camera::Pose> walk(int64_t first, int64_t count) {
-  std::vector<camera::Pose> poses(count);
+std::vector<camera::Camera> walk(int64_t first, int64_t count) {
+  std::vector<camera::Camera> cameras(count);
   for (int64_t i = 0; i < count; ++i) {
-    poses[i].rotation = camera::rotation_from_angles(0.2 * static_cast<double>(first + i), 0);
+    cameras[i].pose.rotation =
+        camera::rotation_from_angles(0.2 * static_cast<double>(first + i), 0);
   }
-  return poses;
+  return cameras;
 }
 
 // A world of one frame and three chunks under every history.
@@ -45,10 +46,8 @@ std::filesystem::path make_world(const std::string& history) {
   options.solver.steps = 1;
   options.guidance = history == "dense" ? 2 : 1;
   sample::Stream stream(transformer(), nullptr, options, {});
-  const std::vector<camera::Lens> lenses(2);
-  stream.accept(at::zeros({1, transformer().config().channels, 1, kHeight, kWidth}), walk(0, 1),
-                std::span(lenses).first(1));
-  for (int64_t i = 0; i < 3; ++i) stream.push(walk(1 + 2 * i, 2), lenses);
+  stream.accept(at::zeros({1, transformer().config().channels, 1, kHeight, kWidth}), walk(0, 1));
+  for (int64_t i = 0; i < 3; ++i) stream.push(walk(1 + 2 * i, 2));
   std::filesystem::path file = scratch_folder() / ("base-" + history);
   stream.save(file);
   return file;
@@ -57,8 +56,7 @@ std::filesystem::path make_world(const std::string& history) {
 std::filesystem::path make_chunk() {
   serve::ChunkRecord record;
   record.index = 1;
-  record.poses = walk(0, 2);
-  record.lenses.resize(2);
+  record.cameras = walk(0, 2);
   record.prompt = "a hill";
   record.views.resize(2);
   for (serve::ChunkRecord::View& view : record.views) {
@@ -86,8 +84,7 @@ LOCI_FUZZ_TARGET(world) {
   static const sample::ModelHashes hashes = sample::hash_models(transformer(), nullptr);
   sample::Stream stream = sample::Stream::load(changed, transformer(), nullptr, hashes);
   if (stream.options().solver.steps > 4) return;  // right, and only slow
-  const std::vector<camera::Lens> lenses(2);
-  const sample::Chunk chunk = stream.push(walk(7, 2), lenses);
+  const sample::Chunk chunk = stream.push(walk(7, 2));
   LOCI_CHECK(at::isfinite(chunk.latents).all().item<bool>(), "a world that loads gives NaN");
 }
 

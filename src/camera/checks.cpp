@@ -99,10 +99,7 @@ Pose pose_from_quaternion(const Quaternion& q, const Vec3& position, const Where
 }
 
 void check_trajectory(const Trajectory& trajectory, std::string_view file) {
-  if (trajectory.poses.empty()) fail("{}: no poses", file);
-  if (trajectory.poses.size() != trajectory.intrinsics.size()) {
-    fail("{}: {} poses but {} lenses", file, trajectory.poses.size(), trajectory.intrinsics.size());
-  }
+  if (trajectory.cameras.empty()) fail("{}: no poses", file);
   if (!(trajectory.fps > 0 && trajectory.fps <= 1e6)) {
     fail("{}: {} poses a second; expected a positive rate", file, trajectory.fps);
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 
@@ -36,7 +36,7 @@ Vec3 checked_position(const Vec3& position, const Where& where);
 Pose pose_from_matrix(std::span<const double> values, const Where& where);
 Pose pose_from_quaternion(const Quaternion& rotation, const Vec3& position, const Where& where);
 
-// Throws unless poses and lenses are as many, at least one, and the rate is a positive number.
+// Throws unless there is at least one camera and the rate is a positive number.
 void check_trajectory(const Trajectory& trajectory, std::string_view file);
 
 }  // namespace loci::camera

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 
 namespace loci::camera {
 

@@ -84,11 +84,9 @@ FrameGeometry FrameGeometry::slice(int64_t begin, int64_t end) const {
   return {grid, part(absolute), part(to_ray), part(from_ray), part(project), part(unproject)};
 }
 
-FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Lens> lenses,
-                             std::span<const int64_t> chunk_starts, const TokenGrid& grid,
-                             double translation_scale) {
-  const auto frames = static_cast<int64_t>(poses.size());
-  LOCI_CHECK(lenses.size() == poses.size(), "{} lenses for {} poses", lenses.size(), poses.size());
+FrameGeometry frame_geometry(std::span<const Camera> cameras, std::span<const int64_t> chunk_starts,
+                             const TokenGrid& grid, double translation_scale) {
+  const auto frames = static_cast<int64_t>(cameras.size());
   LOCI_CHECK(!chunk_starts.empty() && chunk_starts.front() == 0, "no chunk begins at frame 0");
   FrameGeometry geometry;
   geometry.grid = grid;
@@ -101,9 +99,8 @@ FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Lens> 
   size_t chunk = 0;
   for (int64_t frame = 0; frame < frames; ++frame) {
     while (chunk + 1 < chunk_starts.size() && chunk_starts[chunk + 1] <= frame) ++chunk;
-    const Lens& ray_lens = lenses[chunk_starts[chunk]];
-    const Lens& lens = lenses[frame];
-    const Pose& pose = poses[frame];
+    const Lens& ray_lens = cameras[chunk_starts[chunk]].lens;
+    const auto& [pose, lens] = cameras[frame];
     const double kx = 1 / (2 * std::tan(lens.fov_x / 2));
     const double ky = kx * static_cast<double>(grid.columns) / static_cast<double>(grid.rows);
     for (int64_t token = 0; token < grid.tokens(); ++token) {

@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 
 namespace loci::camera {
 
@@ -47,11 +47,10 @@ struct FrameGeometry {
   FrameGeometry slice(int64_t begin, int64_t end) const;
 };
 
-// `poses` are relative to the first frame of the stream. `chunk_starts` are the frames at which
-// chunks begin: rays of a whole chunk use the lens of its first frame, K̄ and the absolute map use
-// each frame's own. Translations in P are divided by `translation_scale`.
-FrameGeometry frame_geometry(std::span<const Pose> poses, std::span<const Lens> lenses,
-                             std::span<const int64_t> chunk_starts, const TokenGrid& grid,
-                             double translation_scale);
+// The poses of `cameras` are relative to the first frame of the stream. `chunk_starts` are the
+// frames at which chunks begin: rays of a whole chunk use the lens of its first frame, K̄ and the
+// absolute map use each frame's own. Translations in P are divided by `translation_scale`.
+FrameGeometry frame_geometry(std::span<const Camera> cameras, std::span<const int64_t> chunk_starts,
+                             const TokenGrid& grid, double translation_scale);
 
 }  // namespace loci::camera

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "loci/camera/checks.h"
-#include "loci/camera/pose.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 
@@ -35,7 +35,7 @@ Lens lens_from_normalised(const Pinhole& normalised, const Where& where);
 // exact (perhaps fractional) extent to normalise by.
 std::array<double, 2> implied_extent(const Pinhole& pixels, const Where& where);
 Lens lens_from_pixels(const Pinhole& pixels, const std::array<double, 2>& extent,
-                            const Where& where);
+                      const Where& where);
 
 // The size of the path's images, or the default.
 ImageSize image_size(const Trajectory& trajectory);

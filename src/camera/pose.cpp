@@ -78,7 +78,7 @@ Pose interpolate(const Pose& a, const Pose& b, double t) {
           a.position * (1 - t) + b.position * t};
 }
 
-std::vector<Pose> relative_to_first(const std::vector<Pose>& poses) {
+std::vector<Pose> relative_to_first(std::span<const Pose> poses) {
   std::vector<Pose> relative;
   if (poses.empty()) return relative;
   const Pose back = poses.front().inverse();

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Poses and paths in the one convention of this project: camera-to-world, OpenCV axes (x right,
-// y down, z forward), metres. File formats convert to and from it at the border.
+// Poses in this project's only convention: camera-to-world, OpenCV axes (x right, y down, z
+// forward), metres. Readers and writers of file formats convert to and from it.
 #pragma once
 
 #include <array>
 #include <cmath>
-#include <numbers>
-#include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
 namespace loci::camera {
@@ -92,30 +90,7 @@ double angle_between(const Mat3& a, const Mat3& b);
 // Between two poses: position lerped, rotation slerped.
 Pose interpolate(const Pose& a, const Pose& b, double t);
 
-// The lens: horizontal field of view and the unified camera model's xi (0 = pinhole).
-struct Lens {
-  double fov_x = std::numbers::pi / 2;  // radians
-  double xi = 0;
-  // fx/W, fy/H, cx/W, cy/H of a file that gives them; otherwise square pixels, centred.
-  std::optional<std::array<double, 4>> normalised;
-
-  bool operator==(const Lens&) const = default;
-};
-
-// A camera path: one pose and one lens per video frame, or per latent.
-struct Trajectory {
-  std::vector<Pose> poses;
-  std::vector<Lens> intrinsics;  // as many as poses
-  double fps = 16;                     // poses a second
-  int frames_per_pose = 1;             // video frames from one pose to the next; 4 for latents
-  int width = 0, height = 0;           // images that the lenses belong to, pixels; 0 = unknown
-
-  double video_fps() const { return fps * frames_per_pose; }
-  // From the first pose to the last.
-  double seconds() const { return poses.empty() ? 0 : static_cast<double>(poses.size() - 1) / fps; }
-};
-
 // inv(first) * pose for every pose: the first becomes the identity.
-std::vector<Pose> relative_to_first(const std::vector<Pose>& poses);
+std::vector<Pose> relative_to_first(std::span<const Pose> poses);
 
 }  // namespace loci::camera

@@ -17,7 +17,7 @@ namespace {
 // inequality of rotation angles whole stretches are passed at once.
 class TurnTree {
  public:
-  explicit TurnTree(const std::vector<Pose>& poses) : poses_(poses) {
+  explicit TurnTree(std::span<const Pose> poses) : poses_(poses) {
     while (leaves_ < poses.size()) leaves_ *= 2;
     radius_.assign(2 * leaves_, 0);
     for (size_t width = 2, nodes = leaves_ / 2; nodes > 0; width *= 2, nodes /= 2) {
@@ -47,7 +47,7 @@ class TurnTree {
                                  : search(2 * node + 1, begin + width / 2, width / 2, frame, angle);
   }
 
-  const std::vector<Pose>& poses_;
+  std::span<const Pose> poses_;
   size_t leaves_ = 1;
   std::vector<double> radius_;  // node 1 is the root; its children are 2 and 3, and so on
 };
@@ -58,7 +58,7 @@ class TurnTree {
 // are settled without looking inside.
 class PoseTree {
  public:
-  PoseTree(const std::vector<Pose>& poses, const RevisitRule& rule)
+  PoseTree(std::span<const Pose> poses, const RevisitRule& rule)
       : poses_(poses),
         rule_(rule),
         limits_{rule.distance,
@@ -187,7 +187,7 @@ class PoseTree {
            angle_between(a.rotation, b.rotation) <= rule_.turn;
   }
 
-  const std::vector<Pose>& poses_;
+  std::span<const Pose> poses_;
   const RevisitRule& rule_;
   std::array<double, 2> limits_;  // of position and rotation, in coordinates
   std::vector<size_t> order_;
@@ -198,7 +198,7 @@ class PoseTree {
 
 }  // namespace
 
-std::vector<Revisit> find_revisits(const std::vector<Pose>& poses, double fps,
+std::vector<Revisit> find_revisits(std::span<const Pose> poses, double fps,
                                    const RevisitRule& rule) {
   LOCI_CHECK(fps > 0, "{} frames a second", fps);
   const size_t count = poses.size();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <numbers>
+#include <span>
 #include <vector>
 
 #include "loci/camera/pose.h"
@@ -26,7 +27,7 @@ struct Revisit {
 };
 
 // For every frame that revisits an earlier one. Time and memory are about linear in the frames.
-std::vector<Revisit> find_revisits(const std::vector<Pose>& poses, double fps,
+std::vector<Revisit> find_revisits(std::span<const Pose> poses, double fps,
                                    const RevisitRule& rule = {});
 
 }  // namespace loci::camera

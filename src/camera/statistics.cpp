@@ -9,7 +9,7 @@
 namespace loci::camera {
 
 PathStatistics path_statistics(const Trajectory& trajectory) {
-  const std::vector<Pose>& poses = trajectory.poses;
+  const std::vector<Pose> poses = poses_of(trajectory.cameras);
   PathStatistics s;
   s.poses = static_cast<int64_t>(poses.size());
   if (poses.empty()) return s;
@@ -36,10 +36,10 @@ PathStatistics path_statistics(const Trajectory& trajectory) {
   s.max_turn_rate = s.max_step_turn * latents_a_second;
 
   const auto [narrow, wide] = std::minmax_element(
-      trajectory.intrinsics.begin(), trajectory.intrinsics.end(),
-      [](const Lens& a, const Lens& b) { return a.fov_x < b.fov_x; });
-  s.min_fov = narrow->fov_x;
-  s.max_fov = wide->fov_x;
+      trajectory.cameras.begin(), trajectory.cameras.end(),
+      [](const Camera& a, const Camera& b) { return a.lens.fov_x < b.lens.fov_x; });
+  s.min_fov = narrow->lens.fov_x;
+  s.max_fov = wide->lens.fov_x;
   s.revisits = find_revisits(poses, trajectory.fps);
   return s;
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "loci/base/config.h"
-#include "loci/camera/pose.h"
 #include "loci/camera/revisit.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 

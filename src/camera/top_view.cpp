@@ -265,7 +265,7 @@ std::string subtitle(const PathStatistics& s, double grid) {
 
 void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStatistics& statistics,
                    const std::string& title) {
-  const std::vector<Pose>& poses = trajectory.poses;
+  const std::vector<Pose> poses = poses_of(trajectory.cameras);
   const Plane plane(poses);
   std::vector<Point> points;
   for (const Pose& pose : poses) points.push_back(plane.metres(pose.position));
@@ -280,7 +280,7 @@ void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStati
     return poses.size() < 2 ? 0 : static_cast<double>(pose) / static_cast<double>(poses.size() - 1);
   };
   const auto frustum = [&](size_t i, double length) {
-    draw_frustum(canvas, plane, poses[i], trajectory.intrinsics[i].fov_x, pixels[i], length,
+    draw_frustum(canvas, plane, poses[i], trajectory.cameras[i].lens.fov_x, pixels[i], length,
                  colour_of_time(share(i)));
   };
   std::vector<Point> way = pixels;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "loci/camera/picture/canvas.h"
-#include "loci/camera/pose.h"
 #include "loci/camera/statistics.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 

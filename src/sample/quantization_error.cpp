@@ -133,21 +133,19 @@ QuantizationError measure_quantization(model::Transformer& original, model::Tran
                                        const QuantizationRun& run) {
   const at::NoGradGuard no_grad;
   const auto chunk = static_cast<size_t>(original.config().chunk_size);
-  LOCI_CHECK(run.poses.size() == run.lenses.size() && !run.poses.empty() &&
-                 (run.poses.size() - 1) % chunk == 0,
+  LOCI_CHECK(!run.cameras.empty() && (run.cameras.size() - 1) % chunk == 0,
              "a first pose and whole chunks of {} are needed", chunk);
   QuantizationError error;
   const Comparison comparison(original, quantized);
   Stream a(original, nullptr, run.options, run.prompt);
   Stream b(quantized, nullptr, run.options, run.prompt);
-  const std::span poses(run.poses);
-  const std::span lenses(run.lenses);
-  for (Stream* stream : {&a, &b}) stream->accept(run.first, poses.first(1), lenses.first(1));
-  Progress progress("error report", (run.poses.size() - 1) / chunk, "chunks");
-  for (size_t begin = 1; begin < run.poses.size(); begin += chunk) {
-    const auto part = [&](const auto& all) { return all.subspan(begin, chunk); };
-    const Chunk made = a.push(part(poses), part(lenses));
-    b.replay(made.latents, part(poses), part(lenses));
+  const std::span cameras(run.cameras);
+  for (Stream* stream : {&a, &b}) stream->accept(run.first, cameras.first(1));
+  Progress progress("error report", (run.cameras.size() - 1) / chunk, "chunks");
+  for (size_t begin = 1; begin < run.cameras.size(); begin += chunk) {
+    const auto part = cameras.subspan(begin, chunk);
+    const Chunk made = a.push(part);
+    b.replay(made.latents, part);
     error.velocity.push_back(velocity_error(a, b, made.latents));
     progress.advance(1);
   }

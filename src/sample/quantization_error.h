@@ -35,8 +35,7 @@ struct QuantizationRun {
   StreamOptions options;
   Prompt prompt;
   at::Tensor first;
-  std::vector<camera::Pose> poses;  // one for the first latent, then those of the chunks
-  std::vector<camera::Lens> lenses;
+  std::vector<camera::Camera> cameras;  // one for the first latent, then those of the chunks
 };
 
 // Generates with `original`; `quantized` follows the same latents. Layers are compared on the

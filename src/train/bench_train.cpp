@@ -27,13 +27,13 @@ at::Tensor random(at::IntArrayRef shape, uint64_t seed) {
 
 Window made_up_window(const model::TransformerConfig& config, const TrainBenchOptions& options) {
   const camera::Trajectory path = camera::latent_poses(camera::make_preset("look_around"));
-  if (static_cast<int64_t>(path.poses.size()) < options.window) {
-    fail("a window of {} latents; the benchmark's path has {}", options.window, path.poses.size());
+  if (static_cast<int64_t>(path.cameras.size()) < options.window) {
+    fail("a window of {} latents; the benchmark's path has {}", options.window,
+         path.cameras.size());
   }
   Window window;
   window.latents = random({config.channels, options.window, options.height, options.width}, 1);
-  window.poses.assign(path.poses.begin(), path.poses.begin() + options.window);
-  window.lenses.assign(path.intrinsics.begin(), path.intrinsics.begin() + options.window);
+  window.cameras.assign(path.cameras.begin(), path.cameras.begin() + options.window);
   return window;
 }
 

@@ -112,10 +112,10 @@ TEST_F(TrajectoryCommand, ConvertsEveryFormatToEveryOther) {
       const camera::LoadedTrajectory loaded = camera::load_trajectory(out);
       EXPECT_EQ(loaded.format->name, format);
       const camera::Trajectory& result = loaded.trajectory;
-      EXPECT_EQ(result.poses.size(), format == "loci" ? 6u : format == "worldplay" ? 4u : 13u);
+      EXPECT_EQ(result.cameras.size(), format == "loci" ? 6u : format == "worldplay" ? 4u : 13u);
       // Whatever the way, a metre forward and a quarter to the right.
-      const camera::Pose& start = result.poses[0];
-      const camera::Pose& turned = result.poses[8 / result.frames_per_pose];
+      const camera::Pose& start = result.cameras[0].pose;
+      const camera::Pose& turned = result.cameras[8 / result.frames_per_pose].pose;
       EXPECT_NEAR(dot(turned.position - start.position, start.forward()), 1, 1e-4);
       EXPECT_NEAR(dot(turned.forward(), start.right()), 1, 1e-4);
     }
@@ -127,18 +127,18 @@ TEST_F(TrajectoryCommand, ConvertsRatesLatentsAndOrigin) {
         "16"});
   camera::Trajectory result = camera::read_trajectory(path("a.txt"));
   EXPECT_EQ(result.fps, 16);
-  EXPECT_EQ(result.poses.size(), 33u);
-  EXPECT_NEAR(result.poses[8].position.z, 0.5, 1e-9);
+  EXPECT_EQ(result.cameras.size(), 33u);
+  EXPECT_NEAR(result.cameras[8].pose.position.z, 0.5, 1e-9);
 
   must({"convert", "w-40", path("b.txt"), "--to", "tum", "--latents", "--pad"});
   result = camera::read_trajectory(path("b.txt"));
   EXPECT_EQ(result.fps, 4);
-  EXPECT_EQ(result.poses.size(), 11u);
+  EXPECT_EQ(result.cameras.size(), 11u);
 
   must({"convert", "w-41", path("c.txt"), "--to", "kitti", "--latents", "--pad"});
   result = camera::read_trajectory(path("c.txt"));
-  EXPECT_EQ(result.poses.size(), 11u) << "frame 41 fills no latent";
-  EXPECT_NEAR(result.poses[10].position.z, 2.5, 1e-9);
+  EXPECT_EQ(result.cameras.size(), 11u) << "frame 41 fills no latent";
+  EXPECT_NEAR(result.cameras[10].pose.position.z, 2.5, 1e-9);
 
   // LOCI files begin at the identity and fill whole chunks, with or without being asked.
   const Outcome converted =
@@ -147,12 +147,12 @@ TEST_F(TrajectoryCommand, ConvertsRatesLatentsAndOrigin) {
   EXPECT_THAT(converted.err, HasSubstr("held for 2 more latents"));
   EXPECT_THAT(converted.out, HasSubstr("LOCI trajectory JSON, 6 latents"));
   result = camera::read_trajectory(path("d.json"));
-  EXPECT_EQ(result.poses[0], camera::Pose{});
+  EXPECT_EQ(result.cameras[0].pose, camera::Pose{});
   EXPECT_EQ(result.video_fps(), 24);
 
   // From latents back to frames, and keys from a path that keys made.
   must({"convert", path("d.json"), path("e.txt"), "--to", "kitti"});
-  EXPECT_EQ(camera::read_trajectory(path("e.txt")).poses.size(), 21u);
+  EXPECT_EQ(camera::read_trajectory(path("e.txt")).cameras.size(), 21u);
   must({"convert", "w-12,left-8,wd-5", path("f.txt"), "--to", "keys"});
   EXPECT_EQ(read_file(path("f.txt")), "w-12,left-8,wd-5\n");
   EXPECT_THAT(must({"convert", "w-12", path("g.json"), "--to", "mind"}).err, HasSubstr("--fps 24"));
@@ -167,17 +167,17 @@ TEST_F(TrajectoryCommand, MakesPresets) {
     const Outcome made = must({"make", std::string(preset.name), "--out", out});
     EXPECT_EQ(made.err, "");
     const camera::Trajectory result = camera::read_trajectory(out);
-    EXPECT_EQ(result.poses.size() % 5, 1u);
-    EXPECT_EQ(result.poses[0], camera::Pose{});
+    EXPECT_EQ(result.cameras.size() % 5, 1u);
+    EXPECT_EQ(result.cameras[0].pose, camera::Pose{});
   }
   must({"make", "square", "--out", path("sq"), "--to", "colmap", "--distance", "1", "--fps", "24",
         "--seconds", "30", "--fov", "70"});
   const camera::Trajectory square = camera::read_trajectory(path("sq"));
-  EXPECT_EQ(square.poses.size(), 721u);
-  EXPECT_NEAR(camera::degrees(square.intrinsics[0].fov_x), 70, 1e-9);
+  EXPECT_EQ(square.cameras.size(), 721u);
+  EXPECT_NEAR(camera::degrees(square.cameras[0].lens.fov_x), 70, 1e-9);
   EXPECT_THAT(must({"make", "spin", "--out", path("s"), "--seconds", "5"}).err,
               HasSubstr("slow the path down"));
-  EXPECT_EQ(camera::read_trajectory(path("s")).poses.size(), 21u);
+  EXPECT_EQ(camera::read_trajectory(path("s")).cameras.size(), 21u);
 }
 
 TEST_F(TrajectoryCommand, RefusesWithOneLine) {

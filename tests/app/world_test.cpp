@@ -97,7 +97,7 @@ TEST_F(WorldEncodeTest, BytesDoNotDependOnTheDivision) {
   EXPECT_TRUE(at::allclose(stored.latents.to(at::kFloat), made.latents.to(at::kFloat), 0.02, 0.02));
   EXPECT_EQ(stored.latents.sizes(), (at::IntArrayRef{48, 3, 2, 2}));
   EXPECT_EQ(stored.caption, clip.caption);
-  EXPECT_EQ(stored.poses[2], clip.trajectory.poses[8]);
+  EXPECT_EQ(stored.cameras[2].pose, clip.trajectory.cameras[8].pose);
   EXPECT_EQ(train::LatentFolder(folder_ / "whole", 0).clips(), 5u);
 }
 
@@ -139,7 +139,9 @@ TEST_F(WorldEncodeTest, TakesRecordings) {
   const world::Clip clip = world::make_clip(0, 1, options);
   const train::LatentClip stored = train::read_latent_clip(folder_ / "out" / "000003.safetensors");
   EXPECT_EQ(stored.caption, clip.caption);
-  EXPECT_LT(camera::norm(stored.poses[1].position - clip.trajectory.poses[9].position), 1e-9);
+  EXPECT_LT(
+      camera::norm(stored.cameras[1].pose.position - clip.trajectory.cameras[9].pose.position),
+      1e-9);
 }
 
 TEST_F(WorldEncodeTest, ImpossibleOptionsAreBadInput) {

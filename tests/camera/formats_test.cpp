@@ -27,9 +27,9 @@ struct Expected {
     frames.height = json["height"];
     fov = radians(json["fov_deg"]);
     for (const Json& values : json["poses"]) {
-      frames.poses.push_back(
-          pose_from_matrix(values.get<std::vector<double>>(), {"expected.json", "pose", 0}));
-      frames.intrinsics.push_back(lens_from_fov(fov));
+      const Pose pose =
+          pose_from_matrix(values.get<std::vector<double>>(), {"expected.json", "pose", 0});
+      frames.cameras.push_back({pose, lens_from_fov(fov)});
     }
   }
 };
@@ -75,9 +75,10 @@ TEST(Formats, ReadWhatOtherToolsWrite) {
     EXPECT_EQ(loaded.format, fixture.format) << "recognised as " << loaded.format->name;
     EXPECT_EQ(path.frames_per_pose, fixture.format->one_pose_per_latent ? 4 : 1);
     EXPECT_DOUBLE_EQ(path.video_fps(), 16);
-    expect_near(path.poses, path.frames_per_pose == 4 ? latents.poses : expected.frames.poses,
+    expect_near(poses_of(path.cameras),
+                poses_of((path.frames_per_pose == 4 ? latents : expected.frames).cameras),
                 fixture.tolerance, fixture.file);
-    for (const Lens& lens : path.intrinsics) {
+    for (const auto& [pose, lens] : path.cameras) {
       EXPECT_NEAR(lens.fov_x, fixture.has_lens ? expected.fov : radians(33), 1e-7);
     }
     if (fixture.has_lens && fixture.format != &kLociJson && fixture.format != &kRealEstate10k) {
@@ -93,10 +94,10 @@ TEST(Formats, OneMetreForwardAndAQuarterToTheRight) {
     SCOPED_TRACE(fixture.file);
     const Trajectory path = read_trajectory(data(fixture.file));
     const int stride = path.frames_per_pose;
-    const Pose& start = path.poses[0];
-    const Pose& ahead = path.poses[4 / stride];
-    const Pose& turned = path.poses[8 / stride];
-    const Pose& last = path.poses[12 / stride];
+    const Pose& start = path.cameras[0].pose;
+    const Pose& ahead = path.cameras[4 / stride].pose;
+    const Pose& turned = path.cameras[8 / stride].pose;
+    const Pose& last = path.cameras[12 / stride].pose;
     EXPECT_NEAR(norm(ahead.position - start.position), 1, 1e-5);
     EXPECT_NEAR(dot(ahead.position - start.position, start.forward()), 1, 1e-5);
     EXPECT_NEAR(dot(turned.forward(), start.right()), 1, 1e-5) << "turns to the right";
@@ -112,7 +113,7 @@ TEST(Formats, OneMetreForwardAndAQuarterToTheRight) {
 Trajectory sample_for(const Format& format) {
   if (&format == &kKeyString) return read_key_string("w-3,wd-4,right+up-5,none-2,s+left-3");
   Trajectory path = wandering_path(21, 3, /*zoom=*/true);
-  if (&format == &kLociJson) path.poses = relative_to_first(path.poses);
+  if (&format == &kLociJson) path.cameras = relative_to_first(path.cameras);
   return format.one_pose_per_latent ? latent_poses(path) : path;
 }
 
@@ -128,20 +129,21 @@ TEST(Formats, EveryFormatComesBackAsWritten) {
     options.size = {path.width, path.height};
     const LoadedTrajectory loaded = load_trajectory(file, options);
     EXPECT_EQ(loaded.format, format) << loaded.format->name;
-    expect_near(loaded.trajectory.poses, path.poses, 1e-9, std::string(format->name));
+    expect_near(poses_of(loaded.trajectory.cameras), poses_of(path.cameras), 1e-9,
+                std::string(format->name));
     EXPECT_NEAR(loaded.trajectory.fps, path.fps, 1e-9);
     EXPECT_EQ(loaded.trajectory.frames_per_pose, path.frames_per_pose);
     const bool lensless =
         format == &kTum || format == &kKitti || format == &kMind || format == &kKeyString;
-    for (size_t i = 0; i < path.intrinsics.size() && !lensless; ++i) {
-      EXPECT_NEAR(loaded.trajectory.intrinsics[i].fov_x, path.intrinsics[i].fov_x, 1e-9);
+    for (size_t i = 0; i < path.cameras.size() && !lensless; ++i) {
+      EXPECT_NEAR(loaded.trajectory.cameras[i].lens.fov_x, path.cameras[i].lens.fov_x, 1e-9);
       if (format == &kLociJson) {  // has no place for matrices that change
-        EXPECT_FALSE(loaded.trajectory.intrinsics[i].normalised);
+        EXPECT_FALSE(loaded.trajectory.cameras[i].lens.normalised);
         continue;
       }
-      const Pinhole expected = *path.intrinsics[i].normalised;
+      const Pinhole expected = *path.cameras[i].lens.normalised;
       for (int k = 0; k < 4; ++k) {
-        EXPECT_NEAR((*loaded.trajectory.intrinsics[i].normalised)[k], expected[k], 1e-9);
+        EXPECT_NEAR((*loaded.trajectory.cameras[i].lens.normalised)[k], expected[k], 1e-9);
       }
     }
   }
@@ -150,17 +152,17 @@ TEST(Formats, EveryFormatComesBackAsWritten) {
 TEST(Formats, LociFilesKeepXiAndRate) {
   const Scratch scratch;
   Trajectory path = latent_poses(wandering_path(21, 4));
-  path.poses = relative_to_first(path.poses);
+  path.cameras = relative_to_first(path.cameras);
   path.fps = 6;
-  path.intrinsics.assign(path.poses.size(), lens_from_fov(radians(140), 0.7));
-  path.intrinsics[2].xi = 0.8;
+  for (Camera& camera : path.cameras) camera.lens = lens_from_fov(radians(140), 0.7);
+  path.cameras[2].lens.xi = 0.8;
   write_trajectory(scratch / "xi.json", path, kLociJson);
   const Trajectory back = read_trajectory(scratch / "xi.json");
   EXPECT_DOUBLE_EQ(back.video_fps(), 24);
-  EXPECT_EQ(back.intrinsics[1].xi, 0.7);
-  EXPECT_EQ(back.intrinsics[2].xi, 0.8);
-  EXPECT_NEAR(back.intrinsics[2].fov_x, radians(140), 1e-12);
-  EXPECT_FALSE(back.intrinsics[0].normalised.has_value());
+  EXPECT_EQ(back.cameras[1].lens.xi, 0.7);
+  EXPECT_EQ(back.cameras[2].lens.xi, 0.8);
+  EXPECT_NEAR(back.cameras[2].lens.fov_x, radians(140), 1e-12);
+  EXPECT_FALSE(back.cameras[0].lens.normalised.has_value());
   // At the usual rate the file has the keys of LOCI's own tools and no others.
   path.fps = 4;
   write_trajectory(scratch / "plain.json", path, kLociJson);
@@ -187,8 +189,8 @@ TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
         three.view({1, 3, 3}), four.to(at::kFloat), four.to(at::kLong)}) {
     io::write_npy(scratch / "a_intrinsics.npy", lens);
     const Trajectory path = read_trajectory(scratch / "a_poses.npy");
-    ASSERT_EQ(path.intrinsics.size(), static_cast<size_t>(frames));
-    const Pinhole& n = *path.intrinsics.back().normalised;
+    ASSERT_EQ(path.cameras.size(), static_cast<size_t>(frames));
+    const Pinhole& n = *path.cameras.back().lens.normalised;
     EXPECT_DOUBLE_EQ(n[0], 400.0 / 640);
     EXPECT_DOUBLE_EQ(n[1], 420.0 / 360);
     EXPECT_EQ(path.width, 640);
@@ -196,8 +198,8 @@ TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
   // The size of a cropped image is not twice the centre.
   ReadOptions options;
   options.size = {800, 400};
-  EXPECT_DOUBLE_EQ((*read_trajectory(scratch / "a_poses.npy", options).intrinsics[0].normalised)[0],
-                   0.5);
+  EXPECT_DOUBLE_EQ(
+      (*read_trajectory(scratch / "a_poses.npy", options).cameras[0].lens.normalised)[0], 0.5);
   // A file of lenses elsewhere, and matrices that are inverted.
   io::write_npy(scratch / "elsewhere.npy", four * 2);
   options = {};
@@ -206,16 +208,16 @@ TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
   options.world_to_camera = true;
   const Trajectory inverted = read_trajectory(scratch / "a_poses.npy", options);
   const Trajectory straight = read_trajectory(scratch / "a_poses.npy");
-  expect_near(inverted.poses[7], straight.poses[7].inverse(), 1e-12, "w2c");
+  expect_near(inverted.cameras[7].pose, straight.cameras[7].pose.inverse(), 1e-12, "w2c");
   // Matrices that are normalised already say nothing about the size.
   io::write_npy(scratch / "a_intrinsics.npy", at::tensor({0.7, 1.2, 0.5, 0.5}, at::kDouble));
   const Trajectory normalised = read_trajectory(scratch / "a_poses.npy");
   EXPECT_EQ(normalised.width, 0);
-  EXPECT_DOUBLE_EQ((*normalised.intrinsics[0].normalised)[1], 1.2);
+  EXPECT_DOUBLE_EQ((*normalised.cameras[0].lens.normalised)[1], 1.2);
   options = {};
   options.size = {640, 360};
-  EXPECT_DOUBLE_EQ((*read_trajectory(scratch / "a_poses.npy", options).intrinsics[0].normalised)[0],
-                   0.7);
+  EXPECT_DOUBLE_EQ(
+      (*read_trajectory(scratch / "a_poses.npy", options).cameras[0].lens.normalised)[0], 0.7);
 }
 
 TEST(Formats, MindTellsActorFromCamera) {
@@ -233,7 +235,7 @@ TEST(Formats, MindTellsActorFromCamera) {
   ReadOptions options;
   options.actor = true;
   const Trajectory actor = read_trajectory(data("mind_third"), options);
-  EXPECT_NEAR(actor.poses[0].position.z, 3, 1e-12);
+  EXPECT_NEAR(actor.cameras[0].pose.position.z, 3, 1e-12);
   EXPECT_DOUBLE_EQ(actor.fps, 24);
 
   // Written files carry the actions that the motion implies.
@@ -264,10 +266,10 @@ TEST(Formats, TimesGiveTheRateAndUnevenOnesAreResampled) {
   EXPECT_DOUBLE_EQ(read_trajectory(scratch / "ntsc.txt").fps, 30000.0 / 1001);
   write_file(scratch / "uneven.txt", uneven);
   const Trajectory even = read_trajectory(scratch / "uneven.txt");
-  ASSERT_EQ(even.poses.size(), 30u);
+  ASSERT_EQ(even.cameras.size(), 30u);
   EXPECT_DOUBLE_EQ(even.fps, 10);
   for (size_t i = 0; i < 30; ++i) {
-    EXPECT_NEAR(even.poses[i].position.z, 5 + 0.1 * static_cast<double>(i), 1e-9);
+    EXPECT_NEAR(even.cameras[i].pose.position.z, 5 + 0.1 * static_cast<double>(i), 1e-9);
   }
 }
 
@@ -277,7 +279,7 @@ TEST(Formats, CamerasOfColmapAndNerfstudio) {
   const auto read_model = [&](const std::string& camera) {
     write_file(scratch / "model/cameras.txt", camera + "\n");
     write_file(scratch / "model/images.txt", "1 1 0 0 0 0 0 0 1 a.png\n\n");
-    return read_trajectory(scratch / "model").intrinsics[0];
+    return read_trajectory(scratch / "model").cameras[0].lens;
   };
   EXPECT_NEAR(read_model("1 SIMPLE_PINHOLE 200 100 100 100 50").fov_x, radians(90), 1e-12);
   EXPECT_EQ((*read_model("1 PINHOLE 200 100 100 110 90 50").normalised),
@@ -293,10 +295,10 @@ TEST(Formats, CamerasOfColmapAndNerfstudio) {
         [[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]}]})");
     return read_trajectory(scratch / "t.json");
   };
-  EXPECT_NEAR(read_transforms(R"("camera_angle_x": 1.2, )").intrinsics[0].fov_x, 1.2, 1e-12);
-  EXPECT_NEAR(read_transforms("").intrinsics[0].fov_x, radians(90), 1e-12);
+  EXPECT_NEAR(read_transforms(R"("camera_angle_x": 1.2, )").cameras[0].lens.fov_x, 1.2, 1e-12);
+  EXPECT_NEAR(read_transforms("").cameras[0].lens.fov_x, radians(90), 1e-12);
   EXPECT_NEAR(
-      read_transforms(R"("fl_x": 100, "cx": 100, "cy": 60, "k1": 0.1, )").intrinsics[0].fov_x,
+      read_transforms(R"("fl_x": 100, "cx": 100, "cy": 60, "k1": 0.1, )").cameras[0].lens.fov_x,
       radians(90), 1e-12);
   EXPECT_EQ(read_transforms(R"("fl_x": 100, "w": 200, "h": 100, )").width, 200);
   EXPECT_THAT(refusal([&] { read_transforms(R"("fl_x": 100, )"); }),

@@ -27,11 +27,9 @@ std::vector<Pose> walk(int count) {
   return poses;
 }
 
-FrameGeometry geometry_of(const std::vector<Pose>& poses, const Lens& lens,
-                          const TokenGrid& grid) {
-  const std::vector<Lens> lenses(poses.size(), lens);
+FrameGeometry geometry_of(const std::vector<Pose>& poses, const Lens& lens, const TokenGrid& grid) {
   const std::vector<int64_t> starts = {0};
-  return frame_geometry(poses, lenses, starts, grid, 6);
+  return frame_geometry(with_lens(poses, lens), starts, grid, 6);
 }
 
 double distance_to_identity(const at::Tensor& product) {
@@ -40,9 +38,8 @@ double distance_to_identity(const at::Tensor& product) {
 
 TEST(Geometry, MatricesAndTheirInversesBelongTogether) {
   const TokenGrid grid{5, 8};
-  for (const Lens lens :
-       {Lens{.fov_x = 90 * kDegree}, Lens{.fov_x = 20 * kDegree},
-        Lens{.fov_x = 170 * kDegree}, Lens{.fov_x = 200 * kDegree, .xi = 0.9}}) {
+  for (const Lens lens : {Lens{.fov_x = 90 * kDegree}, Lens{.fov_x = 20 * kDegree},
+                          Lens{.fov_x = 170 * kDegree}, Lens{.fov_x = 200 * kDegree, .xi = 0.9}}) {
     const FrameGeometry g = geometry_of(walk(4), lens, grid);
     EXPECT_LT(distance_to_identity(at::matmul(g.to_ray, g.from_ray)), 1e-5) << lens.fov_x;
     if (lens.fov_x < std::numbers::pi) {
@@ -63,8 +60,7 @@ TEST(Geometry, RaysAndProjectionAreInverse) {
   const TokenGrid grid{6, 9};
   for (const Lens lens :
        {Lens{.fov_x = 60 * kDegree}, Lens{.fov_x = 150 * kDegree, .xi = 0.5},
-        Lens{.fov_x = 240 * kDegree, .xi = 1},
-        Lens{.fov_x = 120 * kDegree, .xi = 1.3}}) {
+        Lens{.fov_x = 240 * kDegree, .xi = 1}, Lens{.fov_x = 120 * kDegree, .xi = 1.3}}) {
     for (int64_t row = 0; row < grid.rows; ++row) {
       for (int64_t column = 0; column < grid.columns; ++column) {
         const Vec3 ray = token_ray(grid, row, column, lens);
@@ -148,7 +144,9 @@ TEST(Geometry, RaysFollowTheChunksFirstLens) {
   const std::vector<Pose> poses = walk(3);
   const std::vector<Lens> lenses = {{.fov_x = 1.0}, {.fov_x = 1.2}, {.fov_x = 1.4}};
   const std::vector<int64_t> starts = {0, 1};
-  const FrameGeometry g = frame_geometry(poses, lenses, starts, grid, 6);
+  std::vector<Camera> cameras;
+  for (size_t i = 0; i < 3; ++i) cameras.push_back({poses[i], lenses[i]});
+  const FrameGeometry g = frame_geometry(cameras, starts, grid, 6);
   const FrameGeometry second = geometry_of(poses, lenses[1], grid);
   EXPECT_TRUE(at::equal(g.to_ray[2], second.to_ray[2]));
   // K̄ and the absolute map use the frame's own.
@@ -161,13 +159,9 @@ TEST(Geometry, RaysFollowTheChunksFirstLens) {
   EXPECT_TRUE(at::equal(part.project[0], g.project[1]));
 }
 
-TEST(Geometry, InputsThatDisagreeAreRefused) {
-  const std::vector<Pose> poses = walk(2);
-  const std::vector<Lens> lenses(1);
-  const std::vector<int64_t> starts = {0};
-  EXPECT_INTERNAL_ERROR(frame_geometry(poses, lenses, starts, {2, 2}, 6), HasSubstr("1 lenses"));
-  const std::vector<Lens> both(2);
-  EXPECT_INTERNAL_ERROR(frame_geometry(poses, both, {}, {2, 2}, 6), HasSubstr("no chunk"));
+TEST(Geometry, RefusesCamerasWithoutChunkStarts) {
+  EXPECT_INTERNAL_ERROR(frame_geometry(with_lens(walk(2), {}), {}, {2, 2}, 6),
+                        HasSubstr("no chunk"));
 }
 
 TEST(Coverage, DirectionsCoverTheSphereEvenly) {

@@ -94,7 +94,7 @@ TEST(Keys, PathsOfKeysCanBeWrittenAsKeys) {
   write_file(scratch / "keys.txt", "# a walk\nw-12,left-8,\nwd-5\nnone-4\n");
   const LoadedTrajectory loaded = load_trajectory(scratch / "keys.txt");
   EXPECT_EQ(loaded.format, &kKeyString);
-  EXPECT_EQ(loaded.trajectory.poses.size(), 30u);
+  EXPECT_EQ(loaded.trajectory.cameras.size(), 30u);
 }
 
 }  // namespace

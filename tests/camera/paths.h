@@ -10,7 +10,7 @@
 #include "loci/base/error.h"
 #include "loci/base/random.h"
 #include "loci/camera/lens.h"
-#include "loci/camera/pose.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 
@@ -78,9 +78,10 @@ inline Trajectory wandering_path(size_t count, uint64_t seed, bool zoom = false)
     yaw += 0.2 * random.normal();
     pitch = 0.8 * pitch + 0.2 * random.normal();
     roll = 0.8 * roll + 0.1 * random.normal();
-    path.poses.push_back({rotation_from_angles(yaw, pitch, roll), position});
+    const Pose pose{rotation_from_angles(yaw, pitch, roll), position};
     const double fx = 0.8 + (zoom ? 0.01 * static_cast<double>(i) : 0);
-    path.intrinsics.push_back(lens_from_normalised({fx, fx * 640 / 360, 0.5, 0.5}, {"", "", 0}));
+    path.cameras.push_back(
+        {pose, lens_from_normalised({fx, fx * 640 / 360, 0.5, 0.5}, {"", "", 0})});
   }
   return path;
 }

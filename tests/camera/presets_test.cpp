@@ -16,19 +16,19 @@ TEST(Presets, FillWholeChunksWithinTrainedSpeeds) {
   for (const Preset& preset : presets()) {
     SCOPED_TRACE(std::string(preset.name));
     const Trajectory path = make_preset(preset.name);
-    EXPECT_EQ(path.poses.size() % 20, 1u);
-    EXPECT_EQ(path.intrinsics.size(), path.poses.size());
+    EXPECT_EQ(path.cameras.size() % 20, 1u);
     EXPECT_GE(path.seconds(), 20);
-    EXPECT_EQ(path.poses.front(), Pose{});
+    EXPECT_EQ(path.cameras.front().pose, Pose{});
     const PathStatistics s = path_statistics(path);
     EXPECT_LE(s.max_speed, kTrainedSpeed * (1 + 1e-9));
     EXPECT_LE(s.max_turn_rate, kTrainedTurn * (1 + 1e-9));
     EXPECT_FALSE(s.too_fast() || s.turns_too_fast());
     // Smooth: from frame to frame the speed changes by a small part of its largest value.
     double before = 0, largest = 0, change = 0;
-    for (size_t i = 1; i < path.poses.size(); ++i) {
-      const double step = norm(path.poses[i].position - path.poses[i - 1].position) +
-                          angle_between(path.poses[i - 1].rotation, path.poses[i].rotation);
+    for (size_t i = 1; i < path.cameras.size(); ++i) {
+      const double step =
+          norm(path.cameras[i].pose.position - path.cameras[i - 1].pose.position) +
+          angle_between(path.cameras[i - 1].pose.rotation, path.cameras[i].pose.rotation);
       largest = std::max(largest, step);
       change = std::max(change, std::abs(step - before));
       before = step;
@@ -40,40 +40,41 @@ TEST(Presets, FillWholeChunksWithinTrainedSpeeds) {
 TEST(Presets, StartAndEndWhereTheyShould) {
   const auto yaw_range = [](const Trajectory& path) {
     double low = 0, high = 0;
-    for (const Pose& pose : path.poses) {
+    for (const auto& [pose, lens] : path.cameras) {
       low = std::min(low, pose.yaw());
       high = std::max(high, pose.yaw());
     }
     return std::pair(degrees(low), degrees(high));
   };
   Trajectory path = make_preset("look_around");
-  expect_near(path.poses.back(), Pose{}, 1e-9, "look_around");
+  expect_near(path.cameras.back().pose, Pose{}, 1e-9, "look_around");
   EXPECT_NEAR(yaw_range(path).first, -70, 0.1);
   EXPECT_NEAR(yaw_range(path).second, 70, 0.1);
   EXPECT_NEAR(degrees(path_statistics(path).turn), 280, 0.5);
 
   path = make_preset("forward_back");
-  expect_near(path.poses.back(), Pose{}, 1e-9, "forward_back");
-  expect_near(path.poses[path.poses.size() / 2], {Mat3{}, {0, 0, 4}}, 1e-9, "turning point");
+  expect_near(path.cameras.back().pose, Pose{}, 1e-9, "forward_back");
+  expect_near(path.cameras[path.cameras.size() / 2].pose, {Mat3{}, {0, 0, 4}}, 1e-9,
+              "turning point");
 
   path = make_preset("orbit_return");
-  expect_near(path.poses.back(), Pose{}, 1e-9, "orbit_return");
-  const Pose& far = path.poses[path.poses.size() / 2];
+  expect_near(path.cameras.back().pose, Pose{}, 1e-9, "orbit_return");
+  const Pose& far = path.cameras[path.cameras.size() / 2].pose;
   EXPECT_NEAR(far.yaw(), radians(-60), 1e-6);
   EXPECT_GT(far.position.x, 3) << "goes right";
-  for (const Pose& pose : path.poses) {  // always 4 m from the point ahead, looking at it
+  for (const auto& [pose, lens] : path.cameras) {  // always 4 m from the point ahead, looking at it
     EXPECT_NEAR(norm(pose.position + pose.forward() * 4 - Vec3{0, 0, 4}), 0, 1e-9);
   }
 
   path = make_preset("walk_turn");
-  expect_near(path.poses.back(), {rotation_from_angles(std::numbers::pi, 0), {}}, 1e-6,
+  expect_near(path.cameras.back().pose, {rotation_from_angles(std::numbers::pi, 0), {}}, 1e-6,
               "walk_turn");
   EXPECT_NEAR(path_statistics(path).distance, 6, 1e-6);
   path = make_preset("square");
-  expect_near(path.poses.back(), Pose{}, 1e-9, "square");
+  expect_near(path.cameras.back().pose, Pose{}, 1e-9, "square");
   EXPECT_NEAR(path_statistics(path).distance, 8, 1e-2);
   path = make_preset("spin");
-  expect_near(path.poses.back(), Pose{}, 1e-9, "spin");
+  expect_near(path.cameras.back().pose, Pose{}, 1e-9, "spin");
   EXPECT_NEAR(degrees(path_statistics(path).turn), 360, 1e-6);
   EXPECT_FALSE(path_statistics(path).revisits.empty());
 }
@@ -82,9 +83,9 @@ TEST(Presets, OptionsAreObeyedOrRefused) {
   const Trajectory path = make_preset(
       "walk_turn", {.seconds = 31, .angle = 90, .distance = 1, .fps = 24, .fov_x = radians(60)});
   EXPECT_EQ(path.fps, 24);
-  EXPECT_EQ(path.poses.size(), 761u) << "31 s are 744 frames; 38 chunks of 20";
-  EXPECT_NEAR(path.poses.back().yaw(), radians(90), 1e-9);
-  EXPECT_NEAR(path.intrinsics[5].fov_x, radians(60), 1e-12);
+  EXPECT_EQ(path.cameras.size(), 761u) << "31 s are 744 frames; 38 chunks of 20";
+  EXPECT_NEAR(path.cameras.back().pose.yaw(), radians(90), 1e-9);
+  EXPECT_NEAR(path.cameras[5].lens.fov_x, radians(60), 1e-12);
   const PathStatistics hasty = path_statistics(make_preset("spin", {.seconds = 5}));
   EXPECT_TRUE(hasty.turns_too_fast());
   EXPECT_THAT(refusal([] { make_preset("spinn"); }), ::testing::HasSubstr("did you mean spin?"));
@@ -97,9 +98,9 @@ TEST(Presets, OptionsAreObeyedOrRefused) {
 
 TEST(Statistics, OfASteadyWalk) {
   Trajectory path;
-  path.poses = key_path(parse_key_string("w-32,right-16", 16), {}, 16);
-  path.intrinsics.assign(path.poses.size(), lens_from_fov(radians(80)));
-  path.intrinsics[3] = lens_from_fov(radians(85));
+  path.cameras = with_lens(key_path(parse_key_string("w-32,right-16", 16), {}, 16),
+                           lens_from_fov(radians(80)));
+  path.cameras[3].lens = lens_from_fov(radians(85));
   PathStatistics s = path_statistics(path);
   EXPECT_EQ(s.poses, 49);
   EXPECT_EQ(s.video_frames, 49);
@@ -123,11 +124,9 @@ TEST(Statistics, OfASteadyWalk) {
   path.fps = 24;
   EXPECT_NEAR(path_statistics(path).max_step, 0.25, 1e-9);
   EXPECT_NEAR(path_statistics(path).max_speed, 1.5, 1e-9);
-  path.poses.resize(3);
-  path.intrinsics.resize(3);
+  path.cameras.resize(3);
   EXPECT_NEAR(path_statistics(path).max_step, 0.25, 1e-9) << "two frames of four, scaled";
-  path.poses.resize(1);
-  path.intrinsics.resize(1);
+  path.cameras.resize(1);
   EXPECT_EQ(path_statistics(path).max_speed, 0);
   EXPECT_EQ(to_json(path_statistics(path))["poses"], 1);
 }

@@ -14,8 +14,7 @@ Trajectory steady_path(size_t count, double fps) {
   path.fps = fps;
   for (size_t i = 0; i < count; ++i) {
     const double seconds = static_cast<double>(i) / fps;
-    path.poses.push_back(steady(seconds));
-    path.intrinsics.push_back(lens_from_fov(1 + 0.1 * seconds));
+    path.cameras.push_back({steady(seconds), lens_from_fov(1 + 0.1 * seconds)});
   }
   return path;
 }
@@ -25,52 +24,51 @@ TEST(Resample, SteadyMotionStaysSteadyAtAnyRate) {
   for (const double fps : {16.0, 24.0, 30.0, 7.3, 100.0}) {
     const Trajectory other = resample(path, fps);
     EXPECT_EQ(other.fps, fps);
-    ASSERT_EQ(other.poses.size(), static_cast<size_t>(std::floor(fps + 1e-6)) + 1) << fps;
-    ASSERT_EQ(other.intrinsics.size(), other.poses.size());
-    for (size_t i = 0; i < other.poses.size(); ++i) {
+    ASSERT_EQ(other.cameras.size(), static_cast<size_t>(std::floor(fps + 1e-6)) + 1) << fps;
+    for (size_t i = 0; i < other.cameras.size(); ++i) {
       const double seconds = static_cast<double>(i) / fps;
-      expect_near(other.poses[i], steady(seconds), 1e-9, std::to_string(fps));
-      EXPECT_NEAR(other.intrinsics[i].fov_x, 1 + 0.1 * seconds, 1e-9);
+      expect_near(other.cameras[i].pose, steady(seconds), 1e-9, std::to_string(fps));
+      EXPECT_NEAR(other.cameras[i].lens.fov_x, 1 + 0.1 * seconds, 1e-9);
     }
   }
   // Poses that both rates share are the same bits.
   const Trajectory wandering = wandering_path(33, 8);
   const Trajectory twice = resample(wandering, 32);
-  for (size_t i = 0; i < 33; ++i) EXPECT_EQ(twice.poses[2 * i], wandering.poses[i]);
-  EXPECT_EQ(resample(twice, 16).poses, wandering.poses);
-  EXPECT_EQ(resample(steady_path(1, 16), 24).poses.size(), 1u);
+  for (size_t i = 0; i < 33; ++i) EXPECT_EQ(twice.cameras[2 * i].pose, wandering.cameras[i].pose);
+  EXPECT_EQ(poses_of(resample(twice, 16).cameras), poses_of(wandering.cameras));
+  EXPECT_EQ(resample(steady_path(1, 16), 24).cameras.size(), 1u);
 }
 
 TEST(Resample, PosesAtAnyTimes) {
   Trajectory path;
   std::vector<double> times = {10, 10.05, 10.3, 10.31, 11};
   for (const double time : times) {
-    path.poses.push_back(steady(time - 10));
-    path.intrinsics.push_back({});
+    path.cameras.push_back({steady(time - 10), {}});
   }
   const Trajectory even = resample(path, times, 20);
-  ASSERT_EQ(even.poses.size(), 21u);
+  ASSERT_EQ(even.cameras.size(), 21u);
   for (size_t i = 0; i < 21; ++i) {
-    expect_near(even.poses[i], steady(static_cast<double>(i) / 20), 1e-9, std::to_string(i));
+    expect_near(even.cameras[i].pose, steady(static_cast<double>(i) / 20), 1e-9, std::to_string(i));
   }
 }
 
 TEST(Resample, ALatentHasThePoseOfEveryFourthFrame) {
   const Trajectory frames = wandering_path(20, 2);
   const Trajectory latents = latent_poses(frames);
-  ASSERT_EQ(latents.poses.size(), 5u) << "frames 17 to 19 fill no latent";
+  ASSERT_EQ(latents.cameras.size(), 5u) << "frames 17 to 19 fill no latent";
   EXPECT_EQ(latents.frames_per_pose, 4);
   EXPECT_EQ(latents.fps, 4);
   EXPECT_EQ(latents.video_fps(), 16);
-  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(latents.poses[i], frames.poses[4 * i]);
-  EXPECT_EQ(latent_poses(latents).poses, latents.poses);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(latents.cameras[i].pose, frames.cameras[4 * i].pose);
+  EXPECT_EQ(latent_poses(latents).cameras, latents.cameras);
 
   const Trajectory back = frame_poses(latents);
-  ASSERT_EQ(back.poses.size(), 17u);
+  ASSERT_EQ(back.cameras.size(), 17u);
   EXPECT_EQ(back.fps, 16);
   EXPECT_EQ(back.frames_per_pose, 1);
-  EXPECT_EQ(latent_poses(back).poses, latents.poses);
-  EXPECT_EQ(back.poses[6].position, interpolate(latents.poses[1], latents.poses[2], 0.5).position);
+  EXPECT_EQ(poses_of(latent_poses(back).cameras), poses_of(latents.cameras));
+  EXPECT_EQ(back.cameras[6].pose.position,
+            interpolate(latents.cameras[1].pose, latents.cameras[2].pose, 0.5).position);
 }
 
 TEST(Resample, PadsToWholeChunks) {
@@ -80,10 +78,9 @@ TEST(Resample, PadsToWholeChunks) {
   }
   const Trajectory path = latent_poses(wandering_path(29, 2));
   const Trajectory padded = pad_to_chunks(path);
-  ASSERT_EQ(padded.poses.size(), 11u);
-  EXPECT_EQ(padded.intrinsics.size(), 11u);
-  EXPECT_EQ(padded.poses[7], path.poses[7]);
-  for (size_t i = 8; i < 11; ++i) EXPECT_EQ(padded.poses[i], path.poses[7]);
+  ASSERT_EQ(padded.cameras.size(), 11u);
+  EXPECT_EQ(padded.cameras[7].pose, path.cameras[7].pose);
+  for (size_t i = 8; i < 11; ++i) EXPECT_EQ(padded.cameras[i].pose, path.cameras[7].pose);
 }
 
 }  // namespace

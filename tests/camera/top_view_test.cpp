@@ -97,7 +97,7 @@ TEST(TopView, TheFirstViewLooksUpThePageInAnyWorld) {
   const Mat3 z_up{{1, 0, 0, 0, 0, 1, 0, -1, 0}};
   for (const Mat3& world : {Mat3{}, rotation_from_angles(2.2, 0), z_up}) {
     Trajectory path = walk;
-    for (Pose& pose : path.poses) pose = Pose{world, {5, 6, 7}} * pose;
+    for (auto& [pose, lens] : path.cameras) pose = Pose{world, {5, 6, 7}} * pose;
     Recorder canvas;
     draw_top_view(canvas, path, path_statistics(path), "");
     ASSERT_FALSE(canvas.way.empty());
@@ -113,9 +113,9 @@ TEST(TopView, DrawsAnyPath) {
     Trajectory path = wandering_path(count, 6);
     Recorder canvas;
     draw_top_view(canvas, path, path_statistics(path), "");
-    for (Pose& pose : path.poses) pose.position = pose.position * 1e6;
+    for (auto& [pose, lens] : path.cameras) pose.position = pose.position * 1e6;
     draw_top_view(canvas, path, path_statistics(path), "");
-    for (Pose& pose : path.poses) {
+    for (auto& [pose, lens] : path.cameras) {
       pose = {rotation_from_angles(0, -std::numbers::pi / 2), {}};  // straight down, on the spot
     }
     draw_top_view(canvas, path, path_statistics(path), "");

@@ -90,7 +90,7 @@ FrameView wall(const camera::Pose& pose, double far = 4) {
       depth[row][column] = (far - pose.position.z) / ray.z;
     }
   }
-  return {pose, lens, depth};
+  return {{pose, lens}, depth};
 }
 
 at::Tensor identity_tokens() { return at::eye(6, at::kBool); }
@@ -118,7 +118,7 @@ TEST(Covisibility, FollowsTheSurface) {
   camera::Pose back;
   back.rotation = camera::rotation_from_angles(std::numbers::pi, 0);
   FrameView behind = here;
-  behind.pose = back;
+  behind.camera.pose = back;
   EXPECT_FALSE(covisible_tokens(here, std::vector{behind}, grid).any().item<bool>());
   EXPECT_FALSE(covisible_tokens(here, std::vector{wall({}, 2)}, grid).any().item<bool>());
   FrameView sky = here;
@@ -143,11 +143,11 @@ TEST(Covisibility, WithoutDepthRaysStandIn) {
   // One frame without depth is enough to fall back.
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{wall({}, 2)}, grid), identity_tokens()));
   FrameView back = here;
-  back.pose.rotation = camera::rotation_from_angles(std::numbers::pi, 0);
+  back.camera.pose.rotation = camera::rotation_from_angles(std::numbers::pi, 0);
   EXPECT_FALSE(covisible_tokens(here, std::vector{back}, grid).any().item<bool>());
   // Seen from the side, a ray is a line: near points are farther to the left than distant ones.
   FrameView side = here;
-  side.pose.position.x = 2;
+  side.camera.pose.position.x = 2;
   EXPECT_GT(covisible_tokens(here, std::vector{side}, grid)[2].sum().item<int64_t>(), 1);
 }
 
@@ -195,14 +195,14 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
   const sample::ModelFolder folder(path("hybrid"));
   const ClipFormat format = common_format(setup().models, {});
   const auto clips = open_recordings(path("data"), format, {});
-  const LatentCameras cameras = latent_cameras(clips->clip(0), 4);
+  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), 4);
   const at::Tensor depth = clips->depth(0);
   ASSERT_EQ(depth.sizes(), at::IntArrayRef({45, kTinyHeight, kTinyWidth}));
   EXPECT_FALSE(clips->depth(1).defined());
   // A pose for a latent: on the spot, every latent looks 9 degrees farther to the right.
   std::vector<FrameView> views;
   for (size_t i = 0; i < 9; ++i) {
-    views.push_back({cameras.poses[i], cameras.lenses[i], depth[static_cast<int64_t>(i)]});
+    views.push_back({cameras[i], depth[static_cast<int64_t>(i)]});
   }
   at::manual_seed(3);
   const at::Tensor latents = at::randn({1, 3, 9, 4, 6});

@@ -27,12 +27,12 @@ TEST(TwoView, FindsTheMotionOfRenderedFrames) {
   options.designed = {world::DesignedPath::kStraight};
   const world::Clip clip = world::make_clip(3, 0, options);
   const camera::Pinhole lens =
-      camera::pixel_pinhole(clip.trajectory.intrinsics.front(), {384, 256}, "test");
+      camera::pixel_pinhole(clip.trajectory.cameras.front().lens, {384, 256}, "test");
   std::vector<at::Tensor> frames;
   std::vector<camera::Pose> poses;
-  for (size_t i = 0; i < clip.trajectory.poses.size(); i += 4) {
+  for (size_t i = 0; i < clip.trajectory.cameras.size(); i += 4) {
     frames.push_back(clip.frames[static_cast<int64_t>(i)]);
-    poses.push_back(clip.trajectory.poses[i]);
+    poses.push_back(clip.trajectory.cameras[i].pose);
   }
   const MetricValues values = camera_values(frames, poses, lens);
   ASSERT_TRUE(values.contains("rotation")) << values.at("failed")[0];

@@ -11,8 +11,8 @@
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/eval/suites/continuation_suite.h"
 #include "loci/eval/mind/mind_suite.h"
+#include "loci/eval/suites/continuation_suite.h"
 #include "loci/eval/suites/runner.h"
 
 #include "tests/eval/tiny_recording.h"
@@ -163,10 +163,12 @@ TEST_F(Mind, ModelsWriteItsTree) {
   EXPECT_EQ(clip.frames(), 25);
   EXPECT_EQ(clip.caption, "a road");
   // Our frame 17 is the recording's 30, 1.5 of it a step.
-  EXPECT_NEAR(clip.trajectory.poses[17].position.z - clip.trajectory.poses[15].position.z, 0.15,
-              1e-9);
-  EXPECT_NEAR(clip.trajectory.poses[17].position.z, 1.5, 1e-9);
-  EXPECT_EQ(clip.trajectory.poses[24], clip.trajectory.poses[19]) << "held beyond the end";
+  EXPECT_NEAR(
+      clip.trajectory.cameras[17].pose.position.z - clip.trajectory.cameras[15].pose.position.z,
+      0.15, 1e-9);
+  EXPECT_NEAR(clip.trajectory.cameras[17].pose.position.z, 1.5, 1e-9);
+  EXPECT_EQ(clip.trajectory.cameras[24].pose, clip.trajectory.cameras[19].pose)
+      << "held beyond the end";
   EXPECT_EQ(clips->read(0, 15, 4).sizes(), at::IntArrayRef({4, kTinyHeight, kTinyWidth, 3}));
 }
 

@@ -11,11 +11,11 @@
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/eval/camera/return_suite.h"
+#include "loci/eval/cost/cost_suite.h"
 #include "loci/eval/suites/continuation.h"
 #include "loci/eval/suites/continuation_suite.h"
-#include "loci/eval/cost/cost_suite.h"
 #include "loci/eval/suites/path_clips.h"
-#include "loci/eval/camera/return_suite.h"
 #include "loci/eval/suites/runner.h"
 #include "loci/sample/stream/stream.h"
 
@@ -165,15 +165,13 @@ TEST_F(Suites, ContinuationsEqualAStream) {
   sample::Stream stream(folder.transformer(), &folder.vae(),
                         stream_options(folder, s.arms[0], s.sampling, kTinyWidth, kTinyHeight),
                         folder.prompt("", ""));
-  const LatentCameras cameras = latent_cameras(clips->clip(0), 4);
+  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), 4);
   const auto known = static_cast<size_t>(continuation.context().size(2));
   ASSERT_EQ(known, 5u);
-  stream.accept_recording(continuation.context(), std::span(cameras.poses).first(known),
-                          std::span(cameras.lenses).first(known));
+  stream.accept_recording(continuation.context(), std::span(cameras).first(known));
   ASSERT_EQ(got.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
-    const sample::Chunk chunk = stream.push(std::span(cameras.poses).subspan(known + 2 * i, 2),
-                                            std::span(cameras.lenses).subspan(known + 2 * i, 2));
+    const sample::Chunk chunk = stream.push(std::span(cameras).subspan(known + 2 * i, 2));
     EXPECT_TRUE(at::equal(chunk.frames, got[i])) << i;
   }
   // The latents are in the cache now.
@@ -304,7 +302,7 @@ TEST_F(Suites, RoutesMayBeTheRecordingsOwn) {
   EXPECT_EQ(clips->clip(0).name, "a, recorded");
   EXPECT_EQ(clips->clip(0).frames(), 33) << "two seconds";
   const auto whole = open_recordings(path("data"), format, {});
-  EXPECT_EQ(clips->clip(0).trajectory.poses[32], whole->clip(0).trajectory.poses[32]);
+  EXPECT_EQ(clips->clip(0).trajectory.cameras[32].pose, whole->clip(0).trajectory.cameras[32].pose);
   EXPECT_FALSE(clips->has_depth(0));
   EXPECT_EQ(open_paths(path("data"), format, {"recorded"}, 1000, 1)->clip(0).frames(), 177);
 }

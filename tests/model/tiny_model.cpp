@@ -47,8 +47,7 @@ TinyWindow tiny_window(const model::TransformerConfig& config, int64_t chunks, i
     camera::Pose pose;
     pose.rotation = camera::rotation_from_angles(0.3 * t, 0.1 * std::sin(t));
     pose.position = {0.4 * t, 0.1 * std::cos(t), -0.2 * t};
-    w.poses.push_back(pose);
-    w.lenses.push_back({.fov_x = 1.4});
+    w.cameras.push_back({pose, {.fov_x = 1.4}});
   }
   w.grid = config.grid(4, 6);
   const auto options = at::TensorOptions(dtype);
@@ -62,7 +61,7 @@ TinyWindow tiny_window(const model::TransformerConfig& config, int64_t chunks, i
   std::vector<int64_t> starts;
   for (const model::ChunkSpan& chunk : w.chunks) starts.push_back(chunk.begin);
   const std::array<camera::FrameGeometry, 1> geometry = {camera::frame_geometry(
-      camera::relative_to_first(w.poses), w.lenses, starts, w.grid, config.kda_translation_scale)};
+      camera::relative_to_first(w.cameras), starts, w.grid, config.kda_translation_scale)};
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), 0.0);
   w.maps = model::make_token_maps(geometry, times, config.projective());

@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 #include "loci/model/transformer/transformer.h"
 
 namespace loci::testing {
@@ -20,8 +20,7 @@ model::Transformer random_transformer(const model::TransformerConfig& config,
 
 // One window: frames on a turning walk, latents of 4x6, a short text.
 struct TinyWindow {
-  std::vector<camera::Pose> poses;
-  std::vector<camera::Lens> lenses;
+  std::vector<camera::Camera> cameras;
   camera::TokenGrid grid;
   at::Tensor latents;    // [B, channels, F, 4, 6]
   at::Tensor timesteps;  // [B, F], the same within a chunk
@@ -29,7 +28,7 @@ struct TinyWindow {
   model::TokenMaps maps;
   std::vector<model::ChunkSpan> chunks;
 
-  int64_t frames() const { return static_cast<int64_t>(poses.size()); }
+  int64_t frames() const { return static_cast<int64_t>(cameras.size()); }
 };
 TinyWindow tiny_window(const model::TransformerConfig& config, int64_t chunks, int64_t batch = 1,
                        at::ScalarType dtype = at::kFloat, uint64_t seed = 1);

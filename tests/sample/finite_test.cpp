@@ -42,16 +42,11 @@ class Finite : public ::testing::Test {
   }
   Stream begun(const StreamOptions& options, const model::Vae* vae = nullptr) const {
     Stream stream(model_, vae, options, {});
-    const std::vector<camera::Pose> pose(1);
-    const std::vector<camera::Lens> lens(1);
-    stream.accept(at::randn({1, 3, 1, kHeight, kWidth}), pose, lens);
+    stream.accept(at::randn({1, 3, 1, kHeight, kWidth}), std::vector<camera::Camera>(1));
     return stream;
   }
-  static std::vector<camera::Pose> still(size_t count = 2) {
-    return std::vector<camera::Pose>(count);
-  }
-  static std::vector<camera::Lens> lenses(double fov = 1.4) {
-    return {{.fov_x = fov}, {.fov_x = fov}};
+  static std::vector<camera::Camera> still(size_t count = 2) {
+    return {count, {camera::Pose(), {.fov_x = 1.4}}};
   }
   // One element of a parameter becomes `value` as long as this lives.
   class Broken {
@@ -100,18 +95,17 @@ TEST_F(Finite, FindsWhatIsNone) {
 TEST_F(Finite, AStepThatGivesNoneNamesChunkAndLayerAndKeepsNothing) {
   for (const double guidance : {1.0, 2.0}) {
     Stream stream = begun(options("sparse", guidance)), twin = stream.fork();
-    twin.push(still(), lenses());
-    stream.push(still(), lenses());
+    twin.push(still());
+    stream.push(still());
     for (const std::string layer : {"0", "1"}) {
       const Broken broken(model_, "blocks." + layer + ".ffn", kNaN);
-      LOCI_EXPECT_ERROR(stream.push(still(), lenses()), kCheckFailed,
+      LOCI_EXPECT_ERROR(stream.push(still()), kCheckFailed,
                         AllOf(HasSubstr("chunk "), HasSubstr("layer " + layer + " gives")));
     }
     // Healed, it goes on as if nothing had happened.
     EXPECT_EQ(stream.frames(), twin.frames());
     for (int i = 0; i < 3; ++i) {
-      EXPECT_TRUE(
-          at::equal(stream.push(still(), lenses()).latents, twin.push(still(), lenses()).latents));
+      EXPECT_TRUE(at::equal(stream.push(still()).latents, twin.push(still()).latents));
     }
   }
 }
@@ -119,14 +113,13 @@ TEST_F(Finite, AStepThatGivesNoneNamesChunkAndLayerAndKeepsNothing) {
 TEST_F(Finite, ACommitThatGivesNoneChangesNeitherStream) {
   // The second stream's commit fails after the first one's has been computed.
   Stream stream = begun(options("dense", 2)), twin = stream.fork();
-  twin.push(still(), lenses());
-  stream.push(still(), lenses());
+  twin.push(still());
+  stream.push(still());
   {
     const Broken broken(model_, "blocks.1.", kInfinity);
     LOCI_EXPECT_ERROR(stream.settle(), kCheckFailed, HasSubstr("chunk 1"));
   }
-  EXPECT_TRUE(
-      at::equal(stream.push(still(), lenses()).latents, twin.push(still(), lenses()).latents));
+  EXPECT_TRUE(at::equal(stream.push(still()).latents, twin.push(still()).latents));
   for (const auto& [a, b] :
        {std::pair(&stream.main(), &twin.main()), std::pair(stream.negative(), twin.negative())}) {
     EXPECT_EQ(a->next_frame(), b->next_frame());
@@ -138,22 +131,24 @@ TEST_F(Finite, GivenLatentsAndCamerasMustBeNumbers) {
   Stream stream = begun(options());
   at::Tensor latents = at::zeros({1, 3, 2, kHeight, kWidth});
   latents[0][1][1][2][3] = kNaN;
-  EXPECT_BAD_INPUT(stream.accept(latents, still(), lenses()), HasSubstr("not finite"));
-  auto poses = still();
-  poses[1].position.y = kInfinity;
-  EXPECT_BAD_INPUT(stream.push(poses, lenses()), HasSubstr("latent 2"));
-  poses = still();
-  poses[0].rotation(1, 1) = kNaN;
-  EXPECT_BAD_INPUT(stream.push(poses, lenses()), HasSubstr("latent 1"));
-  EXPECT_BAD_INPUT(stream.push(still(), lenses(kNaN)), HasSubstr("latent 1"));
+  EXPECT_BAD_INPUT(stream.accept(latents, still()), HasSubstr("not finite"));
+  auto cameras = still();
+  cameras[1].pose.position.y = kInfinity;
+  EXPECT_BAD_INPUT(stream.push(cameras), HasSubstr("latent 2"));
+  cameras = still();
+  cameras[0].pose.rotation(1, 1) = kNaN;
+  EXPECT_BAD_INPUT(stream.push(cameras), HasSubstr("latent 1"));
+  cameras = still();
+  cameras[0].lens.fov_x = kNaN;
+  EXPECT_BAD_INPUT(stream.push(cameras), HasSubstr("latent 1"));
   EXPECT_EQ(stream.frames(), 1);
-  stream.push(still(), lenses());
+  stream.push(still());
 }
 
 TEST_F(Finite, NoWorldHoldsNone) {
   const std::string file = ::testing::TempDir() + "/finite.world";
   Stream stream = begun(options());
-  stream.push(still(), lenses());
+  stream.push(still());
   stream.save(file);
   const std::string good = read_file(file);
   // A file that was changed by others.
@@ -177,7 +172,7 @@ TEST_F(Finite, NoWorldHoldsNone) {
     at::Tensor weight = vae.parameters().all().back().tensor;
     weight.view({-1})[0] = kNaN;
   }
-  LOCI_EXPECT_ERROR(shown.push(still(), lenses()), kCheckFailed, HasSubstr("autoencoder"));
+  LOCI_EXPECT_ERROR(shown.push(still()), kCheckFailed, HasSubstr("autoencoder"));
   LOCI_EXPECT_ERROR(shown.save(file), kCheckFailed, HasSubstr("not finite"));
   EXPECT_EQ(read_file(file), good);
   std::filesystem::remove(file);
@@ -216,7 +211,8 @@ TEST_F(Finite, ExtremeCamerasGiveNumbersUnderEveryHistory) {
       for (const double fov : {1e-3, 0.02, 1.4, 3.1}) {
         Stream stream = begun(options(history));
         for (size_t i = 0; i < poses.size(); i += 2) {
-          const Chunk chunk = stream.push(std::span(poses).subspan(i, 2), lenses(fov));
+          const Chunk chunk =
+              stream.push(camera::with_lens(std::span(poses).subspan(i, 2), {.fov_x = fov}));
           EXPECT_TRUE(all_finite(chunk.latents)) << history << ", " << name << ", " << fov;
         }
         stream.settle();
@@ -230,11 +226,9 @@ TEST_F(Finite, TextOfNoLengthIsNoText) {
   Stream none(model_, nullptr, options(), {});
   Stream empty(model_, nullptr, options(), {"", at::zeros({0, 16}), "", at::zeros({0, 16})});
   for (Stream* stream : {&none, &empty}) {
-    const std::vector<camera::Lens> lens(1);
-    stream->accept(at::ones({1, 3, 1, kHeight, kWidth}), still(1), lens);
+    stream->accept(at::ones({1, 3, 1, kHeight, kWidth}), still(1));
   }
-  EXPECT_TRUE(
-      at::equal(none.push(still(), lenses()).latents, empty.push(still(), lenses()).latents));
+  EXPECT_TRUE(at::equal(none.push(still()).latents, empty.push(still()).latents));
 }
 
 }  // namespace

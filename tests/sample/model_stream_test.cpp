@@ -16,11 +16,8 @@ using ::testing::HasSubstr;
 using testing::relative_error;
 using testing::TinyWindow;
 
-std::span<const camera::Pose> poses_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
-  return std::span(w.poses).subspan(chunk.begin, chunk.end - chunk.begin);
-}
-std::span<const camera::Lens> lenses_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
-  return std::span(w.lenses).subspan(chunk.begin, chunk.end - chunk.begin);
+std::span<const camera::Camera> cameras_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
+  return std::span(w.cameras).subspan(chunk.begin, chunk.end - chunk.begin);
 }
 at::Tensor latents_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
   return w.latents.narrow(2, chunk.begin, chunk.end - chunk.begin);
@@ -41,7 +38,7 @@ Streamed stream_window(const model::Transformer& transformer, const TinyWindow& 
   ModelStream stream(transformer, w.grid, transformer.text_keys(w.text), std::move(policy));
   std::vector<at::Tensor> velocities;
   for (const model::ChunkSpan& chunk : w.chunks) {
-    stream.open_chunk(poses_of(w, chunk), lenses_of(w, chunk));
+    stream.open_chunk(cameras_of(w, chunk));
     velocities.push_back(stream.velocity(latents_of(w, chunk), times_of(w, chunk)));
     stream.commit(latents_of(w, chunk), times_of(w, chunk));
   }
@@ -80,7 +77,7 @@ TEST(ModelStream, SparseStreamEqualsTheWindowWithTheSameAccess) {
   TinyWindow w = testing::tiny_window(config, 6);
   const memory::PanoramaBankOptions options{.bank_frames = 2, .recent_frames = 3};
   const auto policy = memory::make_panorama_bank(options);
-  const std::vector<camera::Pose> relative = camera::relative_to_first(w.poses);
+  const std::vector<camera::Camera> relative = camera::relative_to_first(w.cameras);
   for (model::ChunkSpan& chunk : w.chunks) {
     chunk.earlier = policy->select({});
     const auto count = static_cast<int64_t>(chunk.earlier.size());
@@ -91,7 +88,7 @@ TEST(ModelStream, SparseStreamEqualsTheWindowWithTheSameAccess) {
       chunk.turned = true;
     }
     for (int64_t f = chunk.begin; f < chunk.end; ++f) {
-      policy->commit({f, relative[f], w.lenses[f]});
+      policy->commit({f, relative[f].pose, relative[f].lens});
     }
   }
   const at::Tensor window = testing::window_velocity(transformer, w);
@@ -106,7 +103,7 @@ TEST(ModelStream, DenoisingLeavesStatesAndStoreUntouched) {
   ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
                      memory::make_panorama_bank({.bank_frames = 2, .recent_frames = 3}));
   for (size_t i = 0; i < 3; ++i) {
-    stream.open_chunk(poses_of(w, w.chunks[i]), lenses_of(w, w.chunks[i]));
+    stream.open_chunk(cameras_of(w, w.chunks[i]));
     stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
   }
   const std::vector<int64_t> frames = stream.store().frames();
@@ -117,7 +114,7 @@ TEST(ModelStream, DenoisingLeavesStatesAndStoreUntouched) {
   const at::Tensor camera_keys = camera().keys();
   const int64_t bytes = stream.store().bytes();
 
-  stream.open_chunk(poses_of(w, w.chunks[3]), lenses_of(w, w.chunks[3]));
+  stream.open_chunk(cameras_of(w, w.chunks[3]));
   const at::Tensor first = stream.velocity(latents_of(w, w.chunks[3]), times_of(w, w.chunks[3]));
   for (int step = 0; step < 20; ++step) {
     stream.velocity(at::randn_like(latents_of(w, w.chunks[3])), times_of(w, w.chunks[3]));
@@ -140,10 +137,10 @@ TEST(ModelStream, ReadoutCanBeSwitched) {
   ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
                      memory::make_dense_history());
   for (size_t i = 0; i < 2; ++i) {
-    stream.open_chunk(poses_of(w, w.chunks[i]), lenses_of(w, w.chunks[i]));
+    stream.open_chunk(cameras_of(w, w.chunks[i]));
     stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
   }
-  stream.open_chunk(poses_of(w, w.chunks[2]), lenses_of(w, w.chunks[2]));
+  stream.open_chunk(cameras_of(w, w.chunks[2]));
   const auto velocity = [&] {
     return stream.velocity(latents_of(w, w.chunks[2]), times_of(w, w.chunks[2]));
   };
@@ -172,11 +169,11 @@ TEST(ModelStream, InspectionShowsWhatSoftmaxLayersAttendWith) {
   ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
                      memory::make_dense_history());
   for (size_t i = 0; i < 2; ++i) {
-    stream.open_chunk(poses_of(w, w.chunks[i]), lenses_of(w, w.chunks[i]));
+    stream.open_chunk(cameras_of(w, w.chunks[i]));
     stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
   }
   const model::ChunkSpan& chunk = w.chunks[2];
-  stream.open_chunk(poses_of(w, chunk), lenses_of(w, chunk));
+  stream.open_chunk(cameras_of(w, chunk));
   const auto velocity = [&](const Inspection& look = {}) {
     return stream.velocity(latents_of(w, chunk), times_of(w, chunk), look);
   };
@@ -207,7 +204,7 @@ TEST(ModelStream, FailedCommitChangesNothing) {
   const TinyWindow w = testing::tiny_window(config, 1);
   ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
                      memory::make_panorama_bank({.bank_frames = 1, .recent_frames = 1}));
-  stream.open_chunk(poses_of(w, w.chunks[0]), lenses_of(w, w.chunks[0]));
+  stream.open_chunk(cameras_of(w, w.chunks[0]));
   EXPECT_INTERNAL_ERROR(stream.commit(latents_of(w, w.chunks[1]), times_of(w, w.chunks[1])),
                         HasSubstr("maps are of other frames"));
   EXPECT_EQ(stream.next_frame(), 0);
@@ -224,13 +221,12 @@ TEST(ModelStream, ChunksComeInOrderAndSize) {
                      memory::make_dense_history());
   EXPECT_INTERNAL_ERROR(stream.velocity(w.latents, w.timesteps), HasSubstr("no chunk is open"));
   EXPECT_INTERNAL_ERROR(stream.visible(), HasSubstr("no chunk is open"));
-  EXPECT_INTERNAL_ERROR(stream.open_chunk(poses_of(w, w.chunks[1]), lenses_of(w, w.chunks[1])),
-                        HasSubstr("expected 1"));
-  stream.open_chunk(poses_of(w, w.chunks[0]), lenses_of(w, w.chunks[0]));
+  EXPECT_INTERNAL_ERROR(stream.open_chunk(cameras_of(w, w.chunks[1])), HasSubstr("expected 1"));
+  stream.open_chunk(cameras_of(w, w.chunks[0]));
   EXPECT_TRUE(stream.visible().empty());
   stream.commit(latents_of(w, w.chunks[0]), times_of(w, w.chunks[0]));
   EXPECT_EQ(stream.next_frame(), 1);
-  stream.open_chunk(poses_of(w, w.chunks[1]), lenses_of(w, w.chunks[1]));
+  stream.open_chunk(cameras_of(w, w.chunks[1]));
   EXPECT_THAT(stream.visible(), ElementsAre(0));
 }
 
@@ -242,7 +238,7 @@ TEST(ModelStream, PosesCountFromTheFirstFrame) {
   const memory::PanoramaBankOptions options{.bank_frames = 2, .recent_frames = 2};
   const Streamed here = stream_window(transformer, w, memory::make_panorama_bank(options));
   const camera::Pose elsewhere{camera::rotation_from_angles(2, 0.5, 0.3), {10, -4, 7}};
-  for (camera::Pose& pose : w.poses) pose = elsewhere * pose;
+  for (auto& [pose, lens] : w.cameras) pose = elsewhere * pose;
   const Streamed there = stream_window(transformer, w, memory::make_panorama_bank(options));
   EXPECT_LT(relative_error(there.velocity, here.velocity), 1e-4);
 }

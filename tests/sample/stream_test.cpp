@@ -52,21 +52,18 @@ struct Setting {
   at::Tensor latents(int64_t first, int64_t count) const {
     return walk.latents.narrow(2, first, count);
   }
-  std::span<const camera::Pose> poses(int64_t first, int64_t count) const {
-    return std::span(walk.poses).subspan(first, count);
-  }
-  std::span<const camera::Lens> lenses(int64_t first, int64_t count) const {
-    return std::span(walk.lenses).subspan(first, count);
+  std::span<const camera::Camera> cameras(int64_t first, int64_t count) const {
+    return std::span(walk.cameras).subspan(first, count);
   }
 
   Chunk accept(Stream& stream, int64_t count) const {
     const int64_t first = stream.frames();
-    return stream.accept(latents(first, count), poses(first, count), lenses(first, count));
+    return stream.accept(latents(first, count), cameras(first, count));
   }
   // The next chunk of the walk.
   Chunk push(Stream& stream) const {
     const int64_t first = stream.frames();
-    return stream.push(poses(first, 2), lenses(first, 2));
+    return stream.push(cameras(first, 2));
   }
   Stream begun(const StreamOptions& options) const {
     Stream stream(model, &vae, options, prompt);
@@ -95,11 +92,11 @@ at::Tensor direct_denoise(const ModelStream& past, const Setting& s, const Promp
   const at::NoGradGuard no_grad;
   const model::TransformerConfig& config = s.model.config();
   const int64_t first = past.next_frame();
-  const std::vector<camera::Pose> relative = camera::relative_to_first(s.walk.poses);
+  const std::vector<camera::Camera> relative = camera::relative_to_first(s.walk.cameras);
   for (int64_t i = 0; i < levels.steps(); ++i) {
     const std::array<int64_t, 1> start = {0};
     const std::array<camera::FrameGeometry, 1> geometry = {
-        camera::frame_geometry(std::span(relative).subspan(first, 2), s.lenses(first, 2), start,
+        camera::frame_geometry(std::span(relative).subspan(first, 2), start,
                                config.grid(kHeight, kWidth), config.kda_translation_scale)};
     const std::vector<double> times = {static_cast<double>(first), static_cast<double>(first + 1)};
     const model::TokenMaps maps = model::make_token_maps(geometry, times, config.projective());
@@ -185,7 +182,7 @@ TEST(Stream, ReplayedChunksAreThePastThatGeneratedOnesAre) {
   Stream replayed = s.begun(s.options());
   for (int i = 0; i < 3; ++i) {
     const int64_t first = replayed.frames();
-    replayed.replay(latents[i], s.poses(first, 2), s.lenses(first, 2));
+    replayed.replay(latents[i], s.cameras(first, 2));
   }
   EXPECT_TRUE(at::equal(s.push(replayed).latents, latents[3]));
 }
@@ -196,9 +193,9 @@ TEST(Stream, TellsItsHistoryWhatWasShownAndWhatWasMade) {
   StreamOptions options = s.options();
   options.history.kind = "dense";
   Stream stream(s.model, &s.vae, options, s.prompt);
-  stream.accept_recording(s.latents(0, 3), s.poses(0, 3), s.lenses(0, 3));
+  stream.accept_recording(s.latents(0, 3), s.cameras(0, 3));
   const at::Tensor made = s.push(stream).latents;
-  stream.replay(made, s.poses(5, 2), s.lenses(5, 2));
+  stream.replay(made, s.cameras(5, 2));
   stream.save(file);
   const Stream loaded = Stream::load(file, s.model, &s.vae);
   const Stream forked = stream.fork();
@@ -216,7 +213,7 @@ TEST(Stream, TakesRecordingsOfAnyLength) {
   const Setting s;
   for (const int64_t length : {1, 2, 3, 8, 9}) {
     Stream stream(s.model, &s.vae, s.options(), s.prompt);
-    stream.accept_recording(s.latents(0, length), s.poses(0, length), s.lenses(0, length));
+    stream.accept_recording(s.latents(0, length), s.cameras(0, length));
     EXPECT_EQ(stream.frames(), length);
     const Chunk chunk = s.push(stream);
     EXPECT_EQ(chunk.first, length);
@@ -231,15 +228,14 @@ TEST(Stream, StartsFromAPicture) {
   at::manual_seed(4);
   const at::Tensor image = at::randint(0, 256, {kHeight * 8, kWidth * 8, 3}, at::kByte);
   Stream stream(s.model, &s.vae, s.options(), s.prompt);
-  const Chunk first = stream.accept_image(image, s.walk.poses[0], s.walk.lenses[0]);
+  const Chunk first = stream.accept_image(image, s.walk.cameras[0]);
   EXPECT_TRUE(
       at::equal(first.latents, model::VaeEncoder(s.vae).encode(model::pixels_from_frames(image))));
   EXPECT_EQ(first.frames.sizes(), at::IntArrayRef({1, kHeight * 8, kWidth * 8, 3}));
   s.push(stream);
-  EXPECT_BAD_INPUT(stream.accept_image(image, s.walk.poses[0], s.walk.lenses[0]),
-                   HasSubstr("3 latents already"));
+  EXPECT_BAD_INPUT(stream.accept_image(image, s.walk.cameras[0]), HasSubstr("3 latents already"));
   Stream blind(s.model, nullptr, s.options(), s.prompt);
-  EXPECT_INTERNAL_ERROR(blind.accept_image(image, s.walk.poses[0], s.walk.lenses[0]),
+  EXPECT_INTERNAL_ERROR(blind.accept_image(image, s.walk.cameras[0]),
                         HasSubstr("without an autoencoder"));
 }
 
@@ -297,9 +293,9 @@ TEST(Stream, ForksExploreTwoFuturesOfOnePast) {
   Stream stream = s.after(s.options(), 3);
   Stream same = stream.fork();
   Stream left = stream.fork();
-  const std::vector<camera::Pose> still(2, stream.last_pose());
-  const Chunk elsewhere = left.push(still, s.lenses(0, 2));
-  left.push(still, s.lenses(0, 2));
+  const std::vector<camera::Camera> still(2, stream.last_camera());
+  const Chunk elsewhere = left.push(still);
+  left.push(still);
   for (int i = 0; i < 3; ++i) {
     const Chunk chunk = s.push(stream);
     expect_same(s.push(same), chunk);
@@ -327,7 +323,7 @@ TEST_P(EveryWorld, GoesOnBitByBit) {
   Stream loaded = Stream::load(file, s.model, &s.vae);
   Stream blind = Stream::load(file, s.model, nullptr);
   EXPECT_EQ(loaded.frames(), 11);
-  EXPECT_EQ(loaded.last_pose(), stream.last_pose());
+  EXPECT_EQ(loaded.last_camera(), stream.last_camera());
   EXPECT_EQ(loaded.prompt().text, "a text");
   EXPECT_EQ(read_world(file).options.to_json(), options.to_json());
   for (int i = 0; i < 3; ++i) {
@@ -367,8 +363,8 @@ TEST(Stream, ShowsWhatFollowsTheFramesOfAnother) {
   for (int i = 0; i < 2; ++i) latents.push_back(s.push(source).latents);
   for (const at::Tensor& chunk : latents) {
     const int64_t first = blind.frames(), count = chunk.size(2);
-    blind.accept(chunk, s.poses(first, count), s.lenses(first, count));
-    whole.accept(chunk, s.poses(first, count), s.lenses(first, count));
+    blind.accept(chunk, s.cameras(first, count));
+    whole.accept(chunk, s.cameras(first, count));
   }
   const model::Vae twin(tiny_vae_config());
   blind.show_like(seen, twin);
@@ -460,8 +456,8 @@ TEST(Stream, BoundedHistoriesDoNotGrow) {
   Stream stream = s.after(s.options(), 1);
   stream.settle();
   const int64_t bytes = stream.history_bytes();
-  const std::vector<camera::Pose> still(2, stream.last_pose());
-  for (int i = 0; i < 30; ++i) stream.push(still, s.lenses(0, 2));
+  const std::vector<camera::Camera> still(2, stream.last_camera());
+  for (int i = 0; i < 30; ++i) stream.push(still);
   EXPECT_EQ(stream.history_bytes(), bytes);
   EXPECT_EQ(stream.frames(), 63);
 }
@@ -469,12 +465,11 @@ TEST(Stream, BoundedHistoriesDoNotGrow) {
 TEST(Stream, RefusesWhatDoesNotFit) {
   const Setting s;
   Stream stream(s.model, &s.vae, s.options(), s.prompt);
-  EXPECT_BAD_INPUT(stream.push(s.poses(0, 2), s.lenses(0, 2)), HasSubstr("first frame"));
-  EXPECT_BAD_INPUT(stream.accept(s.latents(0, 2), s.poses(0, 1), s.lenses(0, 1)),
+  EXPECT_BAD_INPUT(stream.push(s.cameras(0, 2)), HasSubstr("first frame"));
+  EXPECT_BAD_INPUT(stream.accept(s.latents(0, 2), s.cameras(0, 1)),
                    HasSubstr("expected [1, 3, 1, 4, 6]"));
   s.accept(stream, 1);
-  EXPECT_BAD_INPUT(stream.push(s.poses(0, 3), s.lenses(0, 3)), HasSubstr("takes 2"));
-  EXPECT_BAD_INPUT(stream.push(s.poses(0, 2), s.lenses(0, 1)), HasSubstr("2 poses and 1 lenses"));
+  EXPECT_BAD_INPUT(stream.push(s.cameras(0, 3)), HasSubstr("takes 2"));
   // And goes on after a refusal.
   s.push(stream);
   StreamOptions options = s.options();

@@ -50,9 +50,8 @@ TEST_F(HttpApi, DescribesTheServer) {
   camera::Trajectory path;
   path.fps = 4;
   path.frames_per_pose = 4;
-  path.poses.resize(3);
-  path.intrinsics.resize(3);
-  for (int i = 0; i < 3; ++i) path.poses[i].position = {5, 0, 1.0 + i};
+  path.cameras.resize(3);
+  for (int i = 0; i < 3; ++i) path.cameras[i].pose.position = {5, 0, 1.0 + i};
   camera::write_trajectory(folder_ / "other/examples/old-town.json", path, camera::kLociJson);
   ServerOptions with_pictures = options(folder_);
   with_pictures.starts = folder_ / "pictures";

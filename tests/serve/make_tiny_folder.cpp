@@ -27,10 +27,9 @@ void add_example(const std::filesystem::path& folder) {
   camera::Trajectory path;
   path.fps = 4;
   path.frames_per_pose = 4;
-  path.poses.resize(21);
-  path.intrinsics.resize(path.poses.size());
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    path.poses[i].position.z = static_cast<double>(i) / 4;
+  path.cameras.resize(21);
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    path.cameras[i].pose.position.z = static_cast<double>(i) / 4;
   }
   camera::write_trajectory(folder / "old-town.json", path, camera::kLociJson);
 }

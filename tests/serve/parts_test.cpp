@@ -294,9 +294,8 @@ TEST(ChunkRecord, ComesBackAsItWas) {
   record.index = 7;
   record.given = true;
   record.prompt = "a town";
-  record.poses.resize(2);
-  record.poses[1].position = {1, 2, 3};
-  record.lenses.resize(2);
+  record.cameras.resize(2);
+  record.cameras[1].pose.position = {1, 2, 3};
   at::manual_seed(1);
   for (int v = 0; v < 2; ++v) {
     ChunkRecord::View view;
@@ -314,7 +313,7 @@ TEST(ChunkRecord, ComesBackAsItWas) {
   EXPECT_EQ(back.index, 7);
   EXPECT_TRUE(back.given);
   EXPECT_EQ(back.prompt, "a town");
-  EXPECT_EQ(back.poses, record.poses);
+  EXPECT_EQ(back.cameras, record.cameras);
   ASSERT_EQ(back.views.size(), 2U);
   EXPECT_TRUE(back.views[1].latents.equal(record.views[1].latents));
   EXPECT_EQ(back.views[0].thumbnails, record.views[0].thumbnails);

@@ -4,11 +4,11 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/train/losses/window_loss.h"
 #include "loci/train/windows/channel_weights.h"
 #include "loci/train/windows/history_access.h"
 #include "loci/train/windows/latent_folder.h"
 #include "loci/train/windows/noise_levels.h"
-#include "loci/train/losses/window_loss.h"
 
 #include "toy_clips.h"
 
@@ -23,7 +23,7 @@ TEST(LatentFolder, WindowsAreTheSameWhoeverAsks) {
   a.window(3, 11);
   const Window again = b.window(17, 11);
   EXPECT_TRUE(first.latents.equal(again.latents));
-  EXPECT_EQ(first.poses, again.poses);
+  EXPECT_EQ(first.cameras, again.cameras);
   EXPECT_EQ(first.latents.sizes().vec(), (std::vector<int64_t>{4, 11, 4, 4}));
   EXPECT_EQ(first.caption, "a toy");
   // Another index or seed gives another window.
@@ -37,8 +37,7 @@ TEST(LatentFolder, AWindowStartsWithAnImagesLatent) {
   LatentClip clip;
   clip.latents = at::zeros({1, 6, 2, 2});
   clip.images = at::ones({1, 6, 2, 2});
-  clip.poses.resize(6);
-  clip.lenses.resize(6);
+  clip.cameras.resize(6);
   write_latent_clip(folder / "a.safetensors", clip);
   const Window window = LatentFolder(folder, 0).window(0, 3);
   EXPECT_EQ(window.latents.select(1, 0).min().item<float>(), 1);
@@ -221,11 +220,12 @@ TEST(ChannelWeights, RanksShareTheChannels) {
 }
 
 TEST(HistoryAccess, BoundsWhatAChunkSees) {
-  std::vector<camera::Pose> poses;
-  for (int i = 0; i < 41; ++i) poses.push_back({camera::rotation_from_angles(0.2 * i, 0), {}});
-  const std::vector<camera::Lens> lenses(poses.size());
+  std::vector<camera::Camera> cameras(41);
+  for (int i = 0; i < 41; ++i) {
+    cameras[i].pose.rotation = camera::rotation_from_angles(0.2 * i, 0);
+  }
   const auto chunks = bounded_chunks(
-      memory::make_panorama_bank({.bank_frames = 4, .recent_frames = 2}), 5, 3, poses, lenses);
+      memory::make_panorama_bank({.bank_frames = 4, .recent_frames = 2}), 5, 3, cameras);
   ASSERT_EQ(chunks.size(), 9u);
   const model::ChunkSpan& last = chunks.back();
   EXPECT_EQ(last.earlier.size(), 7u);  // frame 0, four of the bank, two recent
@@ -236,8 +236,7 @@ TEST(HistoryAccess, BoundsWhatAChunkSees) {
   // A whole past needs no turning.
   HistoryAccessConfig whole;
   Random random(1);
-  for (const model::ChunkSpan& chunk :
-       draw_history_access(whole, 5, 3, poses, lenses, 1.5, random)) {
+  for (const model::ChunkSpan& chunk : draw_history_access(whole, 5, 3, cameras, 1.5, random)) {
     EXPECT_TRUE(chunk.sees_prefix());
     EXPECT_FALSE(chunk.turned);
   }

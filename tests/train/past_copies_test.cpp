@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/train/loop/train_config.h"
 #include "loci/train/windows/latent_folder.h"
 #include "loci/train/windows/memory_gaps.h"
-#include "loci/train/loop/train_config.h"
 #include "loci/train/windows/window_pass.h"
 
 #include "tests/base/expect_error.h"
@@ -137,7 +137,7 @@ TEST(PastCopies, AnswerAlikeWhoeverElseIsAsked) {
   // To the side and back: the last chunks return, the first do not.
   for (size_t i = 0; i < 21; ++i) {
     const double turn = (i <= 10 ? static_cast<double>(i) : 20.0 - static_cast<double>(i)) * 0.13;
-    window.poses[i] = {camera::rotation_from_angles(turn, 0), {0, 0, 0}};
+    window.cameras[i].pose = {camera::rotation_from_angles(turn, 0), {0, 0, 0}};
   }
   const int64_t chunk = config.model.chunk_size, chunks = 20 / chunk;
   const auto gaps = memory_gaps(window, chunk);
@@ -174,7 +174,7 @@ TEST(PastCopies, AnswerAlikeWhoeverElseIsAsked) {
   EXPECT_EQ(whole_past(returns, chunk).size(), returns.chunks.size());
   EXPECT_EQ(whole_past(returns, chunk).back().end, returns.chunks.back().end);
   // Where nothing returns, one chunk is still learnt from.
-  for (camera::Pose& pose : window.poses) pose = window.poses[0];
+  for (camera::Camera& camera : window.cameras) camera = window.cameras[0];
   const WindowPass still = prepare_window(window, config.model, noise, history, 0, 7);
   EXPECT_EQ(still.batch.target.size(2), 1 + chunk);
   std::filesystem::remove_all(folder);

@@ -12,12 +12,12 @@
 #include "loci/model/text/text_prompts.h"
 #include "loci/model/weights/weights.h"
 #include "loci/sample/model_folder.h"
+#include "loci/train/autoencoder/vae_trainer.h"
 #include "loci/train/loop/export_model.h"
+#include "loci/train/loop/trainer.h"
+#include "loci/train/loop/validation.h"
 #include "loci/train/windows/grown_patches.h"
 #include "loci/train/windows/memory_gaps.h"
-#include "loci/train/loop/trainer.h"
-#include "loci/train/autoencoder/vae_trainer.h"
-#include "loci/train/loop/validation.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"
@@ -240,7 +240,8 @@ TEST(MemoryGaps, AreOfViewsSeenAndLeft) {
   // Turns by 80 degrees and back, in 13 latents.
   for (int i = 0; i < 13; ++i) {
     const double degrees = i <= 6 ? i * 80.0 / 6 : (12 - i) * 80.0 / 6;
-    window.poses.push_back({camera::rotation_from_angles(degrees * M_PI / 180, 0), {0, 0, 0}});
+    window.cameras.push_back(
+        {{camera::rotation_from_angles(degrees * M_PI / 180, 0), {0, 0, 0}}, {}});
   }
   const auto gaps = memory_gaps(window, 4);
   ASSERT_EQ(gaps.size(), 3u);

@@ -25,9 +25,9 @@ std::filesystem::path write_toy_clips(const std::filesystem::path& folder, int c
     auto x = clip.latents.accessor<float, 4>();
     for (int64_t f = 0; f < frames; ++f) {
       const double yaw = speed * static_cast<double>(f);
-      clip.poses.push_back(
-          {camera::rotation_from_angles(yaw, 0), {0, 0, 0.05 * static_cast<double>(f)}});
-      clip.lenses.push_back({.fov_x = 1.2, .xi = 0, .normalised = {}});
+      clip.cameras.push_back(
+          {{camera::rotation_from_angles(yaw, 0), {0, 0, 0.05 * static_cast<double>(f)}},
+           {.fov_x = 1.2, .xi = 0, .normalised = {}}});
       for (int c = 0; c < 4; ++c) {
         for (int i = 0; i < 4; ++i) {
           for (int j = 0; j < 4; ++j) {

@@ -30,7 +30,7 @@ void expect_equal(const Clip& a, const Clip& b) {
   EXPECT_EQ(a.index, b.index);
   EXPECT_EQ(a.world_seed, b.world_seed);
   EXPECT_EQ(a.captions, b.captions);
-  EXPECT_EQ(a.trajectory.poses, b.trajectory.poses);
+  EXPECT_EQ(a.trajectory.cameras, b.trajectory.cameras);
   EXPECT_TRUE(at::equal(a.frames, b.frames)) << a.index;
 }
 
@@ -40,9 +40,9 @@ TEST(Clip, IsTheSameForTheSameSeedAndIndex) {
   const Clip clip = make_clip(1, 7, options);
   EXPECT_EQ(clip.frames.sizes(), (at::IntArrayRef{3, 24, 32, 3}));
   EXPECT_EQ(clip.depth.sizes(), (at::IntArrayRef{3, 24, 32}));
-  EXPECT_EQ(clip.trajectory.poses.size(), 3u);
-  EXPECT_EQ(clip.trajectory.intrinsics.size(), 3u);
-  EXPECT_NEAR(clip.trajectory.intrinsics[0].fov_x, 75 * kPi / 180, 1e-12);
+  EXPECT_EQ(clip.trajectory.cameras.size(), 3u);
+  EXPECT_EQ(clip.trajectory.cameras.size(), 3u);
+  EXPECT_NEAR(clip.trajectory.cameras[0].lens.fov_x, 75 * kPi / 180, 1e-12);
   EXPECT_GT(clip.depth.min().item<float>(), 0);
   EXPECT_GT(clip.frames.to(at::kFloat).std().item<float>(), 8) << "a picture of something";
   expect_equal(clip, make_clip(1, 7, options));

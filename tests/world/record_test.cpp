@@ -102,10 +102,11 @@ TEST_F(RecordTest, ClipHoldsWhatItShows) {
   EXPECT_TRUE(at::equal(io::read_frames(clip / "frames"), made.frames));
   EXPECT_TRUE(at::equal(io::read_npy(clip / "depth.npy"), made.depth));
   const camera::Trajectory path = camera::read_trajectory(clip / "poses.npy");
-  ASSERT_EQ(path.poses.size(), 5u);
-  EXPECT_LT(camera::norm(path.poses[4].position - made.trajectory.poses[4].position), 1e-12);
-  EXPECT_NEAR(path.intrinsics[0].fov_x, made.trajectory.intrinsics[0].fov_x, 1e-9);
-  EXPECT_EQ(camera::read_trajectory(clip / "path.json").poses.size(), 2u);
+  ASSERT_EQ(path.cameras.size(), 5u);
+  EXPECT_LT(camera::norm(path.cameras[4].pose.position - made.trajectory.cameras[4].pose.position),
+            1e-12);
+  EXPECT_NEAR(path.cameras[0].lens.fov_x, made.trajectory.cameras[0].lens.fov_x, 1e-9);
+  EXPECT_EQ(camera::read_trajectory(clip / "path.json").cameras.size(), 2u);
   EXPECT_EQ(read_file(clip / "caption.txt"), made.caption + "\n");
   const Json json = load_json(clip / "clip.json");
   EXPECT_EQ(json["world"], made.world_seed);

@@ -53,9 +53,8 @@ class RecordingTest : public ::testing::Test {
     for (int64_t i = 0; i < poses; ++i) {
       camera::Pose pose;
       pose.position = {0, 0, static_cast<double>(i) / fps};
-      path.poses.push_back(pose);
+      path.cameras.push_back({pose, camera::lens_from_fov(1.2)});
     }
-    path.intrinsics.assign(path.poses.size(), camera::lens_from_fov(1.2));
     return path;
   }
 
@@ -83,9 +82,10 @@ TEST_F(RecordingTest, OwnRecordingsAreReadBack) {
   const Clip made = make_clip(options.seed, 1, options.clip), again = recording.read(2, 5);
   EXPECT_TRUE(at::equal(again.frames, made.frames.narrow(0, 2, 5)));
   EXPECT_EQ(again.caption, made.caption);
-  EXPECT_NEAR(again.trajectory.intrinsics[0].fov_x, made.trajectory.intrinsics[0].fov_x, 1e-8);
-  EXPECT_EQ(again.trajectory.intrinsics[0].xi, 0.6);
-  EXPECT_LT(camera::norm(again.trajectory.poses[4].position - made.trajectory.poses[6].position),
+  EXPECT_NEAR(again.trajectory.cameras[0].lens.fov_x, made.trajectory.cameras[0].lens.fov_x, 1e-8);
+  EXPECT_EQ(again.trajectory.cameras[0].lens.xi, 0.6);
+  EXPECT_LT(camera::norm(again.trajectory.cameras[4].pose.position -
+                         made.trajectory.cameras[6].pose.position),
             1e-9);
 }
 
@@ -110,13 +110,13 @@ TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
   for (int64_t i = 0; i < 4; ++i) {
     const int64_t source = std::llround((10 + static_cast<double>(i)) * 1.5);
     EXPECT_EQ(clip.frames[i][5][5][0].item<int>(), 2 * source);
-    EXPECT_NEAR(clip.trajectory.poses[static_cast<size_t>(i)].position.z,
+    EXPECT_NEAR(clip.trajectory.cameras[static_cast<size_t>(i)].pose.position.z,
                 static_cast<double>(source) / 24, 1e-6);
   }
   // 64x32 cut to 48x32 keeps three quarters of the width.
   const Recording yard(found[1], options);
   EXPECT_EQ(yard.frame_count(), 33);
-  EXPECT_NEAR(std::tan(yard.trajectory().intrinsics[0].fov_x / 2), 0.75 * std::tan(0.6), 1e-9);
+  EXPECT_NEAR(std::tan(yard.trajectory().cameras[0].lens.fov_x / 2), 0.75 * std::tan(0.6), 1e-9);
   EXPECT_EQ(yard.read(0, 1).caption, "");
 
   options.frames = 20;

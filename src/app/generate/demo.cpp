@@ -139,11 +139,9 @@ void demo(const Options& o) {
   for (int64_t first = 0; first < walk.latents;) {
     check_interrupt();
     const int64_t count = first == 0 ? 1 : chunk;
-    std::vector<camera::Pose> poses;
-    std::vector<camera::Lens> lenses;
+    std::vector<camera::Camera> cameras;
     for (int64_t i = first; i < first + count; ++i) {
-      poses.push_back(walk.clip.trajectory.poses[i * factor]);
-      lenses.push_back(walk.clip.trajectory.intrinsics[i * factor]);
+      cameras.push_back(walk.clip.trajectory.cameras[i * factor]);
     }
     const int64_t begin = first == 0 ? 0 : 1 + (first - 1) * factor;
     const int64_t frames = first == 0 ? 1 : count * factor;
@@ -154,10 +152,10 @@ void demo(const Options& o) {
       const at::NoGradGuard no_grad;
       part = stream.accept(
           encoder.encode(model::pixels_from_frames(walk.clip.frames.narrow(0, begin, frames))),
-          poses, lenses);
+          cameras);
       made.narrow(0, begin, frames).copy_(walk.clip.frames.narrow(0, begin, frames));
     } else {
-      part = stream.push(poses, lenses);
+      part = stream.push(cameras);
       made.narrow(0, begin, frames).copy_(part.frames);
       seconds += std::chrono::duration<double>(Clock::now() - started).count();
       generated += frames;

@@ -41,40 +41,32 @@ camera::Trajectory read(const std::string& input, double fps, double fov_degrees
 
 }  // namespace
 
-LatentPath LatentPath::slice(size_t begin, size_t count) const {
-  const auto part = [&](const auto& all) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-    return std::vector(first, first + static_cast<std::ptrdiff_t>(count));
-  };
-  return {part(poses), part(lenses)};
-}
-
-LatentPath read_latent_path(const std::string& input, double fps, int64_t frames_per_latent,
-                            double fov_degrees, std::optional<double> seconds) {
+std::vector<camera::Camera> read_latent_path(const std::string& input, double fps,
+                                             int64_t frames_per_latent, double fov_degrees,
+                                             std::optional<double> seconds) {
   camera::Trajectory path = read(input, fps, fov_degrees, seconds);
   if (path.frames_per_pose != 1) path = camera::frame_poses(path);
   if (path.fps != fps) path = camera::resample(path, fps);
-  LatentPath latents;
-  for (size_t i = 0; i < path.poses.size(); i += static_cast<size_t>(frames_per_latent)) {
-    latents.poses.push_back(path.poses[i]);
-    latents.lenses.push_back(path.intrinsics[i]);
+  std::vector<camera::Camera> latents;
+  for (size_t i = 0; i < path.cameras.size(); i += static_cast<size_t>(frames_per_latent)) {
+    latents.push_back(path.cameras[i]);
   }
   if (latents.size() < 2) {
     fail(
         "the path '{}' has {} poses at {} frames a second; the shortest walk takes {}: give a "
         "longer one",
-        input, path.poses.size(), fps, frames_per_latent + 1);
+        input, path.cameras.size(), fps, frames_per_latent + 1);
   }
   return latents;
 }
 
-LatentPath continued(const LatentPath& path, const camera::Pose& from, size_t count) {
-  LatentPath out;
-  const camera::Pose place = from * path.poses.front().inverse();
+std::vector<camera::Camera> continued(std::span<const camera::Camera> path,
+                                      const camera::Pose& from, size_t count) {
+  std::vector<camera::Camera> out;
+  const camera::Pose place = from * path.front().pose.inverse();
   for (size_t i = 1; i <= count; ++i) {
     const size_t at = std::min(i, path.size() - 1);
-    out.poses.push_back(place * path.poses[at]);
-    out.lenses.push_back(path.lenses[at]);
+    out.push_back({place * path[at].pose, path[at].lens});
   }
   return out;
 }

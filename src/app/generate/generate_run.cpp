@@ -23,8 +23,8 @@
 #include "loci/io/media/resize.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/model/autoencoder/vae_stream.h"
-#include "loci/sample/stream/latent_log.h"
 #include "loci/sample/model_folder.h"
+#include "loci/sample/stream/latent_log.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/world/clip/recording.h"
 
@@ -117,8 +117,8 @@ struct Run {
   std::unique_ptr<world::Recording> recording;  // with --context
   PixelSize size;
   double fps = 16;
-  int64_t context = 0;  // latents
-  LatentPath path;      // of the new chunks
+  int64_t context = 0;               // latents
+  std::vector<camera::Camera> path;  // of the new chunks, one per latent
 
   int64_t frames_per_latent() const { return folder->vae().config().temporal_factor(); }
   int64_t chunk_size() const { return stream->chunk_size(); }
@@ -148,13 +148,12 @@ void open_context(Run& run, const GenerateOptions& o) {
 }
 
 // Poses of the recording, one per latent, from latent `first` on.
-LatentPath recorded_path(const Run& run, int64_t first) {
+std::vector<camera::Camera> recorded_path(const Run& run, int64_t first) {
   const camera::Trajectory& all = run.recording->trajectory();
-  LatentPath path;
-  for (auto i = static_cast<size_t>(first * run.frames_per_latent()); i < all.poses.size();
+  std::vector<camera::Camera> path;
+  for (auto i = static_cast<size_t>(first * run.frames_per_latent()); i < all.cameras.size();
        i += static_cast<size_t>(run.frames_per_latent())) {
-    path.poses.push_back(all.poses[i]);
-    path.lenses.push_back(all.intrinsics[i]);
+    path.push_back(all.cameras[i]);
   }
   return path;
 }
@@ -170,7 +169,7 @@ size_t wanted_poses(const Run& run, const std::optional<double>& seconds, size_t
 
 void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
   if (o.trajectory.empty()) {
-    LatentPath rest = recorded_path(run, run.context);
+    const std::vector<camera::Camera> rest = recorded_path(run, run.context);
     const size_t whole = rest.size() / run.chunk_size() * run.chunk_size();
     size_t count = whole;
     if (o.seconds) count = std::min(whole, wanted_poses(run, o.seconds, whole));
@@ -180,11 +179,12 @@ void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
           "--context-seconds",
           o.context, run.context);
     }
-    run.path = rest.slice(0, count);
+    run.path.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(count));
     return;
   }
-  const LatentPath path = read_latent_path(o.trajectory, run.fps, run.frames_per_latent(),
-                                           o.fov.value_or(run.folder->defaults().fov), o.seconds);
+  const std::vector<camera::Camera> path =
+      read_latent_path(o.trajectory, run.fps, run.frames_per_latent(),
+                       o.fov.value_or(run.folder->defaults().fov), o.seconds);
   const size_t count = wanted_poses(run, o.seconds, path.size() - 1);
   if (count > path.size() - 1) {
     log_info("the path's last pose is held for {} more latents", count - (path.size() - 1));
@@ -216,7 +216,7 @@ Run open_run(const GenerateOptions& o) {
     run.size = {run.stream->options().latent_width * factor,
                 run.stream->options().latent_height * factor};
     if (prompt) run.stream->set_prompt(*prompt);
-    from = run.stream->last_pose();
+    from = run.stream->last_camera().pose;
   } else {
     run.size = parse_size(o.size, run.folder->defaults());
     run.stream = std::make_unique<sample::Stream>(
@@ -226,7 +226,7 @@ Run open_run(const GenerateOptions& o) {
   if (o.readout) run.stream->set_readout(sample::parse_readout(*o.readout), o.seed.value_or(0));
   if (!o.context.empty()) {
     open_context(run, o);
-    from = recorded_path(run, run.context - 1).poses.front();
+    from = recorded_path(run, run.context - 1).front().pose;
   }
   plan_path(run, o, from);
   return run;
@@ -235,12 +235,11 @@ Run open_run(const GenerateOptions& o) {
 // What is needed to repeat the run, without what it gave.
 Json describe(const Run& run, const GenerateOptions& o) {
   Json poses = Json::array(), lenses = Json::array();
-  for (size_t i = 0; i < run.path.size(); ++i) {
-    const camera::Pose& pose = run.path.poses[i];
+  for (const auto& [pose, lens] : run.path) {
     Json row = pose.rotation.m;
     for (const double x : {pose.position.x, pose.position.y, pose.position.z}) row.push_back(x);
     poses.push_back(std::move(row));
-    lenses.push_back({run.path.lenses[i].fov_x, run.path.lenses[i].xi});
+    lenses.push_back({lens.fov_x, lens.xi});
   }
   return {{"program", "loci " LOCI_VERSION},
           {"model", o.model},
@@ -276,13 +275,11 @@ at::Tensor first_image(const Run& run, const std::string& file) {
 // The first frame, or the recorded past.
 void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateOutput& output) {
   if (!o.image.empty()) {
-    const camera::Pose origin;
-    const camera::Lens& lens = run.path.lenses.front();
+    const camera::Camera origin{camera::Pose(), run.path.front().lens};
     if (log.size() > 0) {
-      output.add(
-          run.stream->accept(log.read(0), std::span(&origin, 1), std::span(&lens, 1)).frames);
+      output.add(run.stream->accept(log.read(0), std::span(&origin, 1)).frames);
     } else {
-      const sample::Chunk chunk = run.stream->accept_image(first_image(run, o.image), origin, lens);
+      const sample::Chunk chunk = run.stream->accept_image(first_image(run, o.image), origin);
       log.add(chunk.latents);
       output.add(chunk.frames);
     }
@@ -290,7 +287,7 @@ void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateO
   if (run.recording == nullptr) return;
   const at::NoGradGuard no_grad;
   model::VaeEncoder encoder(run.folder->vae(), {.tiling = run.stream->options().tiling});
-  const LatentPath path = recorded_path(run, 0);
+  const std::vector<camera::Camera> path = recorded_path(run, 0);
   Progress progress("context", static_cast<uint64_t>(run.context), "latents");
   for (int64_t at = 0; at < run.context;) {
     check_interrupt();
@@ -298,9 +295,9 @@ void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateO
     const int64_t factor = run.frames_per_latent();
     const world::Clip clip = at == 0 ? run.recording->read(0, 1)
                                      : run.recording->read((at - 1) * factor + 1, count * factor);
-    const LatentPath part = path.slice(static_cast<size_t>(at), static_cast<size_t>(count));
-    const sample::Chunk chunk = run.stream->accept(
-        encoder.encode(model::pixels_from_frames(clip.frames)), part.poses, part.lenses);
+    const auto part = std::span(path).subspan(static_cast<size_t>(at), static_cast<size_t>(count));
+    const sample::Chunk chunk =
+        run.stream->accept(encoder.encode(model::pixels_from_frames(clip.frames)), part);
     if (o.keep_context) output.add(chunk.frames);
     at += count;
     progress.advance(static_cast<uint64_t>(count));
@@ -333,12 +330,11 @@ void generate(const GenerateOptions& o) {
   for (int64_t i = 0; i < run.chunks(); ++i) {
     check_interrupt();
     const auto started = Clock::now();
-    const LatentPath part = run.path.slice(static_cast<size_t>(i * run.chunk_size()),
-                                           static_cast<size_t>(run.chunk_size()));
+    const auto part = std::span(run.path).subspan(static_cast<size_t>(i * run.chunk_size()),
+                                                  static_cast<size_t>(run.chunk_size()));
     const bool known = i < done;
     const sample::Chunk chunk =
-        known ? run.stream->replay(log.read(before + i), part.poses, part.lenses)
-              : run.stream->push(part.poses, part.lenses);
+        known ? run.stream->replay(log.read(before + i), part) : run.stream->push(part);
     if (!known) log.add(chunk.latents);
     output.add(chunk.frames);
     output.show_preview();

@@ -133,16 +133,14 @@ sample::QuantizationRun plan_run(const sample::ModelFolder& folder, const Option
         {1, folder.config().channels, 1, run.options.latent_height, run.options.latent_width},
         generator, at::TensorOptions(at::kFloat));
   }
-  const LatentPath path =
+  const std::vector<camera::Camera> path =
       read_latent_path(example ? example->trajectory : "look_around", d.fps,
                        folder.vae_config().temporal_factor(), d.fov, std::nullopt);
-  const LatentPath ahead =
+  const std::vector<camera::Camera> ahead =
       continued(path, camera::Pose(),
                 static_cast<size_t>(o.chunks) * static_cast<size_t>(folder.config().chunk_size));
-  run.poses = {camera::Pose()};
-  run.lenses = {path.lenses.front()};
-  run.poses.insert(run.poses.end(), ahead.poses.begin(), ahead.poses.end());
-  run.lenses.insert(run.lenses.end(), ahead.lenses.begin(), ahead.lenses.end());
+  run.cameras = {{camera::Pose(), path.front().lens}};
+  run.cameras.insert(run.cameras.end(), ahead.begin(), ahead.end());
   return run;
 }
 

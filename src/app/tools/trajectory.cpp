@@ -9,9 +9,9 @@
 #include "loci/base/text.h"
 #include "loci/camera/path/presets.h"
 #include "loci/camera/path/resample.h"
+#include "loci/camera/path/trajectory_io.h"
 #include "loci/camera/statistics.h"
 #include "loci/camera/top_view.h"
-#include "loci/camera/path/trajectory_io.h"
 
 namespace loci::app {
 
@@ -112,7 +112,7 @@ camera::LoadedTrajectory load(const InputOptions& o) {
   read.keys = o.key_speeds();
   const Format* format = o.from.empty() ? nullptr : &camera::find_format(o.from);
   camera::LoadedTrajectory loaded = camera::load_trajectory(o.input, read, format);
-  for (camera::Pose& pose : loaded.trajectory.poses) pose.position = pose.position * o.scale;
+  for (auto& [pose, lens] : loaded.trajectory.cameras) pose.position = pose.position * o.scale;
   if (read.size.known()) {
     loaded.trajectory.width = read.size.width;
     loaded.trajectory.height = read.size.height;
@@ -131,8 +131,8 @@ void warn_of_speed(const PathStatistics& s) {
 
 std::string describe_latents(const Trajectory& path) {
   const auto latents = static_cast<int64_t>(
-      path.frames_per_pose == 1 ? (path.poses.size() - 1) / camera::kFramesPerLatent + 1
-                                : path.poses.size());
+      path.frames_per_pose == 1 ? (path.cameras.size() - 1) / camera::kFramesPerLatent + 1
+                                : path.cameras.size());
   const int64_t padded = camera::padded_latents(latents);
   const int64_t chunks = (padded - 1) / camera::kLatentsPerChunk;
   if (padded == latents) return fmt::format("{} = 1 + 5 x {} chunks", latents, chunks);
@@ -201,17 +201,17 @@ Trajectory shaped_for(const Format& format, Trajectory path, const OutputOptions
   const bool latents = o.latents || format.one_pose_per_latent;
   if (path.frames_per_pose != 1 && (!latents || o.fps)) path = camera::frame_poses(path);
   if (o.fps) path = camera::resample(path, *o.fps);
-  if (o.relative || (loci && !(path.poses.front() == camera::Pose{}))) {
-    path.poses = camera::relative_to_first(path.poses);
+  if (o.relative || (loci && !(path.cameras.front().pose == camera::Pose{}))) {
+    path.cameras = camera::relative_to_first(path.cameras);
     if (!o.relative) log_info("poses are made relative to the first, as the format demands");
   }
   if (latents) path = camera::latent_poses(path);
   if (latents && (o.pad || loci)) {
-    const size_t before = path.poses.size();
+    const size_t before = path.cameras.size();
     path = camera::pad_to_chunks(path);
-    if (path.poses.size() > before) {
+    if (path.cameras.size() > before) {
       log_info("the last pose is held for {} more latents, to whole chunks",
-               path.poses.size() - before);
+               path.cameras.size() - before);
     }
   }
   return path;
@@ -220,7 +220,7 @@ Trajectory shaped_for(const Format& format, Trajectory path, const OutputOptions
 void save(const Trajectory& path, const Format& format, const std::string& output,
           const camera::KeySpeeds& keys) {
   camera::write_trajectory(output, path, format, {keys});
-  fmt::print("{}: {}, {} {}, {:.2f} s\n", output, format.title, path.poses.size(),
+  fmt::print("{}: {}, {} {}, {:.2f} s\n", output, format.title, path.cameras.size(),
              path.frames_per_pose == 1 ? "poses" : "latents", path.seconds());
 }
 

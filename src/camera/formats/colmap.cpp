@@ -167,8 +167,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
                    [](const Image& a, const Image& b) { return natural_less(a.name, b.name); });
   Trajectory path = empty_path(kColmap, options);
   for (const Image& image : images) {
-    path.poses.push_back(image.pose);
-    path.intrinsics.push_back(image.camera.lens);
+    path.cameras.push_back({image.pose, image.camera.lens});
   }
   if (!images.empty()) {
     path.width = images.front().camera.size.width;
@@ -183,13 +182,13 @@ void write(const fs::path& folder, const Trajectory& path, const WriteOptions&) 
   std::string images =
       "# IMAGE_ID QW QX QY QZ TX TY TZ CAMERA_ID NAME\n# POINTS2D[] as X Y POINT3D_ID\n";
   int camera_id = 0;
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    if (i == 0 || path.intrinsics[i] != path.intrinsics[i - 1]) {
-      const Pinhole p = pixel_pinhole(path.intrinsics[i], size, "COLMAP");
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    if (i == 0 || path.cameras[i].lens != path.cameras[i - 1].lens) {
+      const Pinhole p = pixel_pinhole(path.cameras[i].lens, size, "COLMAP");
       cameras += fmt::format("{} PINHOLE {} {} {} {} {} {}\n", ++camera_id, size.width, size.height,
                              p[0], p[1], p[2], p[3]);
     }
-    const Pose inverse = path.poses[i].inverse();
+    const Pose inverse = path.cameras[i].pose.inverse();
     const Quaternion q = to_quaternion(inverse.rotation);
     const Vec3& t = inverse.position;
     images += fmt::format("{} {} {} {} {} {} {} {} {} {:05}.png\n\n", i + 1, q.w, q.x, q.y, q.z,

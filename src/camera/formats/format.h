@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "loci/camera/formats/source.h"
-#include "loci/camera/path/keys.h"
 #include "loci/camera/lens.h"
-#include "loci/camera/pose.h"
+#include "loci/camera/path/keys.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 

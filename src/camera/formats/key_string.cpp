@@ -30,7 +30,8 @@ Trajectory read(const Source& source, const ReadOptions& options) {
 }
 
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions& options) {
-  write_file(file, format_key_string(keys_of_path(path.poses, options.keys, path.fps)) + "\n");
+  write_file(
+      file, format_key_string(keys_of_path(poses_of(path.cameras), options.keys, path.fps)) + "\n");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
   const std::optional<Pinhole> matrix = matrix_of(root, source);
   for (size_t i = 0; i < list.size(); ++i) {
     const Where where = source.at("c2w[]", static_cast<int64_t>(i));
-    path.poses.push_back(pose_from_matrix(json_matrix(list[i], where, "the pose"), where));
+    const Pose pose = pose_from_matrix(json_matrix(list[i], where, "the pose"), where);
     if (!(fov[i] > 0 && fov[i] < 360)) {
       fail("{}: a field of view of {} degrees; expected 0 to 360", where.str(), fov[i]);
     }
@@ -70,7 +70,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
     if (xi[i] == 0 && fov[i] >= 180) {
       fail("{}: a pinhole lens (xi 0) cannot see {} degrees", where.str(), fov[i]);
     }
-    path.intrinsics.push_back({radians(fov[i]), xi[i], matrix});
+    path.cameras.push_back({pose, {radians(fov[i]), xi[i], matrix}});
   }
   return path;
 }
@@ -84,7 +84,7 @@ Json compact(const std::vector<double>& values) {
 
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
   std::vector<double> fov, xi;
-  for (const Lens& lens : path.intrinsics) {
+  for (const auto& [pose, lens] : path.cameras) {
     // 90 degrees in a file are 90 again when they went through radians.
     fov.push_back(std::round(degrees(lens.fov_x) * 1e9) / 1e9);
     xi.push_back(lens.xi);
@@ -92,17 +92,18 @@ void write(const std::filesystem::path& file, const Trajectory& path, const Writ
   std::string text =
       fmt::format("{{\"x_fov_deg\": {}, \"xi\": {}", compact(fov).dump(), compact(xi).dump());
   // One matrix for the whole path is all the format has; of a path that zooms it would be wrong.
-  const std::optional<Pinhole>& matrix = path.intrinsics.front().normalised;
-  if (matrix && std::all_of(path.intrinsics.begin(), path.intrinsics.end(),
-                            [&](const Lens& lens) { return lens.normalised == matrix; })) {
+  const std::optional<Pinhole>& matrix = path.cameras.front().lens.normalised;
+  if (matrix && std::all_of(path.cameras.begin(), path.cameras.end(), [&](const Camera& camera) {
+        return camera.lens.normalised == matrix;
+      })) {
     text += fmt::format(", \"intrinsics_norm\": {}", Json(*matrix).dump());
   }
   if (path.video_fps() != kVideoFps) {
     text += fmt::format(", \"fps\": {}", Json(path.video_fps()).dump());
   }
   text += ", \"c2w\": [";
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    const Pose& pose = path.poses[i];
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    const Pose& pose = path.cameras[i].pose;
     const Vec3& p = pose.position;
     Json rows = Json::array();
     for (int r = 0; r < 3; ++r) {

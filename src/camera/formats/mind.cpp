@@ -57,8 +57,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
   const auto file = source.inside("action.json");
   const MindClip clip = read_mind_clip(file ? Source(*file) : source);
   Trajectory path = empty_path(kMind, options);
-  path.poses = options.actor ? clip.actor : clip.camera;
-  path.intrinsics.assign(path.poses.size(), lens_from_fov(options.fov_x));
+  path.cameras = with_lens(options.actor ? clip.actor : clip.camera, lens_from_fov(options.fov_x));
   return path;
 }
 
@@ -78,12 +77,13 @@ MindAction action_between(const Pose& from, const Pose& to) {
 }
 
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
-  std::string text = fmt::format(
-      "{{\"mark_time\": 0, \"total_time\": {}, \"caption\": \"\", \"data\": [", path.poses.size());
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    const UnrealPose pose = to_unreal(path.poses[i]);
-    const Pose& next = path.poses[std::min(i + 1, path.poses.size() - 1)];
-    const MindAction action = action_between(path.poses[i], next);
+  std::string text =
+      fmt::format("{{\"mark_time\": 0, \"total_time\": {}, \"caption\": \"\", \"data\": [",
+                  path.cameras.size());
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    const UnrealPose pose = to_unreal(path.cameras[i].pose);
+    const Pose& next = path.cameras[std::min(i + 1, path.cameras.size() - 1)].pose;
+    const MindAction action = action_between(path.cameras[i].pose, next);
     const Json frame = {
         {"time", i},
         {"ws", action.ws},

@@ -51,7 +51,7 @@ ImageSize size_of(const Json& frame, const Json& root, const Where& where) {
 }
 
 Lens lens_of(const Json& frame, const Json& root, const ReadOptions& options, ImageSize& size,
-                   const Where& where) {
+             const Where& where) {
   const auto number = [&](const char* key) { return find_number(frame, root, where, key); };
   if (const ImageSize given = size_of(frame, root, where); given.known()) size = given;
   const std::optional<double> fx = number("fl_x");
@@ -133,8 +133,7 @@ Trajectory read_file_of(const Source& source, const ReadOptions& options) {
   path.width = size.width;
   path.height = size.height;
   for (const Frame& frame : frames) {
-    path.poses.push_back(frame.pose);
-    path.intrinsics.push_back(frame.lens);
+    path.cameras.push_back({frame.pose, frame.lens});
   }
   return path;
 }
@@ -153,18 +152,18 @@ Json lens_json(const Lens& lens, const ImageSize& size) {
 
 void write(const fs::path& file, const Trajectory& path, const WriteOptions&) {
   const ImageSize size = image_size(path);
-  Json root = lens_json(path.intrinsics.front(), size);
+  Json root = lens_json(path.cameras.front().lens, size);
   root["camera_model"] = "OPENCV";
   root["w"] = size.width;
   root["h"] = size.height;
   Json frames = Json::array();
   const Mat3 to_their_world = kToOurWorld.transposed();
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    const Mat3 r = to_their_world * path.poses[i].rotation * kFlip;
-    const Vec3 t = to_their_world * path.poses[i].position;
-    Json frame = path.intrinsics[i] == path.intrinsics.front()
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    const Mat3 r = to_their_world * path.cameras[i].pose.rotation * kFlip;
+    const Vec3 t = to_their_world * path.cameras[i].pose.position;
+    Json frame = path.cameras[i].lens == path.cameras.front().lens
                      ? Json::object()
-                     : lens_json(path.intrinsics[i], size);
+                     : lens_json(path.cameras[i].lens, size);
     frame["file_path"] = fmt::format("frames/{:05}.png", i);
     frame["transform_matrix"] = {{r(0, 0), r(0, 1), r(0, 2), t.x},
                                  {r(1, 0), r(1, 1), r(1, 2), t.y},

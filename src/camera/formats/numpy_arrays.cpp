@@ -32,7 +32,7 @@ std::string shape_of(const at::Tensor& tensor) {
 }
 
 // [F, 4, 4] or [F, 3, 4]; a single matrix is one pose.
-std::vector<Pose> poses_of(const at::Tensor& array, const std::string& name, bool invert) {
+std::vector<Pose> checked_poses(const at::Tensor& array, const std::string& name, bool invert) {
   at::Tensor poses = as_doubles(array, name);
   if (poses.dim() == 2) poses = poses.unsqueeze(0);
   if (poses.dim() != 3 || (poses.size(1) != 3 && poses.size(1) != 4) || poses.size(2) != 4) {
@@ -72,6 +72,7 @@ std::vector<Pinhole> pinholes_of(const at::Tensor& array, const std::string& nam
   return lenses;
 }
 
+// Sets the lens of every camera of `path`.
 void set_lenses(Trajectory& path, const std::vector<Pinhole>& pixels, const std::string& name) {
   // No lens in pixels has a focal length as short: such matrices are normalised already, whatever
   // the size is, and say nothing about it.
@@ -80,11 +81,11 @@ void set_lenses(Trajectory& path, const std::vector<Pinhole>& pixels, const std:
   for (size_t i = 0; i < pixels.size(); ++i) {
     const Where where{name, "lens", static_cast<int64_t>(i)};
     if (pixels[i][0] < kShortest && pixels[i][1] < kShortest) {
-      path.intrinsics.push_back(lens_from_normalised(pixels[i], where));
+      path.cameras[i].lens = lens_from_normalised(pixels[i], where);
       continue;
     }
     if (!(extent[0] > 0)) extent = implied_extent(pixels[i], where);
-    path.intrinsics.push_back(lens_from_pixels(pixels[i], extent, where));
+    path.cameras[i].lens = lens_from_pixels(pixels[i], extent, where);
   }
   path.width = static_cast<int>(std::lround(extent[0]));
   path.height = static_cast<int>(std::lround(extent[1]));
@@ -110,22 +111,22 @@ bool recognises_npy(const Source& source) {
 Trajectory read_npy_path(const Source& source, const ReadOptions& options) {
   const fs::path file = source.is_folder() ? source.path() / "poses.npy" : source.path();
   Trajectory path = empty_path(kNumpyPoses, options);
-  path.poses = poses_of(io::read_npy(file), file.string(), options.world_to_camera);
+  path.cameras =
+      with_lens(checked_poses(io::read_npy(file), file.string(), options.world_to_camera),
+                lens_from_fov(options.fov_x));
   const fs::path lenses = options.intrinsics.value_or(lens_file_of(file));
   if (options.intrinsics || (lenses != file && fs::exists(lenses))) {
-    set_lenses(path, pinholes_of(io::read_npy(lenses), lenses.string(), path.poses.size()),
+    set_lenses(path, pinholes_of(io::read_npy(lenses), lenses.string(), path.cameras.size()),
                lenses.string());
-  } else {
-    path.intrinsics.assign(path.poses.size(), lens_from_fov(options.fov_x));
   }
   return path;
 }
 
 // [F, 4, 4]
 at::Tensor pose_array(const Trajectory& path) {
-  at::Tensor array = at::zeros({static_cast<int64_t>(path.poses.size()), 4, 4}, at::kDouble);
+  at::Tensor array = at::zeros({static_cast<int64_t>(path.cameras.size()), 4, 4}, at::kDouble);
   double* out = array.mutable_data_ptr<double>();
-  for (const Pose& pose : path.poses) {
+  for (const auto& [pose, lens] : path.cameras) {
     const double position[] = {pose.position.x, pose.position.y, pose.position.z};
     for (int r = 0; r < 3; ++r) {
       for (int c = 0; c < 3; ++c) out[4 * r + c] = pose.rotation(r, c);
@@ -139,11 +140,11 @@ at::Tensor pose_array(const Trajectory& path) {
 
 // [F, 4], or [F, 3, 3] as matrices
 at::Tensor lens_array(const Trajectory& path, bool matrices) {
-  const auto frames = static_cast<int64_t>(path.poses.size());
+  const auto frames = static_cast<int64_t>(path.cameras.size());
   at::Tensor array =
       matrices ? at::zeros({frames, 3, 3}, at::kDouble) : at::zeros({frames, 4}, at::kDouble);
   double* out = array.mutable_data_ptr<double>();
-  for (const Lens& lens : path.intrinsics) {
+  for (const auto& [pose, lens] : path.cameras) {
     const Pinhole p = pixel_pinhole(lens, image_size(path), "numpy");
     if (matrices) {
       const std::array<double, 9> k{p[0], 0, p[2], 0, p[1], p[3], 0, 0, 1};
@@ -189,22 +190,21 @@ Trajectory read_archive(const Source& source, const ReadOptions& options, const 
   const auto poses = arrays.find(key);
   if (poses == arrays.end()) fail("{}: the archive has no array '{}'", source.name(), key);
   Trajectory path = empty_path(format, options);
-  path.poses = poses_of(poses->second, name(key), options.world_to_camera);
+  path.cameras = with_lens(checked_poses(poses->second, name(key), options.world_to_camera),
+                           lens_from_fov(options.fov_x));
   if (const auto fps = arrays.find("fps"); fps != arrays.end()) {
     path.fps = scalar_of(fps->second, name("fps"));
   }
   if (const auto count = arrays.find("num_frames"); count != arrays.end()) {
     const double frames = scalar_of(count->second, name("num_frames"));
-    if (frames != static_cast<double>(path.poses.size())) {
+    if (frames != static_cast<double>(path.cameras.size())) {
       fail("{}: num_frames is {}, but there are {} poses", source.name(), frames,
-           path.poses.size());
+           path.cameras.size());
     }
   }
   if (const auto lenses = arrays.find("intrinsics"); lenses != arrays.end()) {
-    set_lenses(path, pinholes_of(lenses->second, name("intrinsics"), path.poses.size()),
+    set_lenses(path, pinholes_of(lenses->second, name("intrinsics"), path.cameras.size()),
                name("intrinsics"));
-  } else {
-    path.intrinsics.assign(path.poses.size(), lens_from_fov(options.fov_x));
   }
   return path;
 }
@@ -222,7 +222,7 @@ void write_sana(const fs::path& file, const Trajectory& path, const WriteOptions
                        {"intrinsics", lens_array(path, true)},
                        {"fps", at::scalar_tensor(path.fps, at::kDouble)},
                        {"num_frames",
-                        at::scalar_tensor(static_cast<int64_t>(path.poses.size()), at::kLong)}});
+                        at::scalar_tensor(static_cast<int64_t>(path.cameras.size()), at::kLong)}});
 }
 
 void write_matrix_game(const fs::path& file, const Trajectory& path, const WriteOptions&) {

@@ -37,8 +37,8 @@ Trajectory read(const Source& source, const ReadOptions& options) {
     const std::vector<double> v = numbers(line, 0, kColumns, source.name(), kLayout);
     seconds.push_back(v[0] * 1e-6);
     line_numbers.push_back(line.number);
-    path.intrinsics.push_back(lens_from_normalised({v[1], v[2], v[3], v[4]}, where));
-    path.poses.push_back(pose_from_matrix(std::span(v).subspan(7), where).inverse());
+    const Lens lens = lens_from_normalised({v[1], v[2], v[3], v[4]}, where);
+    path.cameras.push_back({pose_from_matrix(std::span(v).subspan(7), where).inverse(), lens});
   }
   set_times(path, seconds, line_numbers, source.name());
   return path;
@@ -48,9 +48,9 @@ void write(const std::filesystem::path& file, const Trajectory& path, const Writ
   // Readers skip the first line, whatever it says.
   std::string text = "loci://trajectory\n";
   const ImageSize size = image_size(path);
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    const Pinhole n = normalised_pinhole(path.intrinsics[i], size, "RealEstate10K");
-    const Pose inverse = path.poses[i].inverse();
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    const Pinhole n = normalised_pinhole(path.cameras[i].lens, size, "RealEstate10K");
+    const Pose inverse = path.cameras[i].pose.inverse();
     const Mat3& r = inverse.rotation;
     const Vec3& t = inverse.position;
     const int64_t microseconds = std::llround(static_cast<double>(i) / path.fps * 1e6);

@@ -41,9 +41,9 @@ Trajectory read_tum(const Source& source, const ReadOptions& options) {
     const std::vector<double> v = numbers(line, 0, kTumColumns, source.name(), kTumLayout);
     seconds.push_back(v[0]);
     line_numbers.push_back(line.number);
-    path.poses.push_back(pose_from_quaternion({v[7], v[4], v[5], v[6]}, {v[1], v[2], v[3]},
-                                              source.at("line", line.number)));
-    path.intrinsics.push_back(lens_from_fov(options.fov_x));
+    path.cameras.push_back({pose_from_quaternion({v[7], v[4], v[5], v[6]}, {v[1], v[2], v[3]},
+                                                 source.at("line", line.number)),
+                            lens_from_fov(options.fov_x)});
   }
   set_times(path, seconds, line_numbers, source.name());
   return path;
@@ -51,9 +51,9 @@ Trajectory read_tum(const Source& source, const ReadOptions& options) {
 
 void write_tum(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
   std::string text = "# timestamp tx ty tz qx qy qz qw\n";
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    const Vec3& p = path.poses[i].position;
-    const Quaternion q = to_quaternion(path.poses[i].rotation);
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    const Vec3& p = path.cameras[i].pose.position;
+    const Quaternion q = to_quaternion(path.cameras[i].pose.rotation);
     text += fmt::format("{:.9f} {} {} {} {} {} {} {}\n", static_cast<double>(i) / path.fps, p.x,
                         p.y, p.z, q.x, q.y, q.z, q.w);
   }
@@ -64,17 +64,17 @@ Trajectory read_kitti(const Source& source, const ReadOptions& options) {
   Trajectory path = empty_path(kKitti, options);
   for (const Line& line : source.lines()) {
     require_columns(line, kKittiColumns, source, kKittiLayout);
-    path.poses.push_back(
-        pose_from_matrix(numbers(line, 0, kKittiColumns, source.name(), kKittiLayout),
-                         source.at("line", line.number)));
-    path.intrinsics.push_back(lens_from_fov(options.fov_x));
+    path.cameras.push_back(
+        {pose_from_matrix(numbers(line, 0, kKittiColumns, source.name(), kKittiLayout),
+                          source.at("line", line.number)),
+         lens_from_fov(options.fov_x)});
   }
   return path;
 }
 
 void write_kitti(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
   std::string text;
-  for (const Pose& pose : path.poses) {
+  for (const auto& [pose, lens] : path.cameras) {
     const Mat3& r = pose.rotation;
     const Vec3& t = pose.position;
     text += fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}\n", r(0, 0), r(0, 1), r(0, 2), t.x,

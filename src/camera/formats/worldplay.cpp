@@ -26,18 +26,18 @@ Trajectory read(const Source& source, const ReadOptions& options) {
       fail("{}: missing; {} entries must be numbered from 0 without gaps", where.str(),
            root.size());
     }
-    path.poses.push_back(pose_from_matrix(
-        json_matrix(json_member(*entry, where, "extrinsic"), where, "extrinsic"), where));
+    const Pose pose = pose_from_matrix(
+        json_matrix(json_member(*entry, where, "extrinsic"), where, "extrinsic"), where);
     const auto matrix = entry->find("K");
     if (matrix == entry->end()) {
-      path.intrinsics.push_back(lens_from_fov(options.fov_x));
+      path.cameras.push_back({pose, lens_from_fov(options.fov_x)});
       continue;
     }
     const std::vector<double> k = json_matrix(*matrix, where, "K");
     if (k.size() != 9 || matrix->size() != 3) fail("{}: K must be a 3x3 matrix", where.str());
     const Pinhole pixels{k[0], k[4], k[2], k[5]};
     if (!(extent[0] > 0)) extent = implied_extent(pixels, where);
-    path.intrinsics.push_back(lens_from_pixels(pixels, extent, where));
+    path.cameras.push_back({pose, lens_from_pixels(pixels, extent, where)});
   }
   path.width = static_cast<int>(std::lround(extent[0]));
   path.height = static_cast<int>(std::lround(extent[1]));
@@ -47,10 +47,10 @@ Trajectory read(const Source& source, const ReadOptions& options) {
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
   const ImageSize size = image_size(path);
   std::string text = "{";
-  for (size_t i = 0; i < path.poses.size(); ++i) {
-    const Mat3& r = path.poses[i].rotation;
-    const Vec3& t = path.poses[i].position;
-    const Pinhole p = pixel_pinhole(path.intrinsics[i], size, "HY-WorldPlay");
+  for (size_t i = 0; i < path.cameras.size(); ++i) {
+    const Mat3& r = path.cameras[i].pose.rotation;
+    const Vec3& t = path.cameras[i].pose.position;
+    const Pinhole p = pixel_pinhole(path.cameras[i].lens, size, "HY-WorldPlay");
     const Json entry = {{"extrinsic",
                          {{r(0, 0), r(0, 1), r(0, 2), t.x},
                           {r(1, 0), r(1, 1), r(1, 2), t.y},

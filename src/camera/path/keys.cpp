@@ -168,7 +168,7 @@ std::vector<Pose> key_path(const std::vector<KeyStep>& steps, const KeySpeeds& s
   return poses;
 }
 
-std::vector<KeyStep> keys_of_path(const std::vector<Pose>& poses, const KeySpeeds& speeds,
+std::vector<KeyStep> keys_of_path(std::span<const Pose> poses, const KeySpeeds& speeds,
                                   double fps) {
   constexpr double kNear = 1e-3;
   const double kNearTurn = radians(0.05);

@@ -3,6 +3,8 @@
 // "w-12,left-8,wd-5,none-4".
 #pragma once
 
+#include <numbers>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,7 +81,6 @@ std::vector<Pose> key_path(const std::vector<KeyStep>& steps, const KeySpeeds& s
 
 // The steps whose path is `poses`, or fail at the first frame that no keys make (more than 1 mm or
 // 0.05 degrees away).
-std::vector<KeyStep> keys_of_path(const std::vector<Pose>& poses, const KeySpeeds& speeds,
-                                  double fps);
+std::vector<KeyStep> keys_of_path(std::span<const Pose> poses, const KeySpeeds& speeds, double fps);
 
 }  // namespace loci::camera

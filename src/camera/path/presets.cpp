@@ -171,6 +171,7 @@ Trajectory make_preset(std::string_view name, const PresetOptions& options) {
   }
   const auto frames = static_cast<int64_t>(chunks) * kFramesPerChunk;
 
+  const Lens lens = lens_from_fov(options.fov_x);
   Trajectory path;
   path.fps = options.fps;
   size_t leg = 0;
@@ -180,11 +181,10 @@ Trajectory make_preset(std::string_view name, const PresetOptions& options) {
     while (leg + 1 < legs.size() && time >= begin + legs[leg].seconds()) {
       begin += legs[leg++].seconds();
     }
-    path.poses.push_back(legs[leg].pose(eased((time - begin) / legs[leg].seconds())));
+    path.cameras.push_back({legs[leg].pose(eased((time - begin) / legs[leg].seconds())), lens});
   }
-  path.poses.front() = Pose{};
-  path.poses.back() = legs.back().pose(1);
-  path.intrinsics.assign(path.poses.size(), lens_from_fov(options.fov_x));
+  path.cameras.front().pose = Pose{};
+  path.cameras.back().pose = legs.back().pose(1);
   return path;
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 

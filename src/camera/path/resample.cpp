@@ -10,30 +10,28 @@ namespace loci::camera {
 
 namespace {
 
-// Everything but the poses and lenses.
+// Everything but the cameras.
 Trajectory like(const Trajectory& trajectory) {
   Trajectory copy = trajectory;
-  copy.poses.clear();
-  copy.intrinsics.clear();
+  copy.cameras.clear();
   return copy;
 }
 
 // Appends the path at pose index `at`, which may lie between two poses.
 void append(Trajectory& to, const Trajectory& from, double at) {
-  const size_t last = from.poses.size() - 1;
+  const size_t last = from.cameras.size() - 1;
   const size_t index = std::min(static_cast<size_t>(std::max(at, 0.0)), last);
   const double t = at - static_cast<double>(index);
   // An index a rounding error away from a pose is that pose.
   constexpr double kOnPose = 1e-9;
   if (t < kOnPose || index == last) {
-    to.poses.push_back(from.poses[index]);
-    to.intrinsics.push_back(from.intrinsics[index]);
+    to.cameras.push_back(from.cameras[index]);
   } else if (t > 1 - kOnPose) {
-    to.poses.push_back(from.poses[index + 1]);
-    to.intrinsics.push_back(from.intrinsics[index + 1]);
+    to.cameras.push_back(from.cameras[index + 1]);
   } else {
-    to.poses.push_back(interpolate(from.poses[index], from.poses[index + 1], t));
-    to.intrinsics.push_back(interpolate(from.intrinsics[index], from.intrinsics[index + 1], t));
+    const Camera& a = from.cameras[index];
+    const Camera& b = from.cameras[index + 1];
+    to.cameras.push_back({interpolate(a.pose, b.pose, t), interpolate(a.lens, b.lens, t)});
   }
 }
 
@@ -47,8 +45,8 @@ int64_t pose_count(double seconds, double fps) {
 }  // namespace
 
 Trajectory resample(const Trajectory& trajectory, double fps) {
-  LOCI_CHECK(fps > 0 && !trajectory.poses.empty(), "resampling {} poses to {} a second",
-             trajectory.poses.size(), fps);
+  LOCI_CHECK(fps > 0 && !trajectory.cameras.empty(), "resampling {} poses to {} a second",
+             trajectory.cameras.size(), fps);
   Trajectory result = like(trajectory);
   result.fps = fps;
   const int64_t count = pose_count(trajectory.seconds(), fps);
@@ -59,8 +57,8 @@ Trajectory resample(const Trajectory& trajectory, double fps) {
 }
 
 Trajectory resample(const Trajectory& trajectory, const std::vector<double>& seconds, double fps) {
-  LOCI_CHECK(fps > 0 && !seconds.empty() && seconds.size() == trajectory.poses.size(),
-             "{} times for {} poses", seconds.size(), trajectory.poses.size());
+  LOCI_CHECK(fps > 0 && !seconds.empty() && seconds.size() == trajectory.cameras.size(),
+             "{} times for {} poses", seconds.size(), trajectory.cameras.size());
   Trajectory result = like(trajectory);
   result.fps = fps;
   const int64_t count = pose_count(seconds.back() - seconds.front(), fps);
@@ -83,9 +81,8 @@ Trajectory latent_poses(const Trajectory& frames) {
   Trajectory result = like(frames);
   result.frames_per_pose = kFramesPerLatent;
   result.fps = frames.fps / kFramesPerLatent;
-  for (size_t i = 0; i < frames.poses.size(); i += kFramesPerLatent) {
-    result.poses.push_back(frames.poses[i]);
-    result.intrinsics.push_back(frames.intrinsics[i]);
+  for (size_t i = 0; i < frames.cameras.size(); i += kFramesPerLatent) {
+    result.cameras.push_back(frames.cameras[i]);
   }
   return result;
 }
@@ -103,12 +100,11 @@ int64_t padded_latents(int64_t latents) {
 }
 
 Trajectory pad_to_chunks(const Trajectory& latents) {
-  LOCI_CHECK(!latents.poses.empty(), "nothing to hold");
+  LOCI_CHECK(!latents.cameras.empty(), "nothing to hold");
   Trajectory result = latents;
   const auto count =
-      static_cast<size_t>(padded_latents(static_cast<int64_t>(latents.poses.size())));
-  result.poses.resize(count, latents.poses.back());
-  result.intrinsics.resize(count, latents.intrinsics.back());
+      static_cast<size_t>(padded_latents(static_cast<int64_t>(latents.cameras.size())));
+  result.cameras.resize(count, latents.cameras.back());
   return result;
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 

@@ -65,8 +65,8 @@ Trajectory read_trajectory(const std::filesystem::path& path, const ReadOptions&
 
 Trajectory read_key_string(std::string_view keys, const ReadOptions& options) {
   Trajectory path = empty_path(kKeyString, options);
-  path.poses = key_path(parse_key_string(keys, path.fps), options.keys, path.fps);
-  path.intrinsics.assign(path.poses.size(), lens_from_fov(options.fov_x));
+  path.cameras = with_lens(key_path(parse_key_string(keys, path.fps), options.keys, path.fps),
+                           lens_from_fov(options.fov_x));
   return path;
 }
 

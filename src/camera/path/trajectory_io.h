@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "loci/camera/formats/format.h"
-#include "loci/camera/pose.h"
+#include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 

@@ -23,12 +23,8 @@ std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tens
   LOCI_CHECK(latents.size(2) == std::ssize(views) && stream.frames() == 0,
              "{} latents, {} views, a stream of {}", latents.size(2), views.size(),
              stream.frames());
-  std::vector<camera::Pose> poses;
-  std::vector<camera::Lens> lenses;
-  for (const FrameView& view : views) {
-    poses.push_back(view.pose);
-    lenses.push_back(view.lens);
-  }
+  std::vector<camera::Camera> cameras;
+  for (const FrameView& view : views) cameras.push_back(view.camera);
   const int64_t tokens = grid.tokens();
   std::vector<LayerShares> result(options.readouts.size());
   auto next = instants.begin();
@@ -37,8 +33,7 @@ std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tens
     const int64_t count = at == 0 ? 1 : std::min(stream.chunk_size(), latents.size(2) - at);
     const auto first = static_cast<size_t>(at), many = static_cast<size_t>(count);
     const at::Tensor chunk = latents.narrow(2, at, count);
-    stream.accept(chunk, std::span(poses).subspan(first, many),
-                  std::span(lenses).subspan(first, many));
+    stream.accept(chunk, std::span(cameras).subspan(first, many));
     const auto begin = next;
     while (next != instants.end() && *next < at + count) ++next;
     at += count;

@@ -9,8 +9,8 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
-#include "loci/eval/suites/continuation.h"
 #include "loci/eval/metrics/masked_error.h"
+#include "loci/eval/suites/continuation.h"
 
 namespace loci::eval {
 
@@ -242,12 +242,11 @@ PartResult AttentionSuite::run(size_t clip) {
   const ClipFormat& format = clips_->format();
   PartResult part;
   if (recording.revisits.empty()) return part;
-  const LatentCameras cameras = latent_cameras(recording, format.frames_per_latent);
+  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.frames_per_latent);
   const at::Tensor depth = clips_->depth(clip);
   std::vector<FrameView> views;
-  for (size_t i = 0; i < cameras.poses.size(); ++i) {
-    views.push_back({cameras.poses[i], cameras.lenses[i],
-                     depth.defined() ? depth[static_cast<int64_t>(i)] : at::Tensor()});
+  for (size_t i = 0; i < cameras.size(); ++i) {
+    views.push_back({cameras[i], depth.defined() ? depth[static_cast<int64_t>(i)] : at::Tensor()});
   }
   const std::vector<int64_t> instants = instants_of(recording, format.frames_per_latent);
   const at::Tensor latents =

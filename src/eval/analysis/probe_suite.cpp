@@ -11,9 +11,9 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/camera/lens.h"
+#include "loci/eval/metrics/ridge.h"
 #include "loci/eval/suites/continuation.h"
 #include "loci/eval/suites/continuation_suite.h"
-#include "loci/eval/metrics/ridge.h"
 #include "loci/eval/suites/runner.h"
 #include "loci/io/tensors/safetensors.h"
 
@@ -180,7 +180,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
   const ClipFormat& format = clips_->format();
   const at::Tensor latents =
       encoded_frames(folder_->vae(), *clips_, clip, recording.frames(), setup_.sampling.cache);
-  const LatentCameras cameras = latent_cameras(recording, format.frames_per_latent);
+  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.frames_per_latent);
   sample::Stream stream(
       transformer, nullptr,
       stream_options(*folder_, {"own"}, setup_.sampling, format.width, format.height),
@@ -193,8 +193,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
     check_interrupt();
     const int64_t count = at == 0 ? 1 : std::min(format.chunk_size, latents.size(2) - at);
     const auto first = static_cast<size_t>(at), many = static_cast<size_t>(count);
-    stream.accept(latents.narrow(2, at, count), std::span(cameras.poses).subspan(first, many),
-                  std::span(cameras.lenses).subspan(first, many));
+    stream.accept(latents.narrow(2, at, count), std::span(cameras).subspan(first, many));
     stream.settle();
     const at::Tensor token = mean_token(latents.narrow(2, at, count), transformer.config().patch);
     at += count;
@@ -204,7 +203,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
     past.push_back(sum / static_cast<double>(at));
     current.push_back(token);
     const camera::Pose seen =
-        cameras.poses.front().inverse() * cameras.poses[static_cast<size_t>(at - 1)];
+        cameras.front().pose.inverse() * cameras[static_cast<size_t>(at - 1)].pose;
     yaw.push_back(seen.yaw());
     for (size_t layer = 0; layer < states.size(); ++layer) {
       const at::Tensor& state = stream.main().states().at(layer);

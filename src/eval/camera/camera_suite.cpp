@@ -7,10 +7,10 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/eval/camera/two_view.h"
 #include "loci/eval/suites/continuation.h"
 #include "loci/eval/suites/continuation_suite.h"
 #include "loci/eval/suites/path_clips.h"
-#include "loci/eval/camera/two_view.h"
 
 namespace loci::eval {
 
@@ -111,7 +111,7 @@ PartResult CameraSuite::run(size_t clip) {
   const ClipFormat& format = clips_->format();
   const auto step = std::max<int64_t>(1, std::llround(kStep * format.fps));
   const camera::Pinhole lens = camera::pixel_pinhole(
-      path.trajectory.intrinsics.front(),
+      path.trajectory.cameras.front().lens,
       {static_cast<int>(format.width), static_cast<int>(format.height)}, "two-view geometry");
   const at::Tensor depths = clips_->depth(clip);
   const at::Tensor depth = depths.defined() ? depths[0] : at::Tensor();
@@ -119,12 +119,12 @@ PartResult CameraSuite::run(size_t clip) {
   for (const Arm& arm : setup_.arms) {
     const std::string name = variant(arm);
     std::vector<at::Tensor> frames = {clips_->read(clip, 0, 1)[0]};
-    std::vector<camera::Pose> poses = {path.trajectory.poses[0]};
+    std::vector<camera::Pose> poses = {path.trajectory.cameras[0].pose};
     continuation.run(arm, [&](int64_t first, const at::Tensor& chunk) {
       for (int64_t i = 0; i < chunk.size(0); ++i) {
         if ((first + i) % step != 0) continue;
         frames.push_back(chunk[i].clone());
-        poses.push_back(path.trajectory.poses[static_cast<size_t>(first + i)]);
+        poses.push_back(path.trajectory.cameras[static_cast<size_t>(first + i)].pose);
       }
     });
     part.values[name] = camera_values(frames, poses, lens, depth);

@@ -8,9 +8,9 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/eval/metrics/image_metrics.h"
 #include "loci/eval/suites/continuation.h"
 #include "loci/eval/suites/continuation_suite.h"
-#include "loci/eval/metrics/image_metrics.h"
 #include "loci/eval/suites/path_clips.h"
 
 namespace loci::eval {
@@ -114,7 +114,7 @@ PartResult ReturnSuite::run(size_t clip) {
   const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
   const EvalClip& path = clips_->clip(clip);
   const at::Tensor first = clips_->read(clip, 0, 1);
-  const int64_t back = return_frame(path.trajectory.poses);
+  const int64_t back = return_frame(camera::poses_of(path.trajectory.cameras));
   const std::vector<int64_t> wanted = samples(back);
   PartResult part;
   PictureRow row{"start, on the way, return", {make_cell("start", first[0])}};

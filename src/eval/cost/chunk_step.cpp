@@ -32,17 +32,17 @@ int64_t start_of(const ChunkStepOptions& options) {
 // A slow turn while walking on.
 model::TokenMaps chunk_maps(const model::TransformerConfig& config,
                             const ChunkStepOptions& options) {
-  std::vector<camera::Pose> poses;
+  std::vector<camera::Camera> cameras;
   std::vector<double> times;
   for (int64_t i = 0; i < config.chunk_size; ++i) {
     const auto t = static_cast<double>(i + 1);
-    poses.push_back({camera::rotation_from_angles(0.05 * t, 0.01 * t), {0.1 * t, 0, 0.3 * t}});
+    cameras.push_back(
+        {{camera::rotation_from_angles(0.05 * t, 0.01 * t), {0.1 * t, 0, 0.3 * t}}, {}});
     times.push_back(static_cast<double>(start_of(options) + i));
   }
-  const std::vector<camera::Lens> lenses(poses.size());
   constexpr std::array<int64_t, 1> kOneChunk = {0};
   const std::array<camera::FrameGeometry, 1> geometry = {
-      camera::frame_geometry(poses, lenses, kOneChunk, options.grid, config.kda_translation_scale)};
+      camera::frame_geometry(cameras, kOneChunk, options.grid, config.kda_translation_scale)};
   return model::make_token_maps(geometry, times, config.projective());
 }
 

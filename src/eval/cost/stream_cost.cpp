@@ -50,10 +50,9 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   malloc_trim(0);
   reset_peak_memory();
   sample::Stream stream(transformer, nullptr, options, {});
-  const std::vector<camera::Lens> lenses(static_cast<size_t>(config.chunk_size));
-  const std::vector<camera::Pose> origin = {walk(0)};
+  const std::vector<camera::Camera> origin = {{walk(0), {}}};
   stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
-                origin, std::span(lenses).first(1));
+                origin);
   const double chunk_video =
       static_cast<double>(config.chunk_size * camera::kFramesPerLatent) / kFps;
   const auto total = static_cast<uint64_t>(std::ceil(lengths.back() / chunk_video));
@@ -63,11 +62,13 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   for (const double seconds : lengths) {
     while (video_seconds(stream) < seconds) {
       check_interrupt();
-      std::vector<camera::Pose> poses;
-      for (int64_t i = 0; i < config.chunk_size; ++i) poses.push_back(walk(stream.frames() + i));
+      std::vector<camera::Camera> cameras;
+      for (int64_t i = 0; i < config.chunk_size; ++i) {
+        cameras.push_back({walk(stream.frames() + i), {}});
+      }
       const auto started = Clock::now();
       const std::clock_t processor_started = std::clock();
-      stream.push(poses, lenses);
+      stream.push(cameras);
       stream.settle();
       times.push_back(std::chrono::duration<double>(Clock::now() - started).count());
       processor.push_back(static_cast<double>(std::clock() - processor_started) / CLOCKS_PER_SEC);

@@ -68,8 +68,7 @@ camera::Trajectory GoldenCase::trajectory() const {
       for (int c = 0; c < 3; ++c) pose.rotation(r, c) = m[f][r][c];
     }
     pose.position = {m[f][0][3], m[f][1][3], m[f][2][3]};
-    trajectory.poses.push_back(pose);
-    trajectory.intrinsics.push_back(lens);
+    trajectory.cameras.push_back({pose, lens});
   }
   return trajectory;
 }

@@ -10,7 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
-#include "loci/camera/pose.h"
+#include "loci/camera/trajectory.h"
 #include "loci/io/tensors/safetensors.h"
 #include "loci/model/transformer/transformer.h"
 

@@ -9,8 +9,8 @@
 #include "loci/kernels/elementwise/head_map.h"
 #include "loci/memory/history/history_policy.h"
 #include "loci/memory/recurrent/recurrent_memory.h"
-#include "loci/model/text/text_encoder.h"
 #include "loci/model/autoencoder/vae.h"
+#include "loci/model/text/text_encoder.h"
 #include "loci/sample/stream/model_stream.h"
 
 namespace loci::eval {
@@ -33,8 +33,8 @@ std::vector<double> own_times(int64_t frames) {
 camera::FrameGeometry window_geometry(const GoldenCase& golden,
                                       const model::TransformerConfig& config) {
   const camera::Trajectory trajectory = golden.trajectory();
-  const auto frames = static_cast<int64_t>(trajectory.poses.size());
-  return camera::frame_geometry(camera::relative_to_first(trajectory.poses), trajectory.intrinsics,
+  const auto frames = static_cast<int64_t>(trajectory.cameras.size());
+  return camera::frame_geometry(camera::relative_to_first(trajectory.cameras),
                                 chunk_starts(model::window_chunks(frames, config.chunk_size)),
                                 golden.grid(config), config.kda_translation_scale);
 }
@@ -118,8 +118,7 @@ GoldenOutputs run_stream(const GoldenCase& golden) {
   std::vector<at::Tensor> velocities, states;
   for (const model::ChunkSpan& chunk : model::window_chunks(clean.size(2), config.chunk_size)) {
     const int64_t size = chunk.end - chunk.begin;
-    stream.open_chunk(std::span(trajectory.poses).subspan(chunk.begin, size),
-                      std::span(trajectory.intrinsics).subspan(chunk.begin, size));
+    stream.open_chunk(std::span(trajectory.cameras).subspan(chunk.begin, size));
     const auto frames = [&](const at::Tensor& x) { return x.narrow(2, chunk.begin, size); };
     at::Tensor committed = frames(clean);
     double commit_time = 0;
@@ -144,8 +143,8 @@ GoldenOutputs run_stream(const GoldenCase& golden) {
 GoldenOutputs run_bank(const GoldenCase& golden) {
   const model::TransformerConfig config = golden.transformer_config();
   const camera::Trajectory trajectory = golden.trajectory();
-  const std::vector<camera::Pose> poses = camera::relative_to_first(trajectory.poses);
-  const auto frames = static_cast<int64_t>(poses.size());
+  const std::vector<camera::Camera> cameras = camera::relative_to_first(trajectory.cameras);
+  const auto frames = static_cast<int64_t>(cameras.size());
   GoldenOutputs outputs;
   for (const bool pinned : {false, true}) {
     memory::PanoramaBankOptions options = bank_options(golden);
@@ -165,7 +164,7 @@ GoldenOutputs run_bank(const GoldenCase& golden) {
                                             {0, padding}, -1));
       }
       for (int64_t frame = chunk.begin; frame < chunk.end; ++frame) {
-        policy->commit({frame, poses[frame], trajectory.intrinsics[frame]});
+        policy->commit({frame, cameras[frame].pose, cameras[frame].lens});
       }
     }
     outputs[pinned ? "frames_pinned" : "frames"] = at::stack(retained);

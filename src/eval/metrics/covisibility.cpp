@@ -28,7 +28,7 @@ struct Pixels {
   const float* data = nullptr;
 
   explicit Pixels(const FrameView& view)
-      : pose(view.pose), inverse(view.pose.inverse()), lens(view.lens) {
+      : pose(view.camera.pose), inverse(view.camera.pose.inverse()), lens(view.camera.lens) {
     LOCI_CHECK(view.depth.dim() == 2, "depth of {} dimensions", view.depth.dim());
     depth = view.depth.to(at::kFloat).contiguous();
     rows = depth.size(0);
@@ -117,14 +117,14 @@ at::Tensor covisible_tokens(const FrameView& frame, std::span<const FrameView> p
     const camera::TokenGrid fine{2 * grid.rows, 2 * grid.columns};
     for (int64_t token = 0; token < tokens; ++token) {
       const camera::Vec3 ray = camera::token_ray(fine, 2 * (token / grid.columns) + 1,
-                                                 2 * (token % grid.columns) + 1, frame.lens);
+                                                 2 * (token % grid.columns) + 1, frame.camera.lens);
       if (ray == camera::Vec3{}) continue;
       for (int64_t f = 0; f < std::ssize(past); ++f) {
         const FrameView& view = past[static_cast<size_t>(f)];
-        const camera::Pose between = view.pose.inverse() * frame.pose;
+        const camera::Pose between = view.camera.pose.inverse() * frame.camera.pose;
         for (const double far : kRay) {
           const camera::Vec3 local = between.rotation * (ray * far) + between.position;
-          const auto place = place_of(local, grid, view.lens);
+          const auto place = place_of(local, grid, view.camera.lens);
           if (place) mark[token][f][place->row * grid.columns + place->column] = true;
         }
       }

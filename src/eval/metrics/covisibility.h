@@ -6,16 +6,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/camera/camera.h"
 #include "loci/camera/geometry.h"
 #include "loci/camera/lens.h"
-#include "loci/camera/pose.h"
 
 namespace loci::eval {
 
 // Where a frame was taken and, where that is known, how far away is what it shows.
 struct FrameView {
-  camera::Pose pose;
-  camera::Lens lens;
+  camera::Camera camera;
   at::Tensor depth;  // float [H, W], metres along the ray, infinite for sky; may be undefined
 };
 

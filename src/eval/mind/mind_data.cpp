@@ -117,8 +117,7 @@ class MindClips : public EvalClips {
       // The last pose is held where a chunk reaches beyond the recording.
       const int64_t frame = std::clamp<int64_t>(std::llround(at), 0, total - 1);
       entry.source.push_back(frame);
-      path.poses.push_back(action.camera[static_cast<size_t>(frame)]);
-      path.intrinsics.push_back(lens);
+      path.cameras.push_back({action.camera[static_cast<size_t>(frame)], lens});
     }
     entry.clip.revisits =
         continuation_revisits(path, entry.clip.context_frames, format().frames_per_latent);

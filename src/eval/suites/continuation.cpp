@@ -94,8 +94,7 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
                         stream_options(*folder_, arm, *sampling_, format.width, format.height),
                         prompt_);
   stream.set_readout(arm.readout, sampling_->seed);
-  const std::span<const camera::Pose> poses = cameras_.poses;
-  const std::span<const camera::Lens> lenses = cameras_.lenses;
+  const std::span<const camera::Camera> cameras = cameras_;
   const auto known = static_cast<size_t>(context_.size(2));
   const auto chunk_size = static_cast<size_t>(format.chunk_size);
   int64_t chunks = 0;  // since the first frame
@@ -107,17 +106,16 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
     const size_t count = at == 0 ? 1 : std::min(chunk_size, known - at);
     if (at > 0) reset_if_due();
     stream.accept(context_.narrow(2, static_cast<int64_t>(at), static_cast<int64_t>(count)),
-                  poses.subspan(at, count), lenses.subspan(at, count));
+                  cameras.subspan(at, count));
     at += count;
   }
   model::VaeDecoder decoder = *decoder_;
   ContinuationCost cost;
-  for (size_t at = known; at + chunk_size <= poses.size(); at += chunk_size) {
+  for (size_t at = known; at + chunk_size <= cameras.size(); at += chunk_size) {
     check_interrupt();
     const auto started = Clock::now();
     reset_if_due();
-    const sample::Chunk chunk =
-        stream.push(poses.subspan(at, chunk_size), lenses.subspan(at, chunk_size));
+    const sample::Chunk chunk = stream.push(cameras.subspan(at, chunk_size));
     const at::Tensor frames = model::frames_from_pixels(decoder.decode(chunk.latents));
     cost.seconds += std::chrono::duration<double>(Clock::now() - started).count();
     cost.visible += static_cast<double>(chunk.visible.size());

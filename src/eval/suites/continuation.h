@@ -39,7 +39,7 @@ class Continuation {
   const sample::ModelFolder* folder_;
   const EvalClips* clips_;
   const Sampling* sampling_;
-  LatentCameras cameras_;
+  std::vector<camera::Camera> cameras_;
   sample::Prompt prompt_;
   at::Tensor context_;
   std::unique_ptr<model::VaeDecoder> decoder_;  // as it stands after the context

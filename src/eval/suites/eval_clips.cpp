@@ -68,8 +68,7 @@ class RecordingClips : public EvalClips {
     clip.context_frames = 1 + context * chunk;
     clip.trajectory = recording.trajectory();
     const auto frames = static_cast<size_t>(clip.context_frames + fresh * chunk);
-    clip.trajectory.poses.resize(frames);
-    clip.trajectory.intrinsics.resize(frames);
+    clip.trajectory.cameras.resize(frames);
     clip.revisits =
         continuation_revisits(clip.trajectory, clip.context_frames, format().frames_per_latent);
     clips_.push_back(std::move(clip));
@@ -105,18 +104,18 @@ std::unique_ptr<EvalClips> open_recordings(const std::filesystem::path& folder,
 std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& trajectory,
                                                    int64_t context_frames,
                                                    int64_t frames_per_latent) {
-  std::vector<camera::Revisit> revisits = camera::find_revisits(trajectory.poses, trajectory.fps);
+  std::vector<camera::Revisit> revisits =
+      camera::find_revisits(camera::poses_of(trajectory.cameras), trajectory.fps);
   std::erase_if(revisits, [&](const camera::Revisit& revisit) {
     return revisit.frame < context_frames || revisit.frame % frames_per_latent != 0;
   });
   return revisits;
 }
 
-LatentCameras latent_cameras(const EvalClip& clip, int64_t frames_per_latent) {
-  LatentCameras cameras;
+std::vector<camera::Camera> latent_cameras(const EvalClip& clip, int64_t frames_per_latent) {
+  std::vector<camera::Camera> cameras;
   for (int64_t i = 0; i < clip.frames(); i += frames_per_latent) {
-    cameras.poses.push_back(clip.trajectory.poses[static_cast<size_t>(i)]);
-    cameras.lenses.push_back(clip.trajectory.intrinsics[static_cast<size_t>(i)]);
+    cameras.push_back(clip.trajectory.cameras[static_cast<size_t>(i)]);
   }
   return cameras;
 }

@@ -10,8 +10,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/pose.h"
 #include "loci/camera/revisit.h"
+#include "loci/camera/trajectory.h"
 #include "loci/world/clip/recording.h"
 
 namespace loci::eval {
@@ -34,7 +34,7 @@ struct EvalClip {
   // Of frames in the continuation, one instant a latent at most.
   std::vector<camera::Revisit> revisits;
 
-  int64_t frames() const { return static_cast<int64_t>(trajectory.poses.size()); }
+  int64_t frames() const { return static_cast<int64_t>(trajectory.cameras.size()); }
   int64_t new_frames() const { return frames() - context_frames; }
 };
 
@@ -81,11 +81,7 @@ std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& tra
                                                    int64_t context_frames,
                                                    int64_t frames_per_latent);
 
-// The one pose and lens of every latent.
-struct LatentCameras {
-  std::vector<camera::Pose> poses;
-  std::vector<camera::Lens> lenses;
-};
-LatentCameras latent_cameras(const EvalClip& clip, int64_t frames_per_latent);
+// The camera of every latent frame.
+std::vector<camera::Camera> latent_cameras(const EvalClip& clip, int64_t frames_per_latent);
 
 }  // namespace loci::eval

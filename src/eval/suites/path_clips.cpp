@@ -43,10 +43,10 @@ camera::Trajectory recorded_route(const world::Recording& recording, const ClipF
   camera::Trajectory path = recording.trajectory();
   const auto wanted =
       static_cast<size_t>(1 + std::max<int64_t>(1, std::llround(seconds * path.fps)));
-  if (std::ssize(path.poses) <= format.chunk_frames()) {
-    fail("{}: {} frames are shorter than a chunk", recording.name(), path.poses.size());
+  if (std::ssize(path.cameras) <= format.chunk_frames()) {
+    fail("{}: {} frames are shorter than a chunk", recording.name(), path.cameras.size());
   }
-  if (path.poses.size() > wanted) path.poses.resize(wanted);
+  if (path.cameras.size() > wanted) path.cameras.resize(wanted);
   return path;
 }
 
@@ -67,11 +67,13 @@ class PathClips : public EvalClips {
         clip.trajectory = route == kRecordedRoute ? recorded_route(recording, format, seconds)
                                                   : read_route(route, format, seconds);
         const size_t chunk = static_cast<size_t>(format.chunk_frames());
-        const size_t fresh = std::max<size_t>(1, clip.trajectory.poses.size()) - 1;
+        const size_t fresh = std::max<size_t>(1, clip.trajectory.cameras.size()) - 1;
         const size_t frames = 1 + std::max<size_t>(1, (fresh + chunk - 1) / chunk) * chunk;
-        const camera::Pose last = clip.trajectory.poses.back();
-        clip.trajectory.poses.resize(frames, last);
-        clip.trajectory.intrinsics.assign(frames, recording.trajectory().intrinsics.front());
+        const camera::Camera last = clip.trajectory.cameras.back();
+        clip.trajectory.cameras.resize(frames, last);
+        for (camera::Camera& camera : clip.trajectory.cameras) {
+          camera.lens = recording.trajectory().cameras.front().lens;
+        }
         clips_.push_back({std::move(clip), recordings_.size() - 1});
       }
     }

@@ -13,7 +13,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 
 namespace loci::memory {
 

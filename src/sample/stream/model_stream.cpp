@@ -68,22 +68,21 @@ std::unique_ptr<ModelStream> ModelStream::fork() const {
   return std::unique_ptr<ModelStream>(new ModelStream(*this));
 }
 
-void ModelStream::open_chunk(std::span<const camera::Pose> poses,
-                             std::span<const camera::Lens> lenses) {
-  const auto frames = static_cast<int64_t>(poses.size());
+void ModelStream::open_chunk(std::span<const camera::Camera> cameras) {
+  const auto frames = static_cast<int64_t>(cameras.size());
   const int64_t most = next_frame_ == 0 ? 1 : model_.config().chunk_size;
-  LOCI_CHECK(frames >= 1 && frames <= most, "the chunk at frame {} has {} poses, expected {}",
+  LOCI_CHECK(frames >= 1 && frames <= most, "the chunk at frame {} has {} cameras, expected {}",
              next_frame_, frames, most);
-  if (next_frame_ == 0) world_to_first_ = poses.front().inverse();
+  if (next_frame_ == 0) world_to_first_ = cameras.front().pose.inverse();
   OpenChunk chunk;
-  std::vector<camera::Pose> relative;
+  std::vector<camera::Camera> relative;
   for (int64_t i = 0; i < frames; ++i) {
-    relative.push_back(*world_to_first_ * poses[i]);
-    chunk.views.push_back({next_frame_ + i, relative.back(), lenses[i]});
+    relative.push_back({*world_to_first_ * cameras[i].pose, cameras[i].lens});
+    chunk.views.push_back({next_frame_ + i, relative.back().pose, relative.back().lens});
   }
   constexpr std::array<int64_t, 1> kOneChunk = {0};
-  const std::array<camera::FrameGeometry, 1> geometry = {camera::frame_geometry(
-      relative, lenses, kOneChunk, grid_, model_.config().kda_translation_scale)};
+  const std::array<camera::FrameGeometry, 1> geometry = {
+      camera::frame_geometry(relative, kOneChunk, grid_, model_.config().kda_translation_scale)};
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), static_cast<double>(next_frame_));
   chunk.maps =

@@ -45,7 +45,7 @@ class ModelStream {
   // commit. The first chunk is one frame; later ones have the model's chunk size, or less where a
   // recorded past does not fill them. Poses are of the world; the stream makes them relative to
   // its first frame.
-  void open_chunk(std::span<const camera::Pose> poses, std::span<const camera::Lens> lenses);
+  void open_chunk(std::span<const camera::Camera> cameras);
 
   // Velocity of the open chunk's latents [B, C, F, h, w] at timesteps [B, F]. Reads states and
   // store, writes neither. Numbers that are not finite fail the check, naming chunk and layer.

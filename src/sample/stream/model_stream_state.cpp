@@ -28,15 +28,13 @@ at::Tensor integers(const Tensors& tensors, const std::string& name) {
 
 void save_policy(const memory::HistoryPolicy& policy, Tensors& tensors) {
   std::vector<int64_t> frames, roles, origins;
-  std::vector<camera::Pose> poses;
-  std::vector<camera::Lens> lenses;
+  std::vector<camera::Camera> cameras;
   std::vector<at::Tensor> keys, queries;
   for (const memory::HeldFrame& held : policy.save()) {
     frames.push_back(held.view.frame);
     roles.push_back(held.role);
     origins.push_back(static_cast<int64_t>(held.view.origin));
-    poses.push_back(held.view.pose);
-    lenses.push_back(held.view.lens);
+    cameras.push_back({held.view.pose, held.view.lens});
     if (!held.view.key.defined()) continue;
     keys.push_back(held.view.key);
     queries.push_back(held.view.query);
@@ -44,8 +42,8 @@ void save_policy(const memory::HistoryPolicy& policy, Tensors& tensors) {
   tensors["policy.frames"] = at::tensor(frames, at::kLong);
   tensors["policy.roles"] = at::tensor(roles, at::kLong);
   tensors["policy.origins"] = at::tensor(origins, at::kLong);
-  tensors["policy.poses"] = pose_tensor(poses);
-  tensors["policy.lenses"] = lens_tensor(lenses);
+  tensors["policy.poses"] = pose_tensor(cameras);
+  tensors["policy.lenses"] = lens_tensor(cameras);
   if (!keys.empty()) {
     tensors["policy.keys"] = at::stack(keys);
     tensors["policy.queries"] = at::stack(queries);
@@ -56,13 +54,12 @@ void restore_policy(memory::HistoryPolicy& policy, const Tensors& tensors,
                     const model::TransformerConfig& config) {
   const at::Tensor frames = integers(tensors, "policy.frames");
   const at::Tensor roles = integers(tensors, "policy.roles");
-  const auto poses = poses_from(find(tensors, "policy.poses"), "poses of the saved history");
-  const auto lenses = lenses_from(find(tensors, "policy.lenses"), "lenses of the saved history");
+  const auto cameras = cameras_from(find(tensors, "policy.poses"), find(tensors, "policy.lenses"),
+                                    "the saved history");
   const auto count = static_cast<size_t>(frames.numel());
-  if (static_cast<size_t>(roles.numel()) != count || poses.size() != count ||
-      lenses.size() != count) {
-    fail("the saved history has {} frames, {} roles, {} poses and {} lenses", count, roles.numel(),
-         poses.size(), lenses.size());
+  if (static_cast<size_t>(roles.numel()) != count || cameras.size() != count) {
+    fail("the saved history has {} frames, {} roles and {} cameras", count, roles.numel(),
+         cameras.size());
   }
   // Worlds of before origins were told have none: all frames count alike then.
   const at::Tensor origins = tensors.contains("policy.origins")
@@ -86,8 +83,8 @@ void restore_policy(memory::HistoryPolicy& policy, const Tensors& tensors,
     const auto at = static_cast<int64_t>(i);
     held[i].role = roles.const_data_ptr<int64_t>()[i];
     held[i].view.frame = frames.const_data_ptr<int64_t>()[i];
-    held[i].view.pose = poses[i];
-    held[i].view.lens = lenses[i];
+    held[i].view.pose = cameras[i].pose;
+    held[i].view.lens = cameras[i].lens;
     const int64_t origin = origins.const_data_ptr<int64_t>()[i];
     if (origin != 0 && origin != 1) {
       fail("the saved history holds frame {} of origin {}, expected 0 or 1", held[i].view.frame,

@@ -12,10 +12,11 @@ namespace {
 constexpr int64_t kPoseNumbers = 12;
 constexpr int64_t kLensNumbers = 7;
 
-at::Tensor checked(const at::Tensor& tensor, int64_t numbers, std::string_view what) {
+at::Tensor checked(const at::Tensor& tensor, int64_t numbers, std::string_view what,
+                   std::string_view kind) {
   if (!tensor.defined() || tensor.dim() != 2 || tensor.size(1) != numbers ||
       tensor.scalar_type() != at::kDouble || !tensor.isfinite().all().item<bool>()) {
-    fail("{}: expected finite numbers of FP64, [n, {}]", what, numbers);
+    fail("{}: {}: expected finite numbers of FP64, [n, {}]", what, kind, numbers);
   }
   return tensor.contiguous();
 }
@@ -32,10 +33,14 @@ at::Tensor pose_tensor(std::span<const camera::Pose> poses) {
   return out;
 }
 
-at::Tensor lens_tensor(std::span<const camera::Lens> lenses) {
-  at::Tensor out = at::zeros({static_cast<int64_t>(lenses.size()), kLensNumbers}, at::kDouble);
+at::Tensor pose_tensor(std::span<const camera::Camera> cameras) {
+  return pose_tensor(camera::poses_of(cameras));
+}
+
+at::Tensor lens_tensor(std::span<const camera::Camera> cameras) {
+  at::Tensor out = at::zeros({static_cast<int64_t>(cameras.size()), kLensNumbers}, at::kDouble);
   double* row = out.data_ptr<double>();
-  for (const camera::Lens& lens : lenses) {
+  for (const auto& [pose, lens] : cameras) {
     row[0] = lens.fov_x;
     row[1] = lens.xi;
     if (lens.normalised) {
@@ -47,29 +52,35 @@ at::Tensor lens_tensor(std::span<const camera::Lens> lenses) {
   return out;
 }
 
-std::vector<camera::Pose> poses_from(const at::Tensor& tensor, std::string_view what) {
-  const at::Tensor rows = checked(tensor, kPoseNumbers, what);
-  std::vector<camera::Pose> poses(rows.size(0));
+std::vector<camera::Pose> poses_from(const at::Tensor& poses, std::string_view what) {
+  const at::Tensor rows = checked(poses, kPoseNumbers, what, "poses");
+  std::vector<camera::Pose> read(rows.size(0));
   const double* row = rows.const_data_ptr<double>();
-  for (camera::Pose& pose : poses) {
+  for (camera::Pose& pose : read) {
     std::copy(row, row + 9, pose.rotation.m.begin());
     pose.position = {row[9], row[10], row[11]};
     row += kPoseNumbers;
   }
-  return poses;
+  return read;
 }
 
-std::vector<camera::Lens> lenses_from(const at::Tensor& tensor, std::string_view what) {
-  const at::Tensor rows = checked(tensor, kLensNumbers, what);
-  std::vector<camera::Lens> lenses(rows.size(0));
+std::vector<camera::Camera> cameras_from(const at::Tensor& poses, const at::Tensor& lenses,
+                                         std::string_view what) {
+  const std::vector<camera::Pose> read = poses_from(poses, what);
+  const at::Tensor rows = checked(lenses, kLensNumbers, what, "lenses");
+  if (rows.size(0) != std::ssize(read)) {
+    fail("{}: {} poses and {} lenses; expected as many poses as lenses", what, read.size(),
+         rows.size(0));
+  }
+  std::vector<camera::Camera> cameras = camera::with_lens(read, {});
   const double* row = rows.const_data_ptr<double>();
-  for (camera::Lens& lens : lenses) {
+  for (auto& [pose, lens] : cameras) {
     lens.fov_x = row[0];
     lens.xi = row[1];
     if (row[2] != 0) lens.normalised = {row[3], row[4], row[5], row[6]};
     row += kLensNumbers;
   }
-  return lenses;
+  return cameras;
 }
 
 }  // namespace loci::sample

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Poses and lenses as tensors of doubles, exact, for files.
+// Poses and cameras as tensors of doubles, exact, for files. A camera is two rows: pose and lens.
 #pragma once
 
 #include <span>
@@ -7,17 +7,20 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 
 namespace loci::sample {
 
 // [n, 12]: the rotation row by row, then the position.
 at::Tensor pose_tensor(std::span<const camera::Pose> poses);
+at::Tensor pose_tensor(std::span<const camera::Camera> cameras);
 // [n, 7]: field of view, xi, whether the four normalised numbers follow.
-at::Tensor lens_tensor(std::span<const camera::Lens> lenses);
+at::Tensor lens_tensor(std::span<const camera::Camera> cameras);
 
-// Back; another shape or type, or numbers that are not finite, are bad input naming `what`.
-std::vector<camera::Pose> poses_from(const at::Tensor& tensor, std::string_view what);
-std::vector<camera::Lens> lenses_from(const at::Tensor& tensor, std::string_view what);
+// The inverse. Tensors of another shape or type, values that are not finite, and different numbers
+// of poses and lenses are bad input; the message begins with `what`.
+std::vector<camera::Pose> poses_from(const at::Tensor& poses, std::string_view what);
+std::vector<camera::Camera> cameras_from(const at::Tensor& poses, const at::Tensor& lenses,
+                                         std::string_view what);
 
 }  // namespace loci::sample

@@ -56,19 +56,16 @@ std::vector<ModelStream*> Stream::streams() const {
   return {main_.get(), negative_.get()};
 }
 
-void Stream::open(std::span<const camera::Pose> poses, std::span<const camera::Lens> lenses) {
-  if (poses.size() != lenses.size()) {
-    fail("a chunk has {} poses and {} lenses", poses.size(), lenses.size());
-  }
-  for (size_t i = 0; i < poses.size(); ++i) {
-    const camera::Pose& pose = poses[i];
+void Stream::open(std::span<const camera::Camera> cameras) {
+  for (size_t i = 0; i < cameras.size(); ++i) {
+    const auto& [pose, lens] = cameras[i];
     const bool finite = std::isfinite(camera::norm(pose.position)) &&
                         std::all_of(pose.rotation.m.begin(), pose.rotation.m.end(),
                                     [](double x) { return std::isfinite(x); }) &&
-                        std::isfinite(lenses[i].fov_x) && std::isfinite(lenses[i].xi);
+                        std::isfinite(lens.fov_x) && std::isfinite(lens.xi);
     if (!finite) fail("latent {}: its camera is not finite", frames_ + static_cast<int64_t>(i));
   }
-  for (ModelStream* stream : streams()) stream->open_chunk(poses, lenses);
+  for (ModelStream* stream : streams()) stream->open_chunk(cameras);
 }
 
 at::Tensor Stream::noise(Purpose purpose, int64_t frames) const {
@@ -102,26 +99,24 @@ at::Tensor Stream::decode(const at::Tensor& latents) {
   return model::frames_from_pixels(pixels);
 }
 
-Chunk Stream::finish(at::Tensor latents, std::span<const camera::Pose> poses,
-                     std::span<const camera::Lens> lenses, memory::Origin origin) {
+Chunk Stream::finish(at::Tensor latents, std::span<const camera::Camera> cameras,
+                     memory::Origin origin) {
   Chunk chunk;
   chunk.first = main_->next_frame();
   chunk.visible = main_->visible();
   chunk.latents = latents;
   chunk.frames = decode(latents);
-  pending_ = {
-      std::move(latents), {poses.begin(), poses.end()}, {lenses.begin(), lenses.end()}, origin};
-  frames_ = chunk.first + static_cast<int64_t>(poses.size());
-  last_pose_ = poses.back();
-  last_lens_ = lenses.back();
+  pending_ = {std::move(latents), {cameras.begin(), cameras.end()}, origin};
+  frames_ = chunk.first + static_cast<int64_t>(cameras.size());
+  last_camera_ = cameras.back();
   return chunk;
 }
 
-Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Pose> poses,
-                       std::span<const camera::Lens> lenses, memory::Origin origin) {
+Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Camera> cameras,
+                       memory::Origin origin) {
   const at::NoGradGuard no_grad;
   const std::vector<int64_t> shape = {1, model_->config().channels,
-                                      static_cast<int64_t>(poses.size()), options_.latent_height,
+                                      static_cast<int64_t>(cameras.size()), options_.latent_height,
                                       options_.latent_width};
   if (latents.sizes() != at::IntArrayRef(shape)) {
     fail("latents are [{}]; expected [{}]", fmt::join(latents.sizes(), ", "),
@@ -131,44 +126,41 @@ Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Pose> 
     fail("latents from {} on: those given are not finite; nothing of them was kept", frames_);
   }
   settle();
-  open(poses, lenses);
-  return finish(latents.to(at::kFloat), poses, lenses, origin);
+  open(cameras);
+  return finish(latents.to(at::kFloat), cameras, origin);
 }
 
-Chunk Stream::accept_image(const at::Tensor& image, const camera::Pose& pose,
-                           const camera::Lens& lens) {
+Chunk Stream::accept_image(const at::Tensor& image, const camera::Camera& camera) {
   const at::NoGradGuard no_grad;
   LOCI_CHECK(vae_ != nullptr, "a stream without an autoencoder takes latents, not pictures");
   if (frames_ > 0) fail("a picture starts a stream; this one has {} latents already", frames_);
   return accept(model::VaeEncoder(*vae_, {.tiling = options_.tiling})
                     .encode(model::pixels_from_frames(image)),
-                std::span(&pose, 1), std::span(&lens, 1));
+                std::span(&camera, 1));
 }
 
-void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
-                              std::span<const camera::Lens> lenses) {
-  const auto total = static_cast<int64_t>(poses.size());
-  if (latents.dim() != 5 || latents.size(2) != total || lenses.size() != poses.size()) {
-    fail("a recording of {} latents has {} poses and {} lenses",
-         latents.dim() == 5 ? latents.size(2) : 0, total, lenses.size());
+void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
+  const auto total = static_cast<int64_t>(cameras.size());
+  if (latents.dim() != 5 || latents.size(2) != total) {
+    fail("a recording of {} latents has {} cameras; expected one camera per latent",
+         latents.dim() == 5 ? latents.size(2) : 0, total);
   }
   for (int64_t begin = 0; begin < total;) {
     check_interrupt();
     const int64_t size = std::min(frames_ == 0 ? 1 : chunk_size(), total - begin);
-    accept(latents.narrow(2, begin, size), poses.subspan(begin, size), lenses.subspan(begin, size));
+    accept(latents.narrow(2, begin, size), cameras.subspan(begin, size));
     begin += size;
   }
 }
 
-Chunk Stream::push(std::span<const camera::Pose> poses,
-                   std::span<const camera::Lens> lenses) {
+Chunk Stream::push(std::span<const camera::Camera> cameras) {
   const at::NoGradGuard no_grad;
   if (frames_ == 0) fail("a stream starts from a first frame; accept one before generating");
-  if (static_cast<int64_t>(poses.size()) != chunk_size()) {
-    fail("a chunk of {} poses; this model takes {}", poses.size(), chunk_size());
+  if (static_cast<int64_t>(cameras.size()) != chunk_size()) {
+    fail("a chunk of {} cameras; this model takes {}", cameras.size(), chunk_size());
   }
   settle();
-  open(poses, lenses);
+  open(cameras);
   const std::unique_ptr<Solver> solver = make_solver(options_.solver);
   at::Tensor x = next_noise();
   for (int64_t i = 0; i < solver->steps(); ++i) {
@@ -178,7 +170,7 @@ Chunk Stream::push(std::span<const camera::Pose> poses,
   if (!all_finite(x)) {
     fail_check("latents from {} on: those made are not finite; nothing of them was kept", frames_);
   }
-  return finish(x.to(at::kFloat), poses, lenses, memory::Origin::kMade);
+  return finish(x.to(at::kFloat), cameras, memory::Origin::kMade);
 }
 
 void Stream::settle() {
@@ -233,11 +225,10 @@ Stream Stream::fork() const {
   copy.readout_seed_ = readout_seed_;
   copy.decoder_ = decoder_;
   copy.frames_ = frames_;
-  copy.last_pose_ = last_pose_;
-  copy.last_lens_ = last_lens_;
+  copy.last_camera_ = last_camera_;
   if (pending_) {
     copy.pending_ = pending_;
-    copy.open(pending_->poses, pending_->lenses);
+    copy.open(pending_->cameras);
   }
   return copy;
 }

@@ -12,8 +12,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/model/transformer/transformer.h"
 #include "loci/model/autoencoder/vae_stream.h"
+#include "loci/model/transformer/transformer.h"
 #include "loci/sample/stream/model_stream.h"
 #include "loci/sample/stream/stream_options.h"
 
@@ -52,25 +52,21 @@ class Stream {
 
   // A chunk whose latents [1, C, F, h, w] are shown to the model: the first frame (F = 1) or
   // recorded ones. F is at most the model's chunk size.
-  Chunk accept(const at::Tensor& latents, std::span<const camera::Pose> poses,
-               std::span<const camera::Lens> lenses) {
-    return bring_in(latents, poses, lenses, memory::Origin::kGiven);
+  Chunk accept(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
+    return bring_in(latents, cameras, memory::Origin::kGiven);
   }
   // A chunk that push() made in an earlier run.
-  Chunk replay(const at::Tensor& latents, std::span<const camera::Pose> poses,
-               std::span<const camera::Lens> lenses) {
-    return bring_in(latents, poses, lenses, memory::Origin::kMade);
+  Chunk replay(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
+    return bring_in(latents, cameras, memory::Origin::kMade);
   }
   // The first frame from a picture, uint8 [H, W, 3] of the stream's size; needs an autoencoder.
-  Chunk accept_image(const at::Tensor& image, const camera::Pose& pose,
-                     const camera::Lens& lens);
+  Chunk accept_image(const at::Tensor& image, const camera::Camera& camera);
   // A recorded past of any length, chunk by chunk; its frames are decoded only to go on from there.
-  void accept_recording(const at::Tensor& latents, std::span<const camera::Pose> poses,
-                        std::span<const camera::Lens> lenses);
-  // Generates the next chunk along as many poses as the model's chunk size. An interrupt or error
+  void accept_recording(const at::Tensor& latents, std::span<const camera::Camera> cameras);
+  // Generates the next chunk along as many cameras as the model's chunk size. An interrupt or error
   // leaves the stream as it was before, but for one of the autoencoder, whose state has then seen
   // the chunk: load or replay the stream to go on.
-  Chunk push(std::span<const camera::Pose> poses, std::span<const camera::Lens> lenses);
+  Chunk push(std::span<const camera::Camera> cameras);
 
   // Writes the newest chunk to states and history. The next chunk does so itself, and so does
   // everything below that needs it: a stream that ends does without.
@@ -112,8 +108,8 @@ class Stream {
   int64_t chunk_size() const { return model_->config().chunk_size; }
   // Latent frames so far.
   int64_t frames() const { return frames_; }
-  const camera::Pose& last_pose() const { return last_pose_; }
-  const camera::Lens& last_lens() const { return last_lens_; }
+  // Of the newest latent frame.
+  const camera::Camera& last_camera() const { return last_camera_; }
   // With guidance the second one follows the negative prompt, else it is null.
   const ModelStream& main() const { return *main_; }
   const ModelStream* negative() const { return negative_.get(); }
@@ -125,8 +121,7 @@ class Stream {
  private:
   struct Pending {
     at::Tensor latents;
-    std::vector<camera::Pose> poses;
-    std::vector<camera::Lens> lenses;
+    std::vector<camera::Camera> cameras;
     memory::Origin origin;
   };
   enum class Purpose : uint64_t { kSample, kCommit };
@@ -134,13 +129,12 @@ class Stream {
   std::vector<ModelStream*> streams() const;
   std::unique_ptr<ModelStream> make_stream(const at::Tensor& embedding) const;
   model::TextKeys text_keys(const at::Tensor& embedding) const;
-  void open(std::span<const camera::Pose> poses, std::span<const camera::Lens> lenses);
+  void open(std::span<const camera::Camera> cameras);
   at::Tensor noise(Purpose purpose, int64_t frames) const;
   at::Tensor velocity(const at::Tensor& x, double timestep) const;
-  Chunk bring_in(const at::Tensor& latents, std::span<const camera::Pose> poses,
-                 std::span<const camera::Lens> lenses, memory::Origin origin);
-  Chunk finish(at::Tensor latents, std::span<const camera::Pose> poses,
-               std::span<const camera::Lens> lenses, memory::Origin origin);
+  Chunk bring_in(const at::Tensor& latents, std::span<const camera::Camera> cameras,
+                 memory::Origin origin);
+  Chunk finish(at::Tensor latents, std::span<const camera::Camera> cameras, memory::Origin origin);
   at::Tensor decode(const at::Tensor& latents);
 
   const model::Transformer* model_;
@@ -153,8 +147,7 @@ class Stream {
   std::optional<model::VaeDecoder> decoder_;
   std::optional<Pending> pending_;  // the newest chunk, open in the streams
   int64_t frames_ = 0;
-  camera::Pose last_pose_;
-  camera::Lens last_lens_;
+  camera::Camera last_camera_;
 };
 
 // What a world says about itself, without its tensors.

@@ -97,8 +97,8 @@ void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) 
   if (prompt_.negative_embedding.defined()) {
     tensors.emplace_back("negative_prompt", prompt_.negative_embedding);
   }
-  tensors.emplace_back("last_pose", pose_tensor(std::span(&last_pose_, 1)));
-  tensors.emplace_back("last_lens", lens_tensor(std::span(&last_lens_, 1)));
+  tensors.emplace_back("last_pose", pose_tensor(std::span(&last_camera_, 1)));
+  tensors.emplace_back("last_lens", lens_tensor(std::span(&last_camera_, 1)));
   for (const auto& [name, tensor] : tensors) {
     if (!all_finite(tensor)) {
       fail_check(
@@ -165,15 +165,13 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
     }
   }
   if (decoder) stream.decoder_.emplace(*vae, std::move(*decoder), stream.options_.tiling);
-  const auto poses = poses_from(file.tensor("last_pose"), path.string() + ": last_pose");
-  const auto lenses = lenses_from(file.tensor("last_lens"), path.string() + ": last_lens");
-  if (poses.size() != 1 || lenses.size() != 1) {
-    fail("{}: {} last poses and {} last lenses, expected one each; the file is damaged",
-         path.string(), poses.size(), lenses.size());
+  const auto cameras = cameras_from(file.tensor("last_pose"), file.tensor("last_lens"),
+                                    path.string() + ": last camera");
+  if (cameras.size() != 1) {
+    fail("{}: {} last cameras, expected one; the file is damaged", path.string(), cameras.size());
   }
   stream.frames_ = header.info.frames;
-  stream.last_pose_ = poses.front();
-  stream.last_lens_ = lenses.front();
+  stream.last_camera_ = cameras.front();
   stream.set_readout(parse_readout(header.readout), header.readout_seed);
   return stream;
 }

@@ -62,8 +62,8 @@ ViewSettings ViewSettings::from_json(const Json& json, const std::string& where)
 
 void write_chunk(const std::filesystem::path& file, const ChunkRecord& record) {
   io::NamedTensors tensors;
-  tensors.emplace_back("poses", sample::pose_tensor(record.poses));
-  tensors.emplace_back("lenses", sample::lens_tensor(record.lenses));
+  tensors.emplace_back("poses", sample::pose_tensor(record.cameras));
+  tensors.emplace_back("lenses", sample::lens_tensor(record.cameras));
   Json views = Json::array();
   for (size_t v = 0; v < record.views.size(); ++v) {
     const ChunkRecord::View& view = record.views[v];
@@ -100,12 +100,10 @@ ChunkRecord read_chunk(const std::filesystem::path& path) {
   record.prompt = reader.get<std::string>("prompt");
   record.negative = reader.get<std::string>("negative");
   record.given = reader.get<bool>("given", record.index == 0);
-  record.poses = sample::poses_from(file.tensor("poses"), where + ": poses");
-  record.lenses = sample::lenses_from(file.tensor("lenses"), where + ": lenses");
+  record.cameras = sample::cameras_from(file.tensor("poses"), file.tensor("lenses"), where);
   const Json views = reader.json().value("views", Json::array());
-  if (!views.is_array() || views.empty() || views.size() > kMostViews ||
-      record.poses.size() != record.lenses.size()) {
-    fail("{}: expected 1 to {} views and as many lenses as poses", where, kMostViews);
+  if (!views.is_array() || views.empty() || views.size() > kMostViews) {
+    fail("{}: expected 1 to {} views", where, kMostViews);
   }
   for (size_t v = 0; v < views.size(); ++v) {
     const ConfigReader part(views[v], where + ": views");

@@ -10,7 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 #include "loci/memory/history/history_policy.h"
 #include "loci/sample/solvers/solver.h"
 
@@ -29,8 +29,7 @@ struct ViewSettings {
 
 struct ChunkRecord {
   int64_t index = 0;
-  std::vector<camera::Pose> poses;  // one per latent
-  std::vector<camera::Lens> lenses;
+  std::vector<camera::Camera> cameras;  // one per latent
   std::string prompt, negative;
   bool given = false;  // recorded frames: the start picture or a tour, not generated
   struct View {

@@ -30,7 +30,7 @@ std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
     options.seconds = seconds;
     options.fps = facts.fps;
     options.fov_x = camera::radians(facts.fov);
-    return camera::make_preset(action, options).poses;
+    return camera::poses_of(camera::make_preset(action, options).cameras);
   }
   return checked("bad_request", [&] {
     return camera::key_path(camera::parse_key_string(action, facts.fps), {}, facts.fps);
@@ -184,7 +184,7 @@ void VideoJob::begin() {
     view_ = std::make_unique<View>(
         View::open(services_.models.maker(first.model, first.weights), *world_, 0));
     read_ = view_->next_chunk();
-    from_ = world_->read(world_->chunks() - 1).poses.back();
+    from_ = world_->read(world_->chunks() - 1).cameras.back().pose;
     return;
   }
   const StartPicture start = request_.first_frame(services_.starts, services_.limits);
@@ -207,8 +207,7 @@ void VideoJob::make_chunk() {
   const auto size = static_cast<size_t>(facts_.chunk_latents);
   std::vector<camera::Pose> poses;
   for (size_t i = next_; i < next_ + size; ++i) poses.push_back(from_ * path_[i]);
-  const std::vector<camera::Lens> lenses(size, lens_of(facts_));
-  add_frames(view_->push(poses, lenses).frames);
+  add_frames(view_->push(camera::with_lens(poses, lens_of(facts_))).frames);
   next_ += size;
   // 100 means that the file is complete.
   folder_->update(

@@ -193,8 +193,8 @@ std::vector<camera::Pose> Starts::path(const std::string& id, double fps, size_t
   if (start.path.empty()) refuse("not_found", "this start has no camera path");
   camera::Trajectory path = camera::read_trajectory(start.path);
   if (path.fps != fps) path = camera::resample(path, fps);
-  if (path.poses.size() > most) path.poses.resize(most);
-  return camera::relative_to_first(path.poses);
+  if (path.cameras.size() > most) path.cameras.resize(most);
+  return camera::relative_to_first(camera::poses_of(path.cameras));
 }
 
 void Starts::check(const Json& start) const {

@@ -91,23 +91,19 @@ void View::adopt(View rebuilt) {
 }
 
 sample::Chunk View::start(const at::Tensor& image, const camera::Lens& lens) {
-  return stream_->accept_image(image, camera::Pose(), lens);
+  return stream_->accept_image(image, {camera::Pose(), lens});
 }
 
-sample::Chunk View::push(std::span<const camera::Pose> poses,
-                         std::span<const camera::Lens> lenses) {
-  return stream_->push(poses, lenses);
-}
+sample::Chunk View::push(std::span<const camera::Camera> cameras) { return stream_->push(cameras); }
 
-sample::Chunk View::show(const at::Tensor& frames, std::span<const camera::Pose> poses,
-                         std::span<const camera::Lens> lenses) {
+sample::Chunk View::show(const at::Tensor& frames, std::span<const camera::Camera> cameras) {
   const at::NoGradGuard no_grad;
   if (!encoder_) {
     LOCI_CHECK(latents() == 0, "a tour begins with the first frame");
     encoder_.emplace(model_->folder().vae(),
                      model::VaeStreamOptions{.tiling = stream_->options().tiling});
   }
-  return stream_->accept(encoder_->encode(model::pixels_from_frames(frames)), poses, lenses);
+  return stream_->accept(encoder_->encode(model::pixels_from_frames(frames)), cameras);
 }
 
 void View::set_prompt(const std::string& prompt, const std::string& negative) {
@@ -139,9 +135,9 @@ void View::replay(const ChunkRecord& record, size_t view) {
   set_prompt(record.prompt, record.negative);
   set_solver(past.settings.solver);
   if (record.given) {
-    stream_->accept(past.latents, record.poses, record.lenses);
+    stream_->accept(past.latents, record.cameras);
   } else {
-    stream_->replay(past.latents, record.poses, record.lenses);
+    stream_->replay(past.latents, record.cameras);
   }
   stream_->settle();
 }

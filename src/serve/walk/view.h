@@ -47,11 +47,10 @@ class View {
 
   // The first frame, or the next chunk. Seconds go to where they are asked for.
   sample::Chunk start(const at::Tensor& image, const camera::Lens& lens);
-  sample::Chunk push(std::span<const camera::Pose> poses, std::span<const camera::Lens> lenses);
+  sample::Chunk push(std::span<const camera::Camera> cameras);
   // Frames of a tour, uint8 [T, H, W, 3]: the first frame, which starts the view, then chunk by
   // chunk until end_showing().
-  sample::Chunk show(const at::Tensor& frames, std::span<const camera::Pose> poses,
-                     std::span<const camera::Lens> lenses);
+  sample::Chunk show(const at::Tensor& frames, std::span<const camera::Camera> cameras);
   void end_showing() { encoder_.reset(); }
   // Writes the newest chunk to memory.
   void settle() { stream_->settle(); }

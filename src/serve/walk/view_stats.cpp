@@ -82,8 +82,9 @@ Json View::memory_stats(const std::vector<int64_t>& seen) {
   const double aspect = static_cast<double>(stream_->options().latent_width) /
                         static_cast<double>(stream_->options().latent_height);
   const camera::Pose here =
-      main.first_pose().value_or(camera::Pose()).inverse() * stream_->last_pose();
-  const camera::View newest{camera::view_mask(here, stream_->last_lens(), aspect), here.position};
+      main.first_pose().value_or(camera::Pose()).inverse() * stream_->last_camera().pose;
+  const camera::View newest{camera::view_mask(here, stream_->last_camera().lens, aspect),
+                            here.position};
   camera::ViewMask panorama;
   Json retained = Json::array(), revisited;
   double best = kLeastOverlap;

@@ -71,12 +71,10 @@ void WalkMemory::begin(const at::Tensor& first_frame) {
   record.given = true;
   record.prompt = prompt_;
   record.negative = negative_;
-  record.poses.resize(1);
-  record.lenses.assign(1, lens_of(facts()));
+  record.cameras = {{camera::Pose(), lens_of(facts())}};
   for (View& view : views_) {
-    const sample::Chunk chunk =
-        tour_ ? view.show(first_frame.unsqueeze(0), record.poses, record.lenses)
-              : view.start(first_frame, record.lenses.front());
+    const sample::Chunk chunk = tour_ ? view.show(first_frame.unsqueeze(0), record.cameras)
+                                      : view.start(first_frame, record.cameras.front().lens);
     record.views.push_back(record_of(view, chunk, facts().frames_per_latent, kFirstStillQuality));
     seen_.emplace_back();
   }
@@ -180,13 +178,12 @@ WalkMemory::MadeChunk WalkMemory::make(std::vector<camera::Pose> poses,
   record.prompt = prompt_;
   record.negative = negative_;
   record.given = recorded != nullptr;
-  record.poses = std::move(poses);
-  record.lenses.assign(record.poses.size(), lens_of(facts()));
+  record.cameras = camera::with_lens(poses, lens_of(facts()));
   seen_.clear();
   for (View& view : views_) {
     const Clock::time_point begun = Clock::now();
-    const sample::Chunk chunk = record.given ? view.show(*recorded, record.poses, record.lenses)
-                                             : view.push(record.poses, record.lenses);
+    const sample::Chunk chunk =
+        record.given ? view.show(*recorded, record.cameras) : view.push(record.cameras);
     made.forward_ms += std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
     made.frames.push_back(chunk.frames);
     seen_.push_back(chunk.visible);
@@ -208,7 +205,7 @@ void WalkMemory::settle(const ChunkRecord& record) {
 }
 
 void WalkMemory::add_to_path(const ChunkRecord& record) {
-  path_.insert(path_.end(), record.poses.begin(), record.poses.end());
+  for (const camera::Camera& camera : record.cameras) path_.push_back(camera.pose);
   while (path_.size() > kPathLatents) path_.pop_front();
 }
 

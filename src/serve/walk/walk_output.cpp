@@ -252,13 +252,13 @@ void WalkOutput::send_memory(const ClientPtr& client, WalkMemory& memory, size_t
 }
 
 Json WalkOutput::stats_of(const WalkMemory& memory, size_t view, const ChunkRecord& record) const {
-  const auto latents = static_cast<int64_t>(record.poses.size());
+  const auto latents = static_cast<int64_t>(record.cameras.size());
   return {{"type", "chunk_stats"},
           {"view", view},
           {"chunk_index", record.index},
           {"first_latent", memory.first_latent(record.index)},
           {"num_frames", record.index == 0 ? 1 : latents * memory.facts().frames_per_latent},
-          {"poses", to_json(record.poses)},
+          {"poses", to_json(camera::poses_of(record.cameras))},
           {"event_id", last_event_},
           {"queue_length", services_.engine.waiting()},
           {"process_bytes", process_memory().value_or(ProcessMemory()).now},

@@ -9,9 +9,9 @@
 #include "loci/camera/lens.h"
 #include "loci/model/autoencoder/vae.h"
 #include "loci/model/weights/weights.h"
-#include "loci/train/windows/latent_folder.h"
 #include "loci/train/loop/run_folder.h"
 #include "loci/train/loop/train_config.h"
+#include "loci/train/windows/latent_folder.h"
 
 namespace loci::train {
 
@@ -26,7 +26,7 @@ std::optional<Json> trained_for(const TrainConfig& config, const model::VaeConfi
   if (!fs::is_directory(data)) return std::nullopt;
   const LatentFolder clips(data, config.seed);
   const std::vector<int64_t> shape = clips.latent_shape();
-  const double fov = camera::degrees(clips.window(0, 1).lenses.front().fov_x);
+  const double fov = camera::degrees(clips.window(0, 1).cameras.front().lens.fov_x);
   return Json{{"width", shape[2] * vae.spatial_factor()},
               {"height", shape[1] * vae.spatial_factor()},
               {"fov", std::round(10 * fov) / 10},

@@ -36,15 +36,11 @@ model::TokenMaps window_maps(const Window& window, std::span<const int64_t> fram
   const camera::TokenGrid grid = config.grid(window.latents.size(2), window.latents.size(3));
   std::vector<int64_t> starts;
   for (const model::ChunkSpan& chunk : chunks) starts.push_back(chunk.begin);
-  const std::vector<camera::Pose> relative = camera::relative_to_first(window.poses);
-  std::vector<camera::Pose> poses;
-  std::vector<camera::Lens> lenses;
-  for (const int64_t frame : frames) {
-    poses.push_back(relative[static_cast<size_t>(frame)]);
-    lenses.push_back(window.lenses[static_cast<size_t>(frame)]);
-  }
+  const std::vector<camera::Camera> relative = camera::relative_to_first(window.cameras);
+  std::vector<camera::Camera> cameras;
+  for (const int64_t frame : frames) cameras.push_back(relative[static_cast<size_t>(frame)]);
   const camera::FrameGeometry geometry =
-      camera::frame_geometry(poses, lenses, starts, grid, config.kda_translation_scale);
+      camera::frame_geometry(cameras, starts, grid, config.kda_translation_scale);
   const std::vector<double> times(frames.begin(), frames.end());
   return model::make_token_maps({&geometry, 1}, times, config.projective());
 }

@@ -28,8 +28,7 @@ LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip) {
   LatentClip out;
   out.caption = clip.caption;
   for (int64_t i = 0; i < latents; ++i) {
-    out.poses.push_back(clip.trajectory.poses[i * factor]);
-    out.lenses.push_back(clip.trajectory.intrinsics[i * factor]);
+    out.cameras.push_back(clip.trajectory.cameras[i * factor]);
   }
   const auto pixels = [&](const at::Tensor& part) { return model::pixels_from_frames(part); };
 

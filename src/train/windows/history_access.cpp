@@ -51,16 +51,15 @@ HistoryAccessConfig HistoryAccessConfig::from(const ConfigReader& reader) {
 
 std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPolicy> policy,
                                              int64_t chunk_size, int64_t tokens_per_frame,
-                                             std::span<const camera::Pose> poses,
-                                             std::span<const camera::Lens> lenses) {
+                                             std::span<const camera::Camera> cameras) {
   std::vector<model::ChunkSpan> chunks =
-      model::window_chunks(static_cast<int64_t>(poses.size()), chunk_size);
+      model::window_chunks(static_cast<int64_t>(cameras.size()), chunk_size);
   for (model::ChunkSpan& chunk : chunks) {
     std::vector<memory::FrameView> views;
     for (int64_t frame = chunk.begin; frame < chunk.end; ++frame) {
       views.push_back({.frame = frame,
-                       .pose = poses[frame],
-                       .lens = lenses[frame],
+                       .pose = cameras[frame].pose,
+                       .lens = cameras[frame].lens,
                        .origin = memory::Origin::kGiven,
                        .key = {},
                        .query = {}});
@@ -82,17 +81,16 @@ std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPoli
 
 std::vector<model::ChunkSpan> draw_history_access(const HistoryAccessConfig& config,
                                                   int64_t chunk_size, int64_t tokens_per_frame,
-                                                  std::span<const camera::Pose> poses,
-                                                  std::span<const camera::Lens> lenses,
+                                                  std::span<const camera::Camera> cameras,
                                                   double aspect, Random& random) {
   if (!random.chance(config.bounded_share)) {
-    return model::window_chunks(static_cast<int64_t>(poses.size()), chunk_size);
+    return model::window_chunks(static_cast<int64_t>(cameras.size()), chunk_size);
   }
   const int64_t chosen = config.bank_frames[random.below(config.bank_frames.size())];
   const int64_t recent = config.recent_frames[random.below(config.recent_frames.size())];
   const std::string& kind = config.kinds[random.below(config.kinds.size())];
   return bounded_chunks(make_policy(kind, chosen, recent, aspect), chunk_size, tokens_per_frame,
-                        poses, lenses);
+                        cameras);
 }
 
 }  // namespace loci::train

@@ -10,7 +10,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/random.h"
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 #include "loci/memory/history/history_policy.h"
 #include "loci/model/transformer/forward_context.h"
 
@@ -38,14 +38,12 @@ struct HistoryAccessConfig {
 // first frame).
 std::vector<model::ChunkSpan> draw_history_access(const HistoryAccessConfig& config,
                                                   int64_t chunk_size, int64_t tokens_per_frame,
-                                                  std::span<const camera::Pose> poses,
-                                                  std::span<const camera::Lens> lenses,
+                                                  std::span<const camera::Camera> cameras,
                                                   double aspect, Random& random);
 
 // The same for one policy, which has no past yet.
 std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPolicy> policy,
                                              int64_t chunk_size, int64_t tokens_per_frame,
-                                             std::span<const camera::Pose> poses,
-                                             std::span<const camera::Lens> lenses);
+                                             std::span<const camera::Camera> cameras);
 
 }  // namespace loci::train

@@ -14,24 +14,23 @@ namespace loci::train {
 namespace fs = std::filesystem;
 
 void write_latent_clip(const fs::path& file, const LatentClip& clip) {
-  const auto frames = static_cast<int64_t>(clip.poses.size());
-  LOCI_CHECK(clip.latents.size(1) == frames && clip.images.sizes() == clip.latents.sizes() &&
-                 clip.lenses.size() == clip.poses.size(),
-             "latents, poses and lenses of a clip disagree");
+  const auto frames = static_cast<int64_t>(clip.cameras.size());
+  LOCI_CHECK(clip.latents.size(1) == frames && clip.images.sizes() == clip.latents.sizes(),
+             "latents and cameras of a clip disagree");
   at::Tensor c2w = at::zeros({frames, 3, 4}, at::kDouble);
   at::Tensor lens = at::zeros({frames, 2}, at::kDouble);
   auto m = c2w.accessor<double, 3>();
   auto l = lens.accessor<double, 2>();
   for (int64_t f = 0; f < frames; ++f) {
-    const camera::Pose& pose = clip.poses[f];
+    const camera::Pose& pose = clip.cameras[f].pose;
     for (int r = 0; r < 3; ++r) {
       for (int c = 0; c < 3; ++c) m[f][r][c] = pose.rotation(r, c);
     }
     m[f][0][3] = pose.position.x;
     m[f][1][3] = pose.position.y;
     m[f][2][3] = pose.position.z;
-    l[f][0] = clip.lenses[f].fov_x;
-    l[f][1] = clip.lenses[f].xi;
+    l[f][0] = clip.cameras[f].lens.fov_x;
+    l[f][1] = clip.cameras[f].lens.xi;
   }
   io::write_safetensors(
       file, {{"latents", clip.latents}, {"images", clip.images}, {"c2w", c2w}, {"lens", lens}},
@@ -61,8 +60,7 @@ LatentClip read_latent_clip(const fs::path& file) {
       for (int c = 0; c < 3; ++c) pose.rotation(r, c) = m[f][r][c];
     }
     pose.position = {m[f][0][3], m[f][1][3], m[f][2][3]};
-    clip.poses.push_back(pose);
-    clip.lenses.push_back({.fov_x = l[f][0], .xi = l[f][1], .normalised = {}});
+    clip.cameras.push_back({pose, {.fov_x = l[f][0], .xi = l[f][1], .normalised = {}}});
   }
   const auto caption = stored.metadata().find("caption");
   if (caption != stored.metadata().end()) clip.caption = caption->second;
@@ -109,7 +107,7 @@ Window LatentFolder::window(uint64_t index, int64_t frames) const {
   Random random{seed_, index};
   const size_t which = random.below(clips_.size());
   const LatentClip& clip = clips_[which];
-  const auto length = static_cast<int64_t>(clip.poses.size());
+  const auto length = static_cast<int64_t>(clip.cameras.size());
   if (length < frames) {
     fail(
         "{} has {} latents, fewer than the window of {}; record longer clips or use a shorter "
@@ -122,8 +120,7 @@ Window LatentFolder::window(uint64_t index, int64_t frames) const {
                        .to(at::kFloat, /*non_blocking=*/false,
                            /*copy=*/true);
   window.latents.select(1, 0).copy_(clip.images.select(1, start));
-  window.poses.assign(clip.poses.begin() + start, clip.poses.begin() + start + frames);
-  window.lenses.assign(clip.lenses.begin() + start, clip.lenses.begin() + start + frames);
+  window.cameras.assign(clip.cameras.begin() + start, clip.cameras.begin() + start + frames);
   window.caption = clip.caption;
   return window;
 }

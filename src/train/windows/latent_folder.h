@@ -15,8 +15,7 @@ namespace loci::train {
 //   images  [C, F, h, w]  latent of image 4i alone: the first frame of a window that starts at i
 struct LatentClip {
   at::Tensor latents, images;
-  std::vector<camera::Pose> poses;
-  std::vector<camera::Lens> lenses;
+  std::vector<camera::Camera> cameras;  // one per latent frame
   std::string caption;
 };
 

@@ -31,9 +31,7 @@ at::Tensor LatentGuesser::guess(const model::Vae& vae, const at::Tensor& latents
   Window window;
   window.latents = vae.normalise(latents).squeeze(0);
   for (int64_t i = 0; i < latents.size(2); ++i) {
-    const auto frame = static_cast<size_t>(i * factor);
-    window.poses.push_back(clip.trajectory.poses[frame]);
-    window.lenses.push_back(clip.trajectory.intrinsics[frame]);
+    window.cameras.push_back(clip.trajectory.cameras[static_cast<size_t>(i * factor)]);
   }
   const at::Tensor text = folder_.has_text_encoder()
                               ? folder_.prompt(clip.caption, "").embedding.unsqueeze(0)

@@ -6,8 +6,8 @@
 
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
-#include "loci/sample/stream/model_stream.h"
 #include "loci/sample/solvers/solver.h"
+#include "loci/sample/stream/model_stream.h"
 
 namespace loci::train {
 
@@ -16,7 +16,7 @@ at::Tensor continue_window(const model::Transformer& transformer, const Window& 
   const at::NoGradGuard no_grad;
   const at::Device device = transformer.device();
   at::Tensor latents = window.latents.to(device, at::kFloat, false, /*copy=*/true).unsqueeze(0);
-  const auto frames = static_cast<int64_t>(window.poses.size());
+  const auto frames = static_cast<int64_t>(window.cameras.size());
   sample::ModelStream stream(transformer,
                              transformer.config().grid(latents.size(3), latents.size(4)),
                              transformer.text_keys(text), memory::make_dense_history());
@@ -24,10 +24,8 @@ at::Tensor continue_window(const model::Transformer& transformer, const Window& 
        model::window_chunks(frames, transformer.config().chunk_size)) {
     check_interrupt();
     const int64_t size = chunk.end - chunk.begin;
-    const auto part = [&](const auto& all) {
-      return std::span(all).subspan(static_cast<size_t>(chunk.begin), static_cast<size_t>(size));
-    };
-    stream.open_chunk(part(window.poses), part(window.lenses));
+    stream.open_chunk(std::span(window.cameras)
+                          .subspan(static_cast<size_t>(chunk.begin), static_cast<size_t>(size)));
     at::Tensor here = latents.narrow(2, chunk.begin, size);
     if (chunk.begin >= given) {
       at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(

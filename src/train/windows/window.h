@@ -7,14 +7,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 
 namespace loci::train {
 
 struct Window {
-  at::Tensor latents;               // [C, F, h, w], model space; frame 0 is an image's latent
-  std::vector<camera::Pose> poses;  // per latent frame, any world
-  std::vector<camera::Lens> lenses;
+  at::Tensor latents;                   // [C, F, h, w], model space; frame 0 is an image's latent
+  std::vector<camera::Camera> cameras;  // one per latent frame, in any world
   std::string caption;
 };
 

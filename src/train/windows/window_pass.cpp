@@ -81,9 +81,8 @@ WindowPass prepare_window(const Window& window, const model::TransformerConfig& 
       static_cast<double>(window.latents.size(3)) / static_cast<double>(window.latents.size(2));
   WindowPass pass;
   pass.batch = noised(copies ? window.latents : past, noise.levels);
-  pass.chunks =
-      draw_history_access(history, chunk, grid.tokens(), camera::relative_to_first(window.poses),
-                          window.lenses, aspect, random);
+  pass.chunks = draw_history_access(history, chunk, grid.tokens(),
+                                    camera::relative_to_first(window.cameras), aspect, random);
   pass.latents = pass.batch.latents;
   pass.timesteps = pass.batch.timesteps;
   std::vector<int64_t> frames(static_cast<size_t>(window.latents.size(1)));

@@ -5,8 +5,8 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
-#include "loci/world/scene/name_list.h"
 #include "loci/world/path/walkable.h"
+#include "loci/world/scene/name_list.h"
 
 namespace loci::world {
 
@@ -133,13 +133,13 @@ Clip ClipMaker::make(uint64_t seed, int64_t index) {
   return render(seed, index, site, plan, poses_of(plan, site));
 }
 
-Clip ClipMaker::make(uint64_t seed, int64_t index, const std::vector<camera::Pose>& poses) {
+Clip ClipMaker::make(uint64_t seed, int64_t index, std::span<const camera::Pose> poses) {
   const ClipPlan plan = plan_clip(seed, index, options_);
   return render(seed, index, visit(plan), plan, poses);
 }
 
 Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const ClipPlan& plan,
-                       std::vector<camera::Pose> poses) {
+                       std::span<const camera::Pose> poses) {
   const int64_t frames = static_cast<int64_t>(poses.size());
   Clip clip;
   clip.seed = seed;
@@ -162,8 +162,7 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
                   clip.frames.data_ptr<uint8_t>() + i * pixels * 3,
                   options_.depth ? clip.depth.data_ptr<float>() + i * pixels : nullptr);
   }
-  clip.trajectory.poses = std::move(poses);
-  clip.trajectory.intrinsics.assign(static_cast<size_t>(frames), lens);
+  clip.trajectory.cameras = camera::with_lens(poses, lens);
   clip.trajectory.fps = options_.fps;
   clip.trajectory.width = options_.width;
   clip.trajectory.height = options_.height;

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/pose.h"
 #include "loci/camera/revisit.h"
+#include "loci/camera/trajectory.h"
 #include "loci/world/path/path.h"
 #include "loci/world/render/renderer.h"
 #include "loci/world/scene/world.h"
@@ -91,14 +92,14 @@ class ClipMaker {
   };
   Walk walk(uint64_t seed, int64_t index);
   // The clip along given poses.
-  Clip make(uint64_t seed, int64_t index, const std::vector<camera::Pose>& poses);
+  Clip make(uint64_t seed, int64_t index, std::span<const camera::Pose> poses);
 
  private:
   struct Site;
   Site& visit(const ClipPlan& plan);
   std::vector<camera::Pose> poses_of(const ClipPlan& plan, const Site& site) const;
   Clip render(uint64_t seed, int64_t index, const Site& site, const ClipPlan& plan,
-              std::vector<camera::Pose> poses);
+              std::span<const camera::Pose> poses);
 
   ClipOptions options_;
   std::unique_ptr<Site> site_;

@@ -13,8 +13,8 @@
 #include "loci/io/tensors/npy.h"
 #include "loci/world/clip/loader.h"
 #include "loci/world/clip/manifest.h"
-#include "loci/world/scene/name_list.h"
 #include "loci/world/clip/tar.h"
+#include "loci/world/scene/name_list.h"
 
 namespace loci::world {
 
@@ -57,26 +57,26 @@ void write_pictures(const fs::path& folder, const Clip& clip, const RecordOption
 
 // [frames, 4, 4] and [frames, 4] in pixels.
 void write_cameras(const fs::path& folder, const camera::Trajectory& path) {
-  const int64_t frames = static_cast<int64_t>(path.poses.size());
+  const int64_t frames = static_cast<int64_t>(path.cameras.size());
   at::Tensor poses = at::zeros({frames, 4, 4}, at::kDouble),
              lenses = at::zeros({frames, 4}, at::kDouble);
   auto pose = poses.accessor<double, 3>();
   auto lens = lenses.accessor<double, 2>();
   for (int64_t i = 0; i < frames; ++i) {
-    const camera::Pose& p = path.poses[static_cast<size_t>(i)];
+    const camera::Pose& p = path.cameras[static_cast<size_t>(i)].pose;
     const double position[] = {p.position.x, p.position.y, p.position.z};
     for (int r = 0; r < 3; ++r) {
       for (int c = 0; c < 3; ++c) pose[i][r][c] = p.rotation(r, c);
       pose[i][r][3] = position[r];
     }
     pose[i][3][3] = 1;
-    const double half = 0.5 * path.intrinsics[static_cast<size_t>(i)].fov_x;
+    const double half = 0.5 * path.cameras[static_cast<size_t>(i)].lens.fov_x;
     const double focal = 0.5 * path.width * exact_cos(half) / exact_sin(half);
     const double values[] = {focal, focal, 0.5 * path.width, 0.5 * path.height};
     for (int k = 0; k < 4; ++k) lens[i][k] = values[k];
   }
   io::write_npy(folder / "poses.npy", poses);
-  if (path.intrinsics.front().xi == 0) io::write_npy(folder / "intrinsics.npy", lenses);
+  if (path.cameras.front().lens.xi == 0) io::write_npy(folder / "intrinsics.npy", lenses);
   camera::write_trajectory(folder / "path.json", camera::latent_poses(path), camera::kLociJson);
 }
 
@@ -192,7 +192,7 @@ RecordOptions::Depth parse_depth(std::string_view name) {
 Json describe(const Clip& clip) {
   Json revisits = Json::array();
   for (const camera::Revisit& r : clip.revisits) revisits.push_back({r.frame, r.earlier});
-  const camera::Lens& lens = clip.trajectory.intrinsics.front();
+  const camera::Lens& lens = clip.trajectory.cameras.front().lens;
   return {
       {"index", clip.index},
       {"seed", clip.seed},
@@ -202,7 +202,7 @@ Json describe(const Clip& clip) {
       {"weather", name_of(clip.mood.weather)},
       {"path", clip.path},
       {"captions", clip.captions},
-      {"frames", clip.trajectory.poses.size()},
+      {"frames", clip.trajectory.cameras.size()},
       {"fps", clip.trajectory.fps},
       {"width", clip.trajectory.width},
       {"height", clip.trajectory.height},

@@ -14,8 +14,8 @@
 #include "loci/camera/path/resample.h"
 #include "loci/camera/path/trajectory_io.h"
 #include "loci/io/media/frames.h"
-#include "loci/io/tensors/npy.h"
 #include "loci/io/media/resize.h"
+#include "loci/io/tensors/npy.h"
 
 namespace loci::world {
 
@@ -171,11 +171,13 @@ Recording::Recording(RecordingFiles files, const RecordingOptions& options)
   read.video_fps = video_fps;
   read.size = {static_cast<int>(source->width()), static_cast<int>(source->height())};
   camera::Trajectory path = camera::read_trajectory(files_.camera, read);
-  if (const auto lens = own_lens(files_.video)) path.intrinsics.assign(path.poses.size(), *lens);
+  if (const auto lens = own_lens(files_.video)) {
+    for (camera::Camera& camera : path.cameras) camera.lens = *lens;
+  }
   if (path.frames_per_pose != 1) path = camera::frame_poses(path);
   // A camera file with times of its own may run at another rate than the video.
   if (std::abs(path.fps - video_fps) > 1e-3 * video_fps) path = camera::resample(path, video_fps);
-  const int64_t poses = static_cast<int64_t>(path.poses.size());
+  const int64_t poses = static_cast<int64_t>(path.cameras.size());
   if (std::abs(poses - pictures) > kSlack) {
     fail("{}: {} poses for the {} frames of {}; they must match", files_.camera.string(), poses,
          pictures, files_.video.filename().string());
@@ -198,9 +200,8 @@ Recording::Recording(RecordingFiles files, const RecordingOptions& options)
     const int64_t frame = std::llround(static_cast<double>(i) * step);
     if (frame >= usable) break;
     source_frame_.push_back(frame);
-    trajectory_.poses.push_back(path.poses[static_cast<size_t>(frame)]);
-    trajectory_.intrinsics.push_back(
-        cropped(path.intrinsics[static_cast<size_t>(frame)], keep_x, keep_y));
+    const auto& [pose, lens] = path.cameras[static_cast<size_t>(frame)];
+    trajectory_.cameras.push_back({pose, cropped(lens, keep_x, keep_y)});
   }
   if (!files_.caption.empty())
     caption_ = std::string(trim(read_file(files_.caption, kCaptionLimit)));
@@ -226,13 +227,9 @@ Clip Recording::read(int64_t first, int64_t frames) const {
     }
     clip.frames[i].copy_(io::resize_and_crop(*picture, options_.width, options_.height).image);
   }
-  const auto slice = [&](const auto& list) {
-    return std::decay_t<decltype(list)>(list.begin() + first, list.begin() + first + frames);
-  };
-  clip.trajectory = {
-      slice(trajectory_.poses), slice(trajectory_.intrinsics), options_.fps, 1, options_.width,
-      options_.height};
-  clip.revisits = camera::find_revisits(clip.trajectory.poses, options_.fps);
+  const auto begin = trajectory_.cameras.begin() + first;
+  clip.trajectory = {{begin, begin + frames}, options_.fps, 1, options_.width, options_.height};
+  clip.revisits = camera::find_revisits(camera::poses_of(clip.trajectory.cameras), options_.fps);
   return clip;
 }
 

@@ -41,7 +41,7 @@ class Recording {
   const std::string& name() const { return files_.name; }
   const std::string& caption() const { return caption_; }
   // Frames at options.fps.
-  int64_t frame_count() const { return static_cast<int64_t>(trajectory_.poses.size()); }
+  int64_t frame_count() const { return static_cast<int64_t>(trajectory_.cameras.size()); }
   // All poses at options.fps, with lenses of the resized and cut pictures.
   const camera::Trajectory& trajectory() const { return trajectory_; }
 

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/pose.h"
+#include "loci/camera/camera.h"
 #include "loci/world/render/tracer.h"
 #include "loci/world/scene/world.h"
 
@@ -21,8 +21,7 @@ struct RenderOptions {
 };
 
 // Poses are camera to world with y down (camera/pose.h); the world's ground lies at y = 0.
-CameraView camera_view(const camera::Pose& pose, const camera::Lens& lens, int width,
-                       int height);
+CameraView camera_view(const camera::Pose& pose, const camera::Lens& lens, int width, int height);
 
 // rgb: uint8 [height, width, 3]. depth: float [height, width], metres along the ray through the
 // pixel's centre, +inf for sky. Either may be null. The world must not change meanwhile.
