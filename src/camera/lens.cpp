@@ -29,8 +29,7 @@ std::array<double, 2> implied_extent(const Pinhole& pixels, const Where& where) 
   return {2 * pixels[2], 2 * pixels[3]};
 }
 
-Lens lens_from_pixels(const Pinhole& p, const std::array<double, 2>& extent,
-                            const Where& where) {
+Lens lens_from_pixels(const Pinhole& p, const std::array<double, 2>& extent, const Where& where) {
   return lens_from_normalised(
       {p[0] / extent[0], p[1] / extent[1], p[2] / extent[0], p[3] / extent[1]}, where);
 }

@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/camera/coverage.h"
+#include "loci/camera/visible_directions.h"
 
 #include "tests/base/expect_error.h"
 
@@ -172,30 +172,34 @@ TEST(Coverage, DirectionsCoverTheSphereEvenly) {
   }
   EXPECT_LT(norm(mean), 1e-3);
   // A square view of 90 degrees is a sixth of the sphere.
-  const auto seen = view_mask(Pose{}, {.fov_x = 90 * kDegree}, 1).count();
+  const auto seen = visible_directions({Pose{}, {.fov_x = 90 * kDegree}}, 1).directions.count();
   EXPECT_NEAR(static_cast<double>(seen) / kSphereDirections, 1.0 / 6, 0.003);
 }
 
 TEST(Coverage, SharesOfViews) {
   const auto view = [](double yaw, double x) {
     const Pose pose{rotation_from_angles(yaw * kDegree, 0), {x, 0, 0}};
-    return View{view_mask(pose, {.fov_x = 90 * kDegree}, 1.5), pose.position};
+    return visible_directions({pose, {.fov_x = 90 * kDegree}}, 1.5);
   };
-  const View ahead = view(0, 0), same = view(0, 1), far = view(0, 6), back = view(180, 0);
-  const auto share = [&](std::vector<const View*> others) { return coverage(ahead, others, 6); };
+  const VisibleDirections ahead = view(0, 0), same = view(0, 1), far = view(0, 6),
+                          back = view(180, 0);
+  const auto share = [&](std::vector<const VisibleDirections*> others) {
+    return coverage(ahead, others, 6);
+  };
   EXPECT_EQ(share({}), 0);
   EXPECT_EQ(share({&same}), 1);
   EXPECT_EQ(share({&far}), 0);  // closer than the radius is strict
   EXPECT_EQ(share({&back}), 0);
-  const View right = view(45, 0), left = view(-45, 0);
+  const VisibleDirections right = view(45, 0), left = view(-45, 0);
   EXPECT_GT(share({&right}), 0.3);
   EXPECT_LT(share({&right}), 0.6);
   EXPECT_GT(share({&right, &left}), share({&right}));
   // A lens of its own shape is used as it is; a view without directions counts as covered.
   Lens narrow{.fov_x = 90 * kDegree};
   narrow.normalised = {1e6, 1e6, 0.5, 0.5};
-  const View blind{view_mask(Pose{rotation_from_angles(0.01, 0.02), {}}, narrow, 1), {}};
-  EXPECT_EQ(blind.mask.count(), 0U);
+  const VisibleDirections blind =
+      visible_directions({Pose{rotation_from_angles(0.01, 0.02), {}}, narrow}, 1);
+  EXPECT_EQ(blind.directions.count(), 0U);
   EXPECT_EQ(coverage(blind, {}, 6), 1);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "loci/camera/coverage.h"
+#include "loci/camera/visible_directions.h"
 #include "loci/memory/history/retrieval_history.h"
 
 namespace loci::memory {
@@ -66,17 +66,17 @@ class OverlapRetrieval : public RetrievalHistory {
 
  private:
   struct Seen {
-    camera::View view;
+    camera::VisibleDirections view;
     double weight = 1;  // as a source
   };
   Seen seen(const FrameView& view) const {
-    return {{camera::view_mask(view.pose, view.lens, options().aspect), view.pose.position},
+    return {camera::visible_directions({view.pose, view.lens}, options().aspect),
             view.origin == Origin::kMade ? kMadeWeight : 1};
   }
   // How well `source` shows what `wanted` sees, 0 to 1: its share of it, less the farther away it
   // stands, since a near one sees the same from almost the same side.
   double shown_by(const Seen& source, const Seen& wanted) const {
-    const camera::View* const others[] = {&source.view};
+    const camera::VisibleDirections* const others[] = {&source.view};
     const double away = camera::norm(wanted.view.position - source.view.position);
     return source.weight * camera::coverage(wanted.view, others, options().radius) *
            std::max(0.0, 1 - away / options().radius);

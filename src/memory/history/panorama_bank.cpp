@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "loci/base/error.h"
-#include "loci/camera/coverage.h"
+#include "loci/camera/visible_directions.h"
 #include "loci/memory/history/history_policy.h"
 
 namespace loci::memory {
@@ -16,7 +16,7 @@ constexpr int64_t kAnchors = kLastAnchor / kAnchorEvery + 1;
 
 struct BankFrame {
   int64_t frame = 0;
-  camera::View view;
+  camera::VisibleDirections view;
   FrameView source;
 };
 
@@ -103,9 +103,7 @@ class PanoramaBank : public HistoryPolicy {
 
  private:
   BankFrame seen(const FrameView& view) const {
-    return {view.frame,
-            {camera::view_mask(view.pose, view.lens, options_.aspect), view.pose.position},
-            view};
+    return {view.frame, camera::visible_directions({view.pose, view.lens}, options_.aspect), view};
   }
 
   bool pinned(int64_t frame) const {
@@ -114,7 +112,7 @@ class PanoramaBank : public HistoryPolicy {
 
   // Share of `frame`'s view that frame 0 and the other frames of the bank see.
   double covered(const BankFrame& frame) const {
-    std::vector<const camera::View*> others;
+    std::vector<const camera::VisibleDirections*> others;
     for (const BankFrame& other : first_) others.push_back(&other.view);
     for (const BankFrame& other : bank_) {
       if (other.frame != frame.frame) others.push_back(&other.view);

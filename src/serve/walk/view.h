@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "loci/base/config.h"
-#include "loci/camera/coverage.h"
+#include "loci/camera/visible_directions.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/serve/engine/models.h"
 #include "loci/serve/storage/chunk_record.h"
@@ -85,7 +85,8 @@ class View {
   bool load(const std::filesystem::path& file, const memory::HistoryOptions& history,
             int64_t chunks);
   // What every frame of `held` shows, kept from chunk to chunk.
-  std::vector<camera::View> views_of(const std::vector<memory::HeldFrame>& held, double aspect);
+  std::vector<camera::VisibleDirections> views_of(const std::vector<memory::HeldFrame>& held,
+                                                  double aspect);
   static sample::StreamOptions options_of(const WorldFacts& facts, const ViewSettings& settings,
                                           const ServedModel& model);
 
@@ -93,8 +94,8 @@ class View {
   ViewSettings settings_;
   std::string prompt_, negative_;
   std::optional<sample::Stream> stream_;
-  std::optional<model::VaeEncoder> encoder_;  // of a tour, as long as it lasts
-  std::map<int64_t, camera::View> shown_;     // by retained latent
+  std::optional<model::VaeEncoder> encoder_;            // of a tour, as long as it lasts
+  std::map<int64_t, camera::VisibleDirections> shown_;  // by retained latent
 };
 
 }  // namespace loci::serve

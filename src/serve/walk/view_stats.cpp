@@ -61,16 +61,15 @@ Json norms_of(const std::vector<at::Tensor>& states, double& mean_square) {
 
 }  // namespace
 
-std::vector<camera::View> View::views_of(const std::vector<memory::HeldFrame>& held,
-                                         double aspect) {
-  std::map<int64_t, camera::View> shown;
-  std::vector<camera::View> views;
+std::vector<camera::VisibleDirections> View::views_of(const std::vector<memory::HeldFrame>& held,
+                                                      double aspect) {
+  std::map<int64_t, camera::VisibleDirections> shown;
+  std::vector<camera::VisibleDirections> views;
   for (const memory::HeldFrame& frame : held) {
     const auto known = shown_.find(frame.view.frame);
     views.push_back(known != shown_.end()
                         ? known->second
-                        : camera::View{camera::view_mask(frame.view.pose, frame.view.lens, aspect),
-                                       frame.view.pose.position});
+                        : camera::visible_directions({frame.view.pose, frame.view.lens}, aspect));
     shown.emplace(frame.view.frame, views.back());
   }
   shown_ = std::move(shown);
@@ -83,13 +82,13 @@ Json View::memory_stats(const std::vector<int64_t>& seen) {
                         static_cast<double>(stream_->options().latent_height);
   const camera::Pose here =
       main.first_pose().value_or(camera::Pose()).inverse() * stream_->last_camera().pose;
-  const camera::View newest{camera::view_mask(here, stream_->last_camera().lens, aspect),
-                            here.position};
-  camera::ViewMask panorama;
+  const camera::VisibleDirections newest =
+      camera::visible_directions({here, stream_->last_camera().lens}, aspect);
+  camera::DirectionSet panorama;
   Json retained = Json::array(), revisited;
   double best = kLeastOverlap;
   const std::vector<memory::HeldFrame> held = main.policy().save();
-  const std::vector<camera::View> views = views_of(held, aspect);
+  const std::vector<camera::VisibleDirections> views = views_of(held, aspect);
   for (size_t i = 0; i < held.size(); ++i) {
     const memory::FrameView& frame = held[i].view;
     const std::string_view kind =
@@ -98,9 +97,9 @@ Json View::memory_stats(const std::vector<int64_t>& seen) {
                         {"kind", kind},
                         {"pose", to_json(frame.pose)},
                         {"seen", std::binary_search(seen.begin(), seen.end(), frame.frame)}});
-    if (camera::norm(views[i].position - here.position) < kRadius) panorama |= views[i].mask;
+    if (camera::norm(views[i].position - here.position) < kRadius) panorama |= views[i].directions;
     if (kind == "recent") continue;
-    const camera::View* const other = &views[i];
+    const camera::VisibleDirections* const other = &views[i];
     const double overlap = camera::coverage(newest, std::span(&other, 1), kRadius);
     if (overlap >= best) {
       best = overlap;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/camera/coverage.h"
+#include "loci/camera/visible_directions.h"
+
+#include <vector>
 
 namespace loci::camera {
 
@@ -10,35 +12,37 @@ Vec3 sphere_direction(int n) {
   return {radius * std::cos(angle), radius * std::sin(angle), z};
 }
 
-ViewMask view_mask(const Pose& pose, const Lens& lens, double aspect) {
-  static const std::vector<Vec3> directions = [] {
+VisibleDirections visible_directions(const Camera& camera, double aspect) {
+  static const std::vector<Vec3> all = [] {
     std::vector<Vec3> made;
     for (int n = 0; n < kSphereDirections; ++n) made.push_back(sphere_direction(n));
     return made;
   }();
+  const auto& [pose, lens] = camera;
   const double fx = 1 / (2 * std::tan(lens.fov_x / 2));
   const auto [kx, ky, cx, cy] =
       lens.normalised.value_or(std::array<double, 4>{fx, fx * aspect, 0.5, 0.5});
   const Mat3 to_camera = pose.rotation.transposed();
-  ViewMask mask;
+  VisibleDirections seen{{}, pose.position};
   for (int n = 0; n < kSphereDirections; ++n) {
-    const Vec3 d = to_camera * directions[n];
+    const Vec3 d = to_camera * all[n];
     if (d.z <= 0) continue;
     const double u = kx * d.x / d.z + cx;
     const double v = ky * d.y / d.z + cy;
-    if (u >= 0 && u <= 1 && v >= 0 && v <= 1) mask.set(n);
+    if (u >= 0 && u <= 1 && v >= 0 && v <= 1) seen.directions.set(n);
   }
-  return mask;
+  return seen;
 }
 
-double coverage(const View& view, std::span<const View* const> others, double radius) {
-  const size_t seen = view.mask.count();
-  if (seen == 0) return 1;
-  ViewMask covered;
-  for (const View* other : others) {
-    if (norm(other->position - view.position) < radius) covered |= other->mask;
+double coverage(const VisibleDirections& seen, std::span<const VisibleDirections* const> others,
+                double radius) {
+  const size_t count = seen.directions.count();
+  if (count == 0) return 1;
+  DirectionSet covered;
+  for (const VisibleDirections* other : others) {
+    if (norm(other->position - seen.position) < radius) covered |= other->directions;
   }
-  return static_cast<double>((covered & view.mask).count()) / static_cast<double>(seen);
+  return static_cast<double>((covered & seen.directions).count()) / static_cast<double>(count);
 }
 
 }  // namespace loci::camera
