@@ -79,11 +79,6 @@ GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Le
           f * direction.y / depth + static_cast<double>(grid.rows) / 2};
 }
 
-FrameGeometry FrameGeometry::slice(int64_t begin, int64_t end) const {
-  const auto part = [&](const at::Tensor& t) { return t.slice(0, begin, end); };
-  return {grid, part(absolute), part(to_ray), part(from_ray), part(project), part(unproject)};
-}
-
 FrameGeometry frame_geometry(std::span<const Camera> cameras, std::span<const int64_t> chunk_starts,
                              const TokenGrid& grid, double translation_scale) {
   const auto frames = static_cast<int64_t>(cameras.size());

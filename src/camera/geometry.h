@@ -43,8 +43,6 @@ struct FrameGeometry {
   at::Tensor unproject;  // [F, T, 4, 4] P⁻¹
 
   int64_t frames() const { return to_ray.size(0); }
-  // Frames [begin, end) as views.
-  FrameGeometry slice(int64_t begin, int64_t end) const;
 };
 
 // The poses of `cameras` are relative to the first frame of the stream. `chunk_starts` are the

@@ -43,7 +43,7 @@ EmbreeScene build(RTCDevice device, const Triangles& triangles) {
 }
 
 // Rays through the centres of all pixels of a pinhole's view, packet by packet.
-std::vector<RTCRayHit8> packets(const CameraView& camera, int width, int height) {
+std::vector<RTCRayHit8> packets(const TracerCamera& camera, int width, int height) {
   std::vector<RTCRayHit8> list;
   for (int y = 0; y < height; y += kPacketHeight) {
     for (int x = 0; x < width; x += kPacketWidth) {
@@ -116,24 +116,24 @@ std::vector<RayComparison> compare_with_embree(const ClipOptions& options, doubl
   std::vector<RayComparison> results;
   for (const Style style : kTrainingStyles) {
     const BenchScene bench = bench_scene(style, options);
-    const Triangles triangles = triangulate(bench.world.scene);
+    const Triangles triangles = triangulate(bench.scene.geometry);
     const EmbreeScene scene = build(device.get(), triangles);
     const auto pose = [&](size_t view) -> const camera::Pose& {
       return bench.poses[view * bench.poses.size() / kViews];
     };
     std::vector<std::vector<RTCRayHit8>> views;
     for (size_t i = 0; i < kViews; ++i) {
-      views.push_back(packets(camera_view(pose(i), lens, options.width, options.height),
+      views.push_back(packets(tracer_camera(pose(i), lens, options.width, options.height),
                               options.width, options.height));
     }
     std::vector<float> depth(static_cast<size_t>(rays));
     const auto ours = [&](size_t view) {
-      render(bench.world, pose(view), lens, one, nullptr, depth.data());
+      render(bench.scene, {pose(view), lens}, one, nullptr, depth.data());
     };
     const auto theirs = [&](size_t view) { trace(scene.get(), views[view]); };
     RayComparison row;
     row.style = name_of(style);
-    row.solids = bench.world.scene.solids.size();
+    row.solids = bench.scene.geometry.solids.size();
     row.triangles = triangles.faces.size();
     for (size_t i = 0; i < kViews; i += 8) {
       ours(i);

@@ -5,8 +5,8 @@
 #include <ctime>
 
 #include "loci/base/interrupt.h"
+#include "loci/world/path/free_space.h"
 #include "loci/world/render/renderer.h"
-#include "loci/world/path/walkable.h"
 
 namespace loci::world {
 
@@ -20,23 +20,23 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-World bench_world(Style style, const ClipOptions& options) {
-  WorldOptions world = options.world;
+Scene bench_world(Style style, const ClipOptions& options) {
+  SceneOptions world = options.scene;
   world.style = style;
-  return make_world(kSeed, world);
+  return make_scene(kSeed, world);
 }
 
-std::vector<camera::Pose> bench_path(const World& world) {
+std::vector<camera::Pose> bench_path(const Scene& world) {
   PathOptions path;
   path.frames = 320;
-  return make_path(Walkable(world), world, kSeed, path);
+  return make_path(FreeSpace(world), world, kSeed, path);
 }
 
 }  // namespace
 
 BenchScene bench_scene(Style style, const ClipOptions& options) {
   BenchScene scene{bench_world(style, options), {}};
-  scene.poses = bench_path(scene.world);
+  scene.poses = bench_path(scene.scene);
   return scene;
 }
 
@@ -59,7 +59,7 @@ Timing time_views(size_t count, double seconds, const std::function<void(size_t)
 std::vector<RenderSpeed> measure_rendering(const ClipOptions& options,
                                            const std::vector<int>& threads, double seconds) {
   std::vector<RenderSpeed> results;
-  make_world(kSeed);  // the shared patterns are not part of a world's time
+  make_scene(kSeed);  // the shared patterns are not part of a world's time
   const camera::Lens lens = lens_of(options);
   std::vector<uint8_t> rgb(static_cast<size_t>(options.width) *
                            static_cast<size_t>(options.height) * 3);
@@ -68,14 +68,14 @@ std::vector<RenderSpeed> measure_rendering(const ClipOptions& options,
     speed.style = name_of(style);
     speed.tracer = best_tracer().name;
     const Clock::time_point start = Clock::now();
-    const World world = bench_world(style, options);
+    const Scene world = bench_world(style, options);
     speed.world_ms = since(start) * 1e3;
     const std::vector<camera::Pose> poses = bench_path(world);
     for (const int count : threads) {
       RenderOptions render_with = render_options(options);
       render_with.threads = count;
       const Timing timing = time_views(poses.size(), seconds, [&](size_t at) {
-        render(world, poses[at], lens, render_with, rgb.data());
+        render(world, {poses[at], lens}, render_with, rgb.data());
       });
       const auto frames = static_cast<double>(timing.frames);
       speed.rates.push_back({count, frames / timing.seconds, frames / timing.cpu_seconds});

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::world {
 
@@ -25,7 +25,7 @@ struct RenderSpeed {
 
 // What is rendered for a style: a world and views along a walk through it.
 struct BenchScene {
-  World world;
+  Scene scene;
   std::vector<camera::Pose> poses;
 };
 BenchScene bench_scene(Style style, const ClipOptions& options);

@@ -121,7 +121,7 @@ class Mesh {
 
 }  // namespace
 
-Triangles triangulate(const Scene& scene, int segments) {
+Triangles triangulate(const SceneGeometry& scene, int segments) {
   Triangles triangles;
   Mesh mesh(triangles, segments);
   for (const Solid& solid : scene.solids) {

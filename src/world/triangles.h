@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "loci/world/scene/scene.h"
+#include "loci/world/scene/scene_geometry.h"
 
 namespace loci::world {
 
@@ -16,6 +16,6 @@ struct Triangles {
 };
 
 // All solids, round ones with `segments` around, and the ground as a square of 20 km.
-Triangles triangulate(const Scene& scene, int segments = 16);
+Triangles triangulate(const SceneGeometry& scene, int segments = 16);
 
 }  // namespace loci::world

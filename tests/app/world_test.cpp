@@ -12,6 +12,7 @@
 #include "loci/base/file.h"
 #include "loci/model/autoencoder/vae.h"
 #include "loci/train/windows/encode_clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 #include "run_command.h"
 
@@ -89,7 +90,7 @@ TEST_F(WorldEncodeTest, BytesDoNotDependOnTheDivision) {
   world::ClipOptions options;
   options.width = options.height = 32;
   options.frames = 9;
-  options.clips_per_world = 2;
+  options.clips_per_scene = 2;
   const world::Clip clip = world::make_clip(3, 4, options);
   const train::LatentClip stored =
       train::read_latent_clip(folder_ / "whole" / "000004.safetensors");

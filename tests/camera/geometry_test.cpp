@@ -153,10 +153,6 @@ TEST(Geometry, RaysFollowTheChunksFirstLens) {
   const FrameGeometry own = geometry_of(poses, lenses[2], grid);
   EXPECT_TRUE(at::equal(g.absolute[2], own.absolute[2]));
   EXPECT_FALSE(at::equal(g.project[2], second.project[2]));
-  // A slice is the same frames.
-  const FrameGeometry part = g.slice(1, 3);
-  EXPECT_EQ(part.frames(), 2);
-  EXPECT_TRUE(at::equal(part.project[0], g.project[1]));
 }
 
 TEST(Geometry, RefusesCamerasWithoutChunkStarts) {

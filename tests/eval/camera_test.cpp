@@ -9,7 +9,7 @@
 #include "loci/camera/lens.h"
 #include "loci/eval/camera/camera_suite.h"
 #include "loci/eval/camera/two_view.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::eval {
 namespace {
@@ -22,7 +22,7 @@ TEST(TwoView, FindsTheMotionOfRenderedFrames) {
   options.height = 256;
   options.frames = 33;
   options.split = world::Split::kTest;
-  options.world.style = world::Style::kTown;
+  options.scene.style = world::Style::kTown;
   options.depth = true;
   options.designed = {world::DesignedPath::kStraight};
   const world::Clip clip = world::make_clip(3, 0, options);

@@ -63,7 +63,7 @@ TEST(Tour, LooksAllRoundThenWalks) {
   options.width = 48;
   options.height = 32;
   options.split = world::Split::kTest;
-  options.world.style = world::Style::kTown;
+  options.scene.style = world::Style::kTown;
   Tour tour(options, 1, {.chunks = 14});
   const StartPicture first = tour.first();
   EXPECT_EQ(first.image.sizes(), at::IntArrayRef({32, 48, 3}));

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/clip/clip.h"
-
 #include <set>
 
 #include <ATen/ATen.h>
@@ -8,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/world/bench_render.h"
-#include "loci/world/clip/loader.h"
+#include "loci/world/clip/clip_maker.h"
 #include "loci/world/clip/sheet.h"
 
 #include "tests/base/expect_error.h"
@@ -27,11 +25,10 @@ ClipOptions small(int64_t frames = 3) {
 }
 
 void expect_equal(const Clip& a, const Clip& b) {
-  EXPECT_EQ(a.index, b.index);
-  EXPECT_EQ(a.world_seed, b.world_seed);
+  EXPECT_EQ(a.origin, b.origin);
   EXPECT_EQ(a.captions, b.captions);
   EXPECT_EQ(a.trajectory.cameras, b.trajectory.cameras);
-  EXPECT_TRUE(at::equal(a.frames, b.frames)) << a.index;
+  EXPECT_TRUE(at::equal(a.frames, b.frames)) << a.origin->index;
 }
 
 TEST(Clip, IsTheSameForTheSameSeedAndIndex) {
@@ -46,8 +43,8 @@ TEST(Clip, IsTheSameForTheSameSeedAndIndex) {
   EXPECT_GT(clip.depth.min().item<float>(), 0);
   EXPECT_GT(clip.frames.to(at::kFloat).std().item<float>(), 8) << "a picture of something";
   expect_equal(clip, make_clip(1, 7, options));
-  EXPECT_NE(make_clip(1, 8, options).world_seed, clip.world_seed);
-  EXPECT_NE(make_clip(2, 7, options).world_seed, clip.world_seed);
+  EXPECT_NE(make_clip(1, 8, options).origin->scene_seed, clip.origin->scene_seed);
+  EXPECT_NE(make_clip(2, 7, options).origin->scene_seed, clip.origin->scene_seed);
   // A maker that has been elsewhere meanwhile gives the same.
   ClipMaker maker(options);
   maker.make(1, 3);
@@ -59,20 +56,20 @@ TEST(Clip, SplitsNeverShareAWorld) {
   int test = 0;
   for (int64_t i = 0; i < 400; ++i) {
     options.split = Split::kTrain;
-    EXPECT_FALSE(is_test_world(plan_clip(3, i, options).world_seed));
-    EXPECT_FALSE(plan_clip(3, i, options).world.style.has_value());
+    EXPECT_FALSE(is_test_scene(plan_clip(3, i, options).scene_seed));
+    EXPECT_FALSE(plan_clip(3, i, options).scene.style.has_value());
     options.split = Split::kTest;
-    EXPECT_TRUE(is_test_world(plan_clip(3, i, options).world_seed));
+    EXPECT_TRUE(is_test_scene(plan_clip(3, i, options).scene_seed));
     options.split = Split::kHeldOut;
     const ClipPlan held_out = plan_clip(3, i, options);
-    EXPECT_TRUE(is_test_world(held_out.world_seed));
-    EXPECT_TRUE(held_out.world.style == Style::kRuins || held_out.world.style == Style::kGarden);
-    test += is_test_world(static_cast<uint64_t>(i)) ? 1 : 0;
+    EXPECT_TRUE(is_test_scene(held_out.scene_seed));
+    EXPECT_TRUE(held_out.scene.style == Style::kRuins || held_out.scene.style == Style::kGarden);
+    test += is_test_scene(static_cast<uint64_t>(i)) ? 1 : 0;
   }
   EXPECT_GT(test, 10);
   EXPECT_LT(test, 45);
   options.split = Split::kTrain;
-  options.world.style = Style::kGarden;
+  options.scene.style = Style::kGarden;
   EXPECT_BAD_INPUT(plan_clip(3, 0, options), HasSubstr("held out from training"));
   EXPECT_EQ(parse_split("held-out"), Split::kHeldOut);
   EXPECT_BAD_INPUT(parse_split("validation"), HasSubstr("train, test, held-out"));
@@ -117,23 +114,23 @@ TEST(Clip, ImpossibleOptionsAreBadInput) {
 
 TEST(ClipLoader, OrderAndContentDoNotDependOnWorkers) {
   ClipOptions clips = small(2);
-  clips.clips_per_world = 2;
+  clips.clips_per_scene = 2;
   std::vector<Clip> expected;
   ClipMaker maker(clips);
   for (int64_t i = 1; i < 7; ++i) expected.push_back(maker.make(9, i));
-  EXPECT_EQ(expected[1].world_seed, expected[2].world_seed);
+  EXPECT_EQ(expected[1].origin->scene_seed, expected[2].origin->scene_seed);
   for (const int workers : {0, 1, 3}) {
     LoaderOptions options;
     options.workers = workers;
     options.ahead = 2;
     options.start = 1;
     options.count = 6;
-    ClipLoader loader(9, clips, options);
+    const std::unique_ptr<ClipLoader> loader = load_scene_clips(9, clips, options);
     for (const Clip& clip : expected) {
-      EXPECT_EQ(loader.position(), clip.index);
-      expect_equal(loader.next(), clip);
+      EXPECT_EQ(loader->position(), clip.origin->index);
+      expect_equal(loader->next(), clip);
     }
-    EXPECT_TRUE(loader.at_end());
+    EXPECT_TRUE(loader->at_end());
   }
 }
 
@@ -158,24 +155,24 @@ TEST(ClipLoader, ErrorsArriveAtTheirPlaceAndUnusedClipsAreDropped) {
     Clip make(int64_t index) override {
       if (index == 2) fail("clip 2 is broken");
       Clip clip;
-      clip.index = index;
+      clip.path = std::to_string(index);
       return clip;
     }
   };
   LoaderOptions options;
   options.workers = 2;
   ClipLoader loader([] { return std::make_unique<Failing>(); }, options);
-  EXPECT_EQ(loader.next().index, 0);
-  EXPECT_EQ(loader.next().index, 1);
+  EXPECT_EQ(loader.next().path, "0");
+  EXPECT_EQ(loader.next().path, "1");
   EXPECT_BAD_INPUT(loader.next(), HasSubstr("broken"));
-  EXPECT_EQ(loader.next().index, 3);
+  EXPECT_EQ(loader.next().path, "3");
   // Leaves with clips in the queue and workers waiting.
 }
 
 TEST(Sheet, PicturesStandSideBySide) {
-  const at::Tensor worlds = world_sheet(1, 3, 2, small());
-  EXPECT_EQ(worlds.sizes(), (at::IntArrayRef{48, 64, 3}));
-  EXPECT_EQ(worlds.narrow(0, 24, 24).narrow(1, 32, 32).max().item<int>(), 0) << "no fourth world";
+  const at::Tensor scenes = scene_sheet(1, 3, 2, small());
+  EXPECT_EQ(scenes.sizes(), (at::IntArrayRef{48, 64, 3}));
+  EXPECT_EQ(scenes.narrow(0, 24, 24).narrow(1, 32, 32).max().item<int>(), 0) << "no fourth world";
   const at::Tensor clips = clip_sheet(1, 1, 3, small());
   EXPECT_EQ(clips.sizes(), (at::IntArrayRef{24, 96, 3}));
   EXPECT_TRUE(at::equal(clips.narrow(1, 64, 32), make_clip(1, 0, small()).frames[2]));

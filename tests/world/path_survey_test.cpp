@@ -13,7 +13,7 @@ TEST(PathSurvey, CountsRevisitsSpeedsAndCollisions) {
   ClipOptions options;
   options.frames = 321;
   options.revisit_share = 0.5;
-  options.clips_per_world = 10;
+  options.clips_per_scene = 10;
   const PathSurvey survey = survey_paths(2, 40, options);
   EXPECT_EQ(survey.paths, 40);
   EXPECT_EQ(survey.seconds, 20);
@@ -25,7 +25,7 @@ TEST(PathSurvey, CountsRevisitsSpeedsAndCollisions) {
   EXPECT_EQ(survey.frames_by_gap[2], 0);
   EXPECT_GT(survey.frames_by_gap[0], survey.paths_by_gap[0]);
   EXPECT_EQ(survey.collisions, 0);
-  EXPECT_GE(survey.nearest, Walkable::kMargin);
+  EXPECT_GE(survey.nearest, FreeSpace::kMargin);
   EXPECT_NEAR(survey.speed.median, 1, 0.15);
   EXPECT_NEAR(survey.turn_rate.median, 25, 12);
   EXPECT_LE(survey.speed.median, survey.speed.p95);
@@ -40,7 +40,7 @@ TEST(PathSurvey, CountsRevisitsSpeedsAndCollisions) {
 TEST(PathSurvey, FollowsDesignedPaths) {
   ClipOptions options;
   options.frames = 161;
-  options.clips_per_world = 2;
+  options.clips_per_scene = 2;
   options.designed = {DesignedPath::kStatic, DesignedPath::kSpin};
   const PathSurvey survey = survey_paths(3, 2, options);
   EXPECT_EQ(survey.metres, 0);

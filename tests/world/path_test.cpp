@@ -15,9 +15,9 @@ using ::testing::HasSubstr;
 
 // A world of each training style with its walkable ground.
 struct Site {
-  World world;
-  Walkable walkable;
-  explicit Site(Style style) : world(make_world(300, {.style = style})), walkable(world) {}
+  Scene scene;
+  FreeSpace free_space;
+  explicit Site(Style style) : scene(make_scene(300, {.style = style})), free_space(scene) {}
 };
 const std::vector<std::unique_ptr<Site>>& sites() {
   static const auto all = [] {
@@ -29,11 +29,11 @@ const std::vector<std::unique_ptr<Site>>& sites() {
 }
 
 // Nothing within the margin (checked against the solids, not the planner's grid), no jumps.
-void expect_walkable(const Site& site, const std::vector<camera::Pose>& poses,
-                     const PathOptions& options) {
+void expect_free(const Site& site, const std::vector<camera::Pose>& poses,
+                 const PathOptions& options) {
   std::vector<Footprint> obstacles;
-  for (const Solid& solid : site.world.scene.solids) {
-    const Footprint footprint(site.world.scene, solid);
+  for (const Solid& solid : site.scene.geometry.solids) {
+    const Footprint footprint(site.scene.geometry, solid);
     if (footprint.in_the_way()) obstacles.push_back(footprint);
   }
   ASSERT_EQ(static_cast<int64_t>(poses.size()), options.frames);
@@ -41,7 +41,7 @@ void expect_walkable(const Site& site, const std::vector<camera::Pose>& poses,
     const Point p{poses[i].position.x, poses[i].position.z};
     double nearest = 10;
     for (const Footprint& obstacle : obstacles) nearest = std::min(nearest, obstacle.distance(p));
-    ASSERT_GE(nearest, Walkable::kMargin) << name_of(site.world.style) << " frame " << i;
+    ASSERT_GE(nearest, FreeSpace::kMargin) << name_of(site.scene.style) << " frame " << i;
     ASSERT_NEAR(poses[i].position.y, -options.eye_height, 1e-12);
     if (i == 0) continue;
     ASSERT_LE(camera::norm(poses[i].position - poses[i - 1].position) * options.fps, 1.3);
@@ -57,17 +57,17 @@ TEST(Path, WalksAreCollisionFreeAndComeBackWhenAsked) {
   for (const auto& site : sites()) {
     for (uint64_t seed = 0; seed < 12; ++seed, ++paths) {
       options.returns = true;
-      const auto poses = make_path(site->walkable, site->world, seed, options);
-      EXPECT_EQ(poses, make_path(site->walkable, site->world, seed, options));
-      expect_walkable(*site, poses, options);
+      const auto poses = make_path(site->free_space, site->scene, seed, options);
+      EXPECT_EQ(poses, make_path(site->free_space, site->scene, seed, options));
+      expect_free(*site, poses, options);
       with_revisits += camera::find_revisits(poses, options.fps).empty() ? 0 : 1;
       for (size_t i = 1; i < poses.size(); ++i) {
         metres += camera::norm(poses[i].position - poses[i - 1].position);
         degrees += camera::angle_between(poses[i].rotation, poses[i - 1].rotation) * (180 / kPi);
       }
       options.returns = false;
-      const auto onward = make_path(site->walkable, site->world, seed, options);
-      expect_walkable(*site, onward, options);
+      const auto onward = make_path(site->free_space, site->scene, seed, options);
+      expect_free(*site, onward, options);
       unplanned += camera::find_revisits(onward, options.fps).empty() ? 0 : 1;
     }
   }
@@ -84,14 +84,14 @@ TEST(Path, ShortClipsMoveOrLookAway) {
   for (const auto& site : sites()) {
     double metres = 0, degrees = 0;
     for (uint64_t seed = 0; seed < 8; ++seed) {
-      const auto poses = make_path(site->walkable, site->world, seed, options);
-      expect_walkable(*site, poses, options);
+      const auto poses = make_path(site->free_space, site->scene, seed, options);
+      expect_free(*site, poses, options);
       for (size_t i = 1; i < poses.size(); ++i) {
         metres += camera::norm(poses[i].position - poses[i - 1].position);
         degrees += camera::angle_between(poses[i].rotation, poses[i - 1].rotation) * (180 / kPi);
       }
     }
-    EXPECT_GT(metres / 8 + degrees / 8 / 60, 1.5) << name_of(site->world.style);
+    EXPECT_GT(metres / 8 + degrees / 8 / 60, 1.5) << name_of(site->scene.style);
   }
 }
 
@@ -101,8 +101,8 @@ TEST(Path, LongWalksReturnAfterMoreThanAMinute) {
     options.frames = seconds * 16 + 1;
     int late = 0;
     for (size_t i = 0; i < sites().size(); ++i) {
-      const auto poses = make_path(sites()[i]->walkable, sites()[i]->world, i, options);
-      expect_walkable(*sites()[i], poses, options);
+      const auto poses = make_path(sites()[i]->free_space, sites()[i]->scene, i, options);
+      expect_free(*sites()[i], poses, options);
       bool found = false;
       for (const camera::Revisit& revisit : camera::find_revisits(poses, options.fps))
         found = found || revisit.gap > 60;
@@ -119,15 +119,15 @@ TEST(Path, DesignedPathsDoWhatTheirNamesSay) {
     for (int i = 0; i < kDesignedPaths; ++i) {
       const auto path = static_cast<DesignedPath>(i);
       EXPECT_EQ(parse_designed_path(name_of(path)), path);
-      const auto poses = make_designed_path(site->walkable, site->world, path, 3, options);
-      expect_walkable(*site, poses, options);
+      const auto poses = make_designed_path(site->free_space, site->scene, path, 3, options);
+      expect_free(*site, poses, options);
       double turned = 0, farthest = 0, highest = 0;
       for (size_t k = 1; k < poses.size(); ++k) {
         turned += camera::angle_between(poses[k].rotation, poses[k - 1].rotation) * (180 / kPi);
         farthest = std::max(farthest, camera::norm(poses[k].position - poses[0].position));
         highest = std::max(highest, poses[k].pitch() * (180 / kPi));
       }
-      const std::string what = fmt::format("{} in {}", name_of(path), name_of(site->world.style));
+      const std::string what = fmt::format("{} in {}", name_of(path), name_of(site->scene.style));
       const bool back = !camera::find_revisits(poses, options.fps).empty();
       switch (path) {
         case DesignedPath::kStatic:
@@ -167,21 +167,22 @@ TEST(Path, DesignedPathsDoWhatTheirNamesSay) {
   EXPECT_BAD_INPUT(parse_designed_path("zigzag"), HasSubstr("out-and-back, square"));
 }
 
-TEST(Walkable, RoutesKeepTheirDistance) {
+TEST(FreeSpace, RoutesKeepTheirDistance) {
   const Site& site = *sites()[0];
-  const auto from = site.walkable.nearest_free({0, 7}), to = site.walkable.nearest_free({19, -10});
+  const auto from = site.free_space.nearest_free({0, 7}),
+             to = site.free_space.nearest_free({19, -10});
   ASSERT_TRUE(from && to);
-  const std::vector<Point> route = site.walkable.route(*from, *to);
+  const std::vector<Point> route = site.free_space.route(*from, *to);
   ASSERT_GE(route.size(), 2u);
   EXPECT_EQ(length(route.front() - *from), 0);
   EXPECT_EQ(length(route.back() - *to), 0);
   for (size_t i = 0; i + 1 < route.size(); ++i) {
     for (double t = 0; t < 1; t += 0.1) {
-      EXPECT_GE(site.walkable.clearance(route[i] + (route[i + 1] - route[i]) * t),
-                Walkable::kMargin);
+      EXPECT_GE(site.free_space.clearance(route[i] + (route[i + 1] - route[i]) * t),
+                FreeSpace::kMargin);
     }
   }
-  EXPECT_TRUE(site.walkable.route({1000, 0}, *to).empty());
+  EXPECT_TRUE(site.free_space.route({1000, 0}, *to).empty());
 }
 
 }  // namespace

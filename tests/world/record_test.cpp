@@ -109,9 +109,9 @@ TEST_F(RecordTest, ClipHoldsWhatItShows) {
   EXPECT_EQ(camera::read_trajectory(clip / "path.json").cameras.size(), 2u);
   EXPECT_EQ(read_file(clip / "caption.txt"), made.caption + "\n");
   const Json json = load_json(clip / "clip.json");
-  EXPECT_EQ(json["world"], made.world_seed);
+  EXPECT_EQ(json["world"], made.origin->scene_seed);
   EXPECT_EQ(json["captions"].size(), made.captions.size());
-  EXPECT_EQ(json["style"], name_of(made.style));
+  EXPECT_EQ(json["style"], made.origin->style);
 }
 
 TEST_F(RecordTest, GoesOnWhereItStoppedAndRefusesAnotherDataset) {

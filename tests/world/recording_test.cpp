@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/clip/recording.h"
+#include "loci/world/recording/recording.h"
 
 #include <unistd.h>
 
@@ -119,12 +119,6 @@ TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
   EXPECT_NEAR(std::tan(yard.trajectory().cameras[0].lens.fov_x / 2), 0.75 * std::tan(0.6), 1e-9);
   EXPECT_EQ(yard.read(0, 1).caption, "");
 
-  options.frames = 20;
-  RecordedClips clips(folder_, 7, options);
-  EXPECT_EQ(clips.recordings(), 2u);
-  const Clip a = clips.make(3), b = clips.make(3);
-  EXPECT_TRUE(at::equal(a.frames, b.frames));
-  EXPECT_EQ(a.frames.size(0), 20);
   // In pieces: 32 and 33 frames hold two of 15 each.
   options.frames = 15;
   const RecordingPieces pieces(folder_, options);
@@ -134,7 +128,6 @@ TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
   EXPECT_TRUE(at::equal(pieces.read(2).frames, yard.read(0, 15).frames));
   options.frames = 40;
   EXPECT_BAD_INPUT(RecordingPieces(folder_, options), HasSubstr("no recording has the 40 frames"));
-  EXPECT_BAD_INPUT(RecordedClips(folder_, 7, options), HasSubstr("no recording has the 40 frames"));
 }
 
 TEST_F(RecordingTest, DepthFollowsThePictures) {

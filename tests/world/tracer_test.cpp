@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/world/path/path.h"
+#include "loci/world/path/trajectory_simulator.h"
 #include "loci/world/render/renderer.h"
-#include "loci/world/path/walker.h"
 
 #include "tests/base/expect_error.h"
 
@@ -22,7 +22,7 @@ struct Vec {
 };
 
 // Where a ray from outside enters a solid, by formulas of its own; infinity when it does not.
-double enter(const Scene& scene, const Solid& s, const Vec& o, const Vec& d) {
+double enter(const SceneGeometry& geometry, const Solid& s, const Vec& o, const Vec& d) {
   const double inf = std::numeric_limits<double>::infinity();
   const double c = s.cosine, n = s.sine;
   const auto turned = [&](double x, double y, double z) {
@@ -75,14 +75,14 @@ double enter(const Scene& scene, const Solid& s, const Vec& o, const Vec& d) {
     }
     case Shape::kHull:
       for (int i = 0; i < s.planes; ++i) {
-        const Plane& plane = scene.planes[static_cast<size_t>(s.first_plane + i)];
+        const Plane& plane = geometry.planes[static_cast<size_t>(s.first_plane + i)];
         const double along = plane.normal.x * d.x + plane.normal.y * d.y + plane.normal.z * d.z;
         const double t =
             (plane.offset - plane.normal.x * o.x - plane.normal.y * o.y - plane.normal.z * o.z) /
             along;
         bool inside = t > 1e-3;
         for (int k = 0; k < s.planes && inside; ++k) {
-          const Plane& other = scene.planes[static_cast<size_t>(s.first_plane + k)];
+          const Plane& other = geometry.planes[static_cast<size_t>(s.first_plane + k)];
           inside = other.normal.x * (o.x + t * d.x) + other.normal.y * (o.y + t * d.y) +
                        other.normal.z * (o.z + t * d.z) <=
                    other.offset + 1e-5;
@@ -101,8 +101,8 @@ uint64_t hash_of(const at::Tensor& tensor) {
   return hash;
 }
 
-camera::Pose view_of(const World& world, size_t which) {
-  const Place& place = world.viewpoints[which % world.viewpoints.size()];
+camera::Pose view_of(const Scene& scene, size_t which) {
+  const Place& place = scene.viewpoints[which % scene.viewpoints.size()];
   return pose_at({place.x, place.z}, 1.6, place.turn, 4);
 }
 
@@ -113,11 +113,11 @@ camera::Lens lens(double degrees, double xi = 0) {
   return result;
 }
 
-const std::vector<World>& worlds() {
-  static const std::vector<World> all = [] {
-    std::vector<World> list;
+const std::vector<Scene>& scenes() {
+  static const std::vector<Scene> all = [] {
+    std::vector<Scene> list;
     for (const Style style : kTrainingStyles)
-      list.push_back(make_world(40 + list.size(), {.style = style}));
+      list.push_back(make_scene(40 + list.size(), {.style = style}));
     return list;
   }();
   return all;
@@ -127,9 +127,9 @@ TEST(Tracer, DepthIsThatOfAPlainTracer) {
   RenderOptions options;
   options.width = 48;
   options.height = 32;
-  for (const World& world : worlds()) {
-    const camera::Pose pose = view_of(world, 3);
-    const at::Tensor depth = render(world, pose, lens(80), options).depth;
+  for (const Scene& scene : scenes()) {
+    const camera::Pose pose = view_of(scene, 3);
+    const at::Tensor depth = render(scene, {pose, lens(80)}, options).depth;
     const double focal = 24 / std::tan(40 * kPi / 180);
     int wrong = 0;
     for (int y = 0; y < 32; ++y) {
@@ -138,8 +138,8 @@ TEST(Tracer, DepthIsThatOfAPlainTracer) {
             pose.rotation * camera::normalise({(x + 0.5 - 24) / focal, (y + 0.5 - 16) / focal, 1});
         const Vec o{pose.position.x, -pose.position.y, pose.position.z}, d{ray.x, -ray.y, ray.z};
         double nearest = d.y < 0 ? -o.y / d.y : std::numeric_limits<double>::infinity();
-        for (const Solid& solid : world.scene.solids)
-          nearest = std::min(nearest, enter(world.scene, solid, o, d));
+        for (const Solid& solid : scene.geometry.solids)
+          nearest = std::min(nearest, enter(scene.geometry, solid, o, d));
         const double found = depth[y][x].item<float>();
         // A ray within rounding of a silhouette may pass on either side.
         const bool same =
@@ -147,28 +147,28 @@ TEST(Tracer, DepthIsThatOfAPlainTracer) {
         wrong += same ? 0 : 1;
       }
     }
-    EXPECT_LE(wrong, 1) << name_of(world.style);
+    EXPECT_LE(wrong, 1) << name_of(scene.style);
   }
 }
 
 TEST(Tracer, ImagesDoNotDependOnInstructionSetThreadsOrNeighbours) {
   const Tracer* plain = find_tracer("plain");
   ASSERT_NE(plain, nullptr);
-  for (const World& world : worlds()) {
-    const camera::Pose pose = view_of(world, 5);
+  for (const Scene& scene : scenes()) {
+    const camera::Pose pose = view_of(scene, 5);
     for (const double xi : {0.0, 0.8}) {
       RenderOptions options;
       options.width = 77;  // no multiple of a packet's width
       options.height = 53;
       options.tracer = plain;
-      const RenderedFrame first = render(world, pose, lens(xi > 0 ? 160 : 75, xi), options);
+      const RenderedFrame first = render(scene, {pose, lens(xi > 0 ? 160 : 75, xi)}, options);
       for (const char* name : {"plain", "avx2", "avx512"}) {
         options.tracer = find_tracer(name);
         if (options.tracer == nullptr) continue;
         options.threads = 3;
-        const RenderedFrame again = render(world, pose, lens(xi > 0 ? 160 : 75, xi), options);
-        EXPECT_TRUE(at::equal(first.rgb, again.rgb)) << name << " " << name_of(world.style);
-        EXPECT_TRUE(at::equal(first.depth, again.depth)) << name << " " << name_of(world.style);
+        const RenderedFrame again = render(scene, {pose, lens(xi > 0 ? 160 : 75, xi)}, options);
+        EXPECT_TRUE(at::equal(first.rgb, again.rgb)) << name << " " << name_of(scene.style);
+        EXPECT_TRUE(at::equal(first.depth, again.depth)) << name << " " << name_of(scene.style);
       }
     }
   }
@@ -178,9 +178,9 @@ TEST(Tracer, ImagesDoNotDependOnInstructionSetThreadsOrNeighbours) {
 TEST(Tracer, ImagesHaveKnownBits) {
   const uint64_t known[] = {0xeb49609bc10aea2d, 0x0b4a187292629344, 0x2f04f618576318de,
                             0x14d1085287171ebf, 0x2c91290a264f805a};
-  for (size_t i = 0; i < worlds().size(); ++i) {
-    const uint64_t hash = hash_of(render(worlds()[i], view_of(worlds()[i], 1), lens(75)).rgb);
-    EXPECT_EQ(hash, known[i]) << name_of(worlds()[i].style) << fmt::format(" {:#018x}", hash);
+  for (size_t i = 0; i < scenes().size(); ++i) {
+    const uint64_t hash = hash_of(render(scenes()[i], {view_of(scenes()[i], 1), lens(75)}).rgb);
+    EXPECT_EQ(hash, known[i]) << name_of(scenes()[i].style) << fmt::format(" {:#018x}", hash);
   }
 }
 
@@ -188,37 +188,38 @@ TEST(Tracer, DepthAloneIsThatOfThePicture) {
   RenderOptions options;
   options.width = 45;
   options.height = 31;
-  const at::Tensor both = render(worlds()[0], view_of(worlds()[0], 4), lens(75), options).depth;
+  const at::Tensor both = render(scenes()[0], {view_of(scenes()[0], 4), lens(75)}, options).depth;
   at::Tensor alone = at::zeros_like(both);
-  render(worlds()[0], view_of(worlds()[0], 4), lens(75), options, nullptr, alone.data_ptr<float>());
+  render(scenes()[0], {view_of(scenes()[0], 4), lens(75)}, options, nullptr,
+         alone.data_ptr<float>());
   EXPECT_TRUE(at::equal(alone, both));
 }
 
 TEST(Tracer, SamplesOfAnEdgeAverage) {
-  const World& world = worlds()[0];
+  const Scene& scene = scenes()[0];
   RenderOptions coarse;
   coarse.samples = 1;
   coarse.edge_samples = 0;
   RenderOptions fine = coarse;
   fine.samples = 8;
   RenderOptions usual;
-  const at::Tensor one = render(world, view_of(world, 2), lens(75), coarse).rgb.to(at::kFloat);
-  const at::Tensor best = render(world, view_of(world, 2), lens(75), fine).rgb.to(at::kFloat);
-  const at::Tensor normal = render(world, view_of(world, 2), lens(75), usual).rgb.to(at::kFloat);
+  const at::Tensor one = render(scene, {view_of(scene, 2), lens(75)}, coarse).rgb.to(at::kFloat);
+  const at::Tensor best = render(scene, {view_of(scene, 2), lens(75)}, fine).rgb.to(at::kFloat);
+  const at::Tensor normal = render(scene, {view_of(scene, 2), lens(75)}, usual).rgb.to(at::kFloat);
   const double error_one = (one - best).square().mean().item<double>();
   const double error_normal = (normal - best).square().mean().item<double>();
   EXPECT_LT(error_normal, 0.35 * error_one);
 }
 
 TEST(Tracer, FisheyeSeesWhatThePinholeSeesInTheMiddle) {
-  const World& world = worlds()[2];
+  const Scene& scene = scenes()[2];
   RenderOptions options;
   options.width = 65;
   options.height = 65;
   const float straight =
-      render(world, view_of(world, 0), lens(75), options).depth[32][32].item<float>();
+      render(scene, {view_of(scene, 0), lens(75)}, options).depth[32][32].item<float>();
   const float wide =
-      render(world, view_of(world, 0), lens(200, 0.9), options).depth[32][32].item<float>();
+      render(scene, {view_of(scene, 0), lens(200, 0.9)}, options).depth[32][32].item<float>();
   EXPECT_NEAR(straight, wide, 1e-3 * straight);
 }
 
@@ -230,12 +231,12 @@ TEST(Tracer, UnknownInstructionSetIsBadInput) {
 TEST(Tracer, DepthReprojectsBetweenFrames) {
   RenderOptions options;
   const double focal = 96 / std::tan(37.5 * kPi / 180);
-  for (const World& world : worlds()) {
-    const Place& place = world.viewpoints[2];
+  for (const Scene& scene : scenes()) {
+    const Place& place = scene.viewpoints[2];
     const camera::Pose a = pose_at({place.x, place.z}, 1.6, place.turn, 0);
     const camera::Pose b = pose_at({place.x + 0.25, place.z - 0.15}, 1.6, place.turn + 8, 2);
-    const RenderedFrame from = render(world, a, lens(75), options),
-                        to = render(world, b, lens(75), options);
+    const RenderedFrame from = render(scene, {a, lens(75)}, options),
+                        to = render(scene, {b, lens(75)}, options);
     const auto depth_a = from.depth.accessor<float, 2>();
     const auto depth_b = to.depth.accessor<float, 2>();
     const auto rgb_a = from.rgb.accessor<uint8_t, 3>();
@@ -270,13 +271,13 @@ TEST(Tracer, DepthReprojectsBetweenFrames) {
           differences.push_back(std::abs(rgb_a[y][x][channel] - rgb_b[v][u][channel]));
       }
     }
-    ASSERT_GT(seen, 1000) << name_of(world.style);
-    EXPECT_LT(hidden, 0.25 * seen) << name_of(world.style);
-    EXPECT_GT(agree, 0.985 * (seen - hidden)) << name_of(world.style);
+    ASSERT_GT(seen, 1000) << name_of(scene.style);
+    EXPECT_LT(hidden, 0.25 * seen) << name_of(scene.style);
+    EXPECT_GT(agree, 0.985 * (seen - hidden)) << name_of(scene.style);
     std::nth_element(differences.begin(),
                      differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2),
                      differences.end());
-    EXPECT_LE(differences[differences.size() / 2], 5) << name_of(world.style);
+    EXPECT_LE(differences[differences.size() / 2], 5) << name_of(scene.style);
   }
 }
 

@@ -23,8 +23,8 @@
 #include "loci/sample/model_folder.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/train/loop/compute_type.h"
-#include "loci/world/clip/clip.h"
-#include "loci/world/clip/sheet.h"
+#include "loci/world/clip/clip_maker.h"
+#include "loci/world/recording/contact_sheet.h"
 
 namespace loci::app {
 
@@ -71,7 +71,8 @@ Walk choose_walk(const Options& o, const sample::GenerationDefaults& d, int64_t 
   for (int64_t i = 0; i < kTried; ++i) {
     check_interrupt();
     std::vector<camera::Revisit> returns;
-    for (const camera::Revisit& r : camera::find_revisits(maker.walk(o.seed, i).poses, d.fps)) {
+    for (const camera::Revisit& r :
+         camera::find_revisits(maker.plan_trajectory(o.seed, i).poses, d.fps)) {
       if (r.frame >= seen && r.earlier < seen) returns.push_back(r);
     }
     if (i == 0 || returns.size() > walk.returns.size()) {

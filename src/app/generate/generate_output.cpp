@@ -8,7 +8,7 @@
 #include "loci/base/file.h"
 #include "loci/io/media/image.h"
 #include "loci/io/media/resize.h"
-#include "loci/world/clip/sheet.h"
+#include "loci/world/recording/contact_sheet.h"
 
 namespace loci::app {
 

@@ -26,7 +26,7 @@
 #include "loci/sample/model_folder.h"
 #include "loci/sample/stream/latent_log.h"
 #include "loci/sample/stream/stream.h"
-#include "loci/world/clip/recording.h"
+#include "loci/world/recording/recording.h"
 
 namespace loci::app {
 

@@ -52,7 +52,7 @@ void add_preview(CLI::App& app) {
     world::ClipOptions clip = o->clip_options();
     clip.threads = processor().threads;
     io::write_image(o->out, o->clips ? world::clip_sheet(o->seed, o->count, o->columns, clip)
-                                     : world::world_sheet(o->seed, o->count, o->columns, clip));
+                                     : world::scene_sheet(o->seed, o->count, o->columns, clip));
     fmt::print("{}\n", o->out);
   });
 }

@@ -23,8 +23,8 @@
 #include "loci/base/random.h"
 #include "loci/model/autoencoder/vae.h"
 #include "loci/train/windows/encode_clip.h"
-#include "loci/world/clip/manifest.h"
-#include "loci/world/clip/recording.h"
+#include "loci/world/recording/manifest.h"
+#include "loci/world/recording/recording.h"
 
 namespace loci::app {
 
@@ -53,7 +53,7 @@ struct Source {
 Source world_source(const EncodeOptions& options, const world::ClipOptions& clip) {
   Source source;
   source.clips = options.count.value_or(16);
-  source.group = clip.clips_per_world;
+  source.group = clip.clips_per_scene;
   source.manifest = world::describe(clip);
   source.manifest["seed"] = options.seed;
   source.open = [seed = options.seed, clip]() -> MakeClip {

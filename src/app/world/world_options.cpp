@@ -36,9 +36,9 @@ world::ClipOptions WorldCommandOptions::clip_options() const {
   // One frame more than whole latents of four, as the video codec wants it.
   if (seconds) o.frames = std::max<int64_t>(1, std::llround(*seconds * o.fps / 4) * 4 + 1);
   o.split = world::parse_split(split);
-  if (!style.empty()) o.world.style = world::parse_style(style);
-  if (!time.empty()) o.world.time = world::parse_time(time);
-  if (!weather.empty()) o.world.weather = world::parse_weather(weather);
+  if (!style.empty()) o.scene.style = world::parse_style(style);
+  if (!time.empty()) o.scene.time = world::parse_time(time);
+  if (!weather.empty()) o.scene.weather = world::parse_weather(weather);
   if (path == "designed") {
     for (int i = 0; i < world::kDesignedPaths; ++i)
       o.designed.push_back(static_cast<world::DesignedPath>(i));
@@ -95,7 +95,7 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
       ->type_name("P")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--clips-per-world", o.clip.clips_per_world, "clips in a row that share a world")
+  app.add_option("--clips-per-world", o.clip.clips_per_scene, "clips in a row that share a world")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::app {
 

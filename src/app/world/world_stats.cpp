@@ -9,8 +9,8 @@
 
 #include "loci/app/cli/command.h"
 #include "loci/app/world/world_options.h"
+#include "loci/world/path/free_space.h"
 #include "loci/world/path/path_survey.h"
-#include "loci/world/path/walkable.h"
 
 namespace loci::app {
 
@@ -50,7 +50,7 @@ void print_table(const world::PathSurvey& s) {
   line("turn rate while turning", spread(s.turn_rate, "degrees/s"));
   line("standing still", fmt::format("{:.1f} % of the time", 100 * s.still));
   line("nearest obstacle", fmt::format("{:.2f} m", s.nearest));
-  line(fmt::format("collisions (nearer than {} m)", world::Walkable::kMargin),
+  line(fmt::format("collisions (nearer than {} m)", world::FreeSpace::kMargin),
        fmt::format("{}", s.collisions));
 }
 

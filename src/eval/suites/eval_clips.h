@@ -12,7 +12,7 @@
 
 #include "loci/camera/revisit.h"
 #include "loci/camera/trajectory.h"
-#include "loci/world/clip/recording.h"
+#include "loci/world/recording/recording.h"
 
 namespace loci::eval {
 

@@ -11,7 +11,7 @@
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
 #include "loci/eval/report/report.h"
-#include "loci/world/clip/manifest.h"
+#include "loci/world/recording/manifest.h"
 
 namespace loci::eval {
 

@@ -12,7 +12,7 @@
 #include "loci/io/media/image.h"
 #include "loci/io/media/resize.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::serve {
 
@@ -30,7 +30,7 @@ std::vector<world::Style> styles() {
   return all;
 }
 
-world::ClipOptions place_options(const world::WorldOptions& look, int64_t width, int64_t height,
+world::ClipOptions place_options(const world::SceneOptions& look, int64_t width, int64_t height,
                                  double fov) {
   world::ClipOptions options;
   options.frames = 1;
@@ -41,7 +41,7 @@ world::ClipOptions place_options(const world::WorldOptions& look, int64_t width,
                             *look.style) != world::kHeldOutStyles.end()
                       ? world::Split::kHeldOut
                       : world::Split::kTest;
-  options.world = look;
+  options.scene = look;
   return options;
 }
 

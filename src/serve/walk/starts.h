@@ -16,8 +16,8 @@
 
 #include "loci/base/config.h"
 #include "loci/camera/pose.h"
-#include "loci/world/clip/clip.h"
-#include "loci/world/scene/world.h"
+#include "loci/world/clip/clip_maker.h"
+#include "loci/world/scene/scene.h"
 
 namespace loci::serve {
 
@@ -31,7 +31,7 @@ struct Start {
   std::string id, title;
   std::filesystem::path picture;  // empty: a rendered scene
   std::filesystem::path path;     // file of a camera path; may be empty
-  world::WorldOptions look;       // of a scene
+  world::SceneOptions look;       // of a scene
   uint64_t seed = 0;              // of a scene
   std::string prompt, thumbnail;  // of a scene: empty until it was rendered
 };

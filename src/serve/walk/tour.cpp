@@ -33,7 +33,7 @@ world::ClipOptions walk_options(world::ClipOptions options, const TourShape& sha
 
 Tour::Tour(const world::ClipOptions& options, uint64_t seed, const TourShape& shape)
     : shape_(shape), maker_(walk_options(options, shape)), seed_(seed) {
-  const std::vector<camera::Pose> walk = maker_.walk(seed, 0).poses;
+  const std::vector<camera::Pose> walk = maker_.plan_trajectory(seed, 0).poses;
   const int64_t turn = turn_frames(shape, options.fps);
   for (int64_t i = 0; i < turn; ++i) {
     camera::Pose pose = walk.front();

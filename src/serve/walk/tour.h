@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/serve/walk/starts.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::serve {
 

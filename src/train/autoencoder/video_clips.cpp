@@ -11,7 +11,7 @@
 #include "loci/base/random.h"
 #include "loci/io/media/frames.h"
 #include "loci/io/media/resize.h"
-#include "loci/world/clip/loader.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::train {
 
@@ -32,7 +32,7 @@ class WorldClips : public VideoClips {
     options_.width = static_cast<int>(config.width);
     options_.height = static_cast<int>(config.height);
     options_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
-    options_.clips_per_world = kClipsPerWorld;
+    options_.clips_per_scene = kClipsPerWorld;
   }
 
   world::Clip clip(uint64_t number, int64_t frames) override {
@@ -42,7 +42,7 @@ class WorldClips : public VideoClips {
       options_.frames = frames;
       loader_.reset();
       loading_.start = position;
-      loader_ = std::make_unique<world::ClipLoader>(seed_, options_, loading_);
+      loader_ = world::load_scene_clips(seed_, options_, loading_);
     }
     return loader_->next();
   }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "loci/base/config.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::train {
 

@@ -9,7 +9,7 @@
 #include "loci/model/autoencoder/vae_stream.h"
 #include "loci/train/windows/memory_gaps.h"
 #include "loci/train/windows/rollout.h"
-#include "loci/world/clip/sheet.h"
+#include "loci/world/recording/contact_sheet.h"
 
 namespace loci::train {
 

@@ -4,7 +4,7 @@
 
 #include "loci/model/autoencoder/vae.h"
 #include "loci/train/windows/latent_folder.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/recording/clip.h"
 
 namespace loci::train {
 

@@ -9,7 +9,7 @@
 
 #include "loci/model/autoencoder/vae.h"
 #include "loci/sample/model_folder.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/recording/clip.h"
 
 namespace loci::train {
 

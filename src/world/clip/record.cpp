@@ -11,9 +11,8 @@
 #include "loci/camera/path/trajectory_io.h"
 #include "loci/io/media/frames.h"
 #include "loci/io/tensors/npy.h"
-#include "loci/world/clip/loader.h"
-#include "loci/world/clip/manifest.h"
 #include "loci/world/clip/tar.h"
+#include "loci/world/recording/manifest.h"
 #include "loci/world/scene/name_list.h"
 
 namespace loci::world {
@@ -130,7 +129,7 @@ void for_clips(const RecordOptions& options, const std::vector<int64_t>& indices
     Clip make(int64_t position) override {
       return clips.make(indices[static_cast<size_t>(position)]);
     }
-    WorldClips clips;
+    SceneClips clips;
     const std::vector<int64_t>& indices;
   };
   LoaderOptions loader_options;
@@ -193,13 +192,14 @@ Json describe(const Clip& clip) {
   Json revisits = Json::array();
   for (const camera::Revisit& r : clip.revisits) revisits.push_back({r.frame, r.earlier});
   const camera::Lens& lens = clip.trajectory.cameras.front().lens;
+  const SceneOrigin origin = clip.origin.value_or(SceneOrigin());
   return {
-      {"index", clip.index},
-      {"seed", clip.seed},
-      {"world", clip.world_seed},
-      {"style", name_of(clip.style)},
-      {"time", name_of(clip.mood.time)},
-      {"weather", name_of(clip.mood.weather)},
+      {"index", origin.index},
+      {"seed", origin.seed},
+      {"world", origin.scene_seed},
+      {"style", origin.style},
+      {"time", origin.time},
+      {"weather", origin.weather},
       {"path", clip.path},
       {"captions", clip.captions},
       {"frames", clip.trajectory.cameras.size()},

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "loci/base/config.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::world {
 

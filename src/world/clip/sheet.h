@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contact sheets: many views beside each other in one picture.
+// Contact sheets of procedural scenes and clips.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::world {
 
-// uint8 [rows * height, columns * width, 3]; missing pictures stay black. All of one size.
-at::Tensor tile_pictures(const std::vector<at::Tensor>& pictures, int columns);
+// The first frame of one clip of each of `count` scenes: uint8 [rows * height, columns * width, 3].
+at::Tensor scene_sheet(uint64_t seed, int64_t count, int columns, const ClipOptions& options);
 
-// One view each of `count` worlds, from their viewpoints.
-at::Tensor world_sheet(uint64_t seed, int64_t count, int columns, const ClipOptions& options);
-
-// A row per clip: `columns` frames evenly over its time.
+// One row per clip: `columns` frames at equal intervals.
 at::Tensor clip_sheet(uint64_t seed, int64_t count, int columns, const ClipOptions& options);
 
 }  // namespace loci::world

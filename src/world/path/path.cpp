@@ -2,7 +2,7 @@
 #include "loci/world/path/path.h"
 
 #include "loci/base/error.h"
-#include "loci/world/path/walker.h"
+#include "loci/world/path/trajectory_simulator.h"
 
 namespace loci::world {
 
@@ -15,10 +15,11 @@ struct Stop {
   double time;
 };
 
-class Tour {
+class TrajectoryPlanner {
  public:
-  Tour(const Walkable& walkable, const World& world, uint64_t seed, const PathOptions& options)
-      : walkable_(walkable), world_(world), options_(options), random_({seed, 0x70617468}) {
+  TrajectoryPlanner(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
+                    const PathOptions& options)
+      : free_space_(free_space), scene_(scene), options_(options), random_({seed, 0x70617468}) {
     // People differ in pace.
     options_.speed *= random_.uniform(0.85, 1.2);
     options_.turn_rate *= random_.uniform(0.9, 1.25);
@@ -26,48 +27,48 @@ class Tour {
 
   std::vector<camera::Pose> run() {
     const auto [start, yaw] = start_place();
-    Walker walker(options_, start, yaw, Random(random_.next()));
+    TrajectorySimulator simulator(options_, start, yaw, Random(random_.next()));
     stops_.push_back({start, yaw, 0});
-    if (walker.left() < 11) {
-      short_clip(walker);
+    if (simulator.left() < 11) {
+      short_clip(simulator);
     } else if (options_.returns) {
-      while (!walker.done()) episode(walker);
+      while (!simulator.done()) episode(simulator);
     } else {
-      while (!walker.done()) {
-        go_on(walker, 3, 14);
-        if (!walker.done()) look_about(walker);
+      while (!simulator.done()) {
+        go_on(simulator, 3, 14);
+        if (!simulator.done()) look_about(simulator);
       }
     }
-    return std::move(walker).poses();
+    return std::move(simulator).poses();
   }
 
  private:
   std::pair<Point, double> start_place() {
     // A viewpoint, moved and turned a little so that no two clips of a world begin alike.
     for (int attempt = 0; attempt < 40; ++attempt) {
-      const Place& place = world_.viewpoints[random_.below(world_.viewpoints.size())];
+      const Place& place = scene_.viewpoints[random_.below(scene_.viewpoints.size())];
       const Point wish{place.x + random_.uniform(-1.2, 1.2), place.z + random_.uniform(-1.2, 1.2)};
       const double yaw = place.turn + random_.uniform(-25, 25);
-      const auto free = walkable_.nearest_free(wish, 0.9);
+      const auto free = free_space_.nearest_free(wish, 0.9);
       if (!free) break;
-      if (length(*free - wish) < 1.5 && walkable_.open_distance(*free, yaw, 4) > 2.5)
+      if (length(*free - wish) < 1.5 && free_space_.open_distance(*free, yaw, 4) > 2.5)
         return {*free, yaw};
     }
-    const auto anywhere = walkable_.nearest_free({0, 0});
-    if (!anywhere) fail("world {} has no place to walk", world_.seed);
+    const auto anywhere = free_space_.nearest_free({0, 0});
+    if (!anywhere) fail("world {} has no place to walk", scene_.seed);
     return {*anywhere, open_view(*anywhere, 0, 180)};
   }
 
   double sign() { return random_.chance(0.5) ? 1 : -1; }
   double turn_time(double degrees) const { return std::abs(degrees) / options_.turn_rate + 0.7; }
-  double walk_time(double metres) const { return metres / options_.speed + 0.8; }
+  double travel_time(double metres) const { return metres / options_.speed + 0.8; }
 
   // A direction within `spread` of `yaw` in which one sees far.
   double open_view(const Point& at, double yaw, double spread) {
     double best = -1, result = yaw;
     for (int i = 0; i < 7; ++i) {
       const double candidate = yaw + random_.uniform(-spread, spread);
-      const double open = walkable_.open_distance(at, candidate, 9) + random_.uniform(0, 1.5);
+      const double open = free_space_.open_distance(at, candidate, 9) + random_.uniform(0, 1.5);
       if (open > best) {
         best = open;
         result = candidate;
@@ -78,142 +79,145 @@ class Tour {
 
   // A way of between `low` and `high` metres to a place with room, mostly one worth seeing, that
   // starts within `spread` of the gaze; empty when none is found.
-  std::vector<Point> way_on(const Walker& walker, double low, double high, double spread) {
-    const Point from = walker.position();
+  std::vector<Point> way_on(const TrajectorySimulator& simulator, double low, double high,
+                            double spread) {
+    const Point from = simulator.position();
     for (int attempt = 0; attempt < 14; ++attempt) {
       Point wish;
       if (random_.chance(0.5)) {
-        const Place& place = world_.viewpoints[random_.below(world_.viewpoints.size())];
+        const Place& place = scene_.viewpoints[random_.below(scene_.viewpoints.size())];
         wish = {place.x, place.z};
       } else {
-        const double yaw = open_view(from, walker.yaw(), spread) * (kPi / 180),
+        const double yaw = open_view(from, simulator.yaw(), spread) * (kPi / 180),
                      reach = random_.uniform(low, high);
         wish = {from.x + reach * exact_sin(yaw), from.z + reach * exact_cos(yaw)};
       }
       const double away = length(wish - from);
       if (away > high) wish = from + (wish - from) * (random_.uniform(low, high) / away);
       const double bearing = exact_atan2(wish.x - from.x, wish.z - from.z) * (180 / kPi);
-      if (std::abs(wrap(bearing - walker.yaw())) > spread) continue;
-      const auto free = walkable_.nearest_free(wish, 1.1);
+      if (std::abs(wrap(bearing - simulator.yaw())) > spread) continue;
+      const auto free = free_space_.nearest_free(wish, 1.1);
       if (!free || length(*free - from) < 0.6 * low) continue;
-      std::vector<Point> way = walkable_.route(from, *free);
+      std::vector<Point> way = free_space_.route(from, *free);
       if (way.size() >= 2 && way_length(way) < 1.4 * high) return way;
     }
     return {};
   }
 
-  void go_on(Walker& walker, double low, double high) {
-    std::vector<Point> way = way_on(walker, low, high, 75);
-    if (way.empty()) way = way_on(walker, low, high, 180);
+  void go_on(TrajectorySimulator& simulator, double low, double high) {
+    std::vector<Point> way = way_on(simulator, low, high, 75);
+    if (way.empty()) way = way_on(simulator, low, high, 180);
     if (way.empty()) {
-      walker.look(open_view(walker.position(), walker.yaw() + 120 * sign(), 80));
+      simulator.look(open_view(simulator.position(), simulator.yaw() + 120 * sign(), 80));
     } else {
-      walker.walk(way);
+      simulator.follow(way);
     }
   }
 
   // Turns to an open view, perhaps over another one, and remembers the last.
-  void look_about(Walker& walker) {
-    const Point at = walker.position();
-    if (random_.chance(0.35)) walker.look(open_view(at, walker.yaw(), 80), random_.uniform(-5, 8));
-    if (random_.chance(0.4)) walker.pause(random_.uniform(0.2, 0.9));
-    if (random_.chance(0.75)) walker.look(open_view(at, walker.yaw(), 110));
-    if (random_.chance(0.3)) walker.pause(random_.uniform(0.2, 0.8));
-    stops_.push_back({at, walker.yaw(), walker.time()});
+  void look_about(TrajectorySimulator& simulator) {
+    const Point at = simulator.position();
+    if (random_.chance(0.35))
+      simulator.look(open_view(at, simulator.yaw(), 80), random_.uniform(-5, 8));
+    if (random_.chance(0.4)) simulator.pause(random_.uniform(0.2, 0.9));
+    if (random_.chance(0.75)) simulator.look(open_view(at, simulator.yaw(), 110));
+    if (random_.chance(0.3)) simulator.pause(random_.uniform(0.2, 0.8));
+    stops_.push_back({at, simulator.yaw(), simulator.time()});
   }
 
   // Below 11 s nobody gets far: look away and back, walk a few steps, or both.
-  void short_clip(Walker& walker) {
-    const double duration = walker.left(), kind = random_.uniform(), yaw = walker.yaw();
+  void short_clip(TrajectorySimulator& simulator) {
+    const double duration = simulator.left(), kind = random_.uniform(), yaw = simulator.yaw();
     if (!options_.returns) {
-      if (kind < 0.25) walker.look(open_view(walker.position(), yaw, 120));
-      go_on(walker, 2, 7);
-      if (!walker.done()) look_about(walker);
+      if (kind < 0.25) simulator.look(open_view(simulator.position(), yaw, 120));
+      go_on(simulator, 2, 7);
+      if (!simulator.done()) look_about(simulator);
       return;
     }
     // Away and back takes twice the turn.
     const double most = std::max(20.0, (0.5 * duration - 0.9) * options_.turn_rate);
     const double sweep = std::min(random_.uniform(62, 115), most);
     if (kind < 0.35) {
-      walker.turn(sweep * sign());
-      walker.look(yaw);
-      go_on(walker, 2, 5);
+      simulator.turn(sweep * sign());
+      simulator.look(yaw);
+      go_on(simulator, 2, 5);
     } else if (kind < 0.75) {
       // Walking on while looking aside and ahead again.
-      const std::vector<Point> way = way_on(walker, 2.5, 6, 40);
-      const Walker::Glance glance{sweep * sign(), random_.uniform(0.2, 0.7),
-                                  sweep / options_.turn_rate + 0.2};
+      const std::vector<Point> way = way_on(simulator, 2.5, 6, 40);
+      const TrajectorySimulator::Glance glance{sweep * sign(), random_.uniform(0.2, 0.7),
+                                               sweep / options_.turn_rate + 0.2};
       if (way.empty()) {
-        walker.turn(glance.angle);
-        walker.look(yaw);
+        simulator.turn(glance.angle);
+        simulator.look(yaw);
       } else {
-        walker.walk(way, &glance);
+        simulator.follow(way, &glance);
       }
     } else {
-      go_on(walker, 0.8, std::max(1.2, 0.25 * duration));
-      const double there = walker.yaw();
-      walker.turn(0.7 * sweep * sign());
-      walker.look(there);
+      go_on(simulator, 0.8, std::max(1.2, 0.25 * duration));
+      const double there = simulator.yaw();
+      simulator.turn(0.7 * sweep * sign());
+      simulator.look(there);
     }
   }
 
   // One piece of a longer walk that comes back to an earlier view, as time allows.
-  void episode(Walker& walker) {
-    const double left = walker.left(), kind = random_.uniform();
-    if (stops_.size() > 2 && left > 9 && random_.chance(0.55) && go_back(walker)) return;
-    if (kind < 0.22 && left > turn_time(360) + 1) return spin(walker);
-    if (kind < 0.50 && left > 14 && circle(walker)) return;
-    if (kind < 0.80 && left > turn_time(400) + 3 && out_and_back(walker)) return;
-    if (left > 10 && kind < 0.9 && look_away(walker)) return;
-    go_on(walker, 2.5, std::clamp(0.45 * left * options_.speed, 3.0, 13.0));
-    if (!walker.done()) look_about(walker);
+  void episode(TrajectorySimulator& simulator) {
+    const double left = simulator.left(), kind = random_.uniform();
+    if (stops_.size() > 2 && left > 9 && random_.chance(0.55) && go_back(simulator)) return;
+    if (kind < 0.22 && left > turn_time(360) + 1) return spin(simulator);
+    if (kind < 0.50 && left > 14 && circle(simulator)) return;
+    if (kind < 0.80 && left > turn_time(400) + 3 && out_and_back(simulator)) return;
+    if (left > 10 && kind < 0.9 && look_away(simulator)) return;
+    go_on(simulator, 2.5, std::clamp(0.45 * left * options_.speed, 3.0, 13.0));
+    if (!simulator.done()) look_about(simulator);
   }
 
-  void spin(Walker& walker) {
-    walker.turn(360 * sign());
-    walker.pause(random_.uniform(0.2, 0.8));
+  void spin(TrajectorySimulator& simulator) {
+    simulator.turn(360 * sign());
+    simulator.pause(random_.uniform(0.2, 0.8));
   }
 
   // Turns to something else for a while, walks a step or two there and back, and turns back.
-  bool look_away(Walker& walker) {
-    const Stop stop{walker.position(), walker.yaw(), walker.time()};
+  bool look_away(TrajectorySimulator& simulator) {
+    const Stop stop{simulator.position(), simulator.yaw(), simulator.time()};
     const double away = random_.uniform(80, 150) * sign();
-    walker.turn(away);
-    if (walker.left() < 7) return true;
+    simulator.turn(away);
+    if (simulator.left() < 7) return true;
     const double spare = std::max(0.0, 8.2 - 2 * turn_time(away));
-    walker.look(stop.yaw + 1.4 * away, random_.uniform(-6, 10));
-    if (spare > 1.5) walker.pause(0.4 * spare);
-    walker.look(stop.yaw + 0.8 * away);
-    while (!walker.done() && walker.time() - stop.time < 8.1 - turn_time(away)) walker.pause(0.2);
-    walker.look(stop.yaw);
-    walker.pause(random_.uniform(0.4, 1.2));
+    simulator.look(stop.yaw + 1.4 * away, random_.uniform(-6, 10));
+    if (spare > 1.5) simulator.pause(0.4 * spare);
+    simulator.look(stop.yaw + 0.8 * away);
+    while (!simulator.done() && simulator.time() - stop.time < 8.1 - turn_time(away))
+      simulator.pause(0.2);
+    simulator.look(stop.yaw);
+    simulator.pause(random_.uniform(0.4, 1.2));
     return true;
   }
 
-  bool out_and_back(Walker& walker) {
-    const Stop stop{walker.position(), walker.yaw(), walker.time()};
-    const double budget = walker.left() - turn_time(60) - 2 * turn_time(180) - 2.5;
+  bool out_and_back(TrajectorySimulator& simulator) {
+    const Stop stop{simulator.position(), simulator.yaw(), simulator.time()};
+    const double budget = simulator.left() - turn_time(60) - 2 * turn_time(180) - 2.5;
     const double farthest = std::min(0.5 * budget * options_.speed, 12.0);
     if (farthest < 0.9) return false;
     const std::vector<Point> way =
-        way_on(walker, std::max(0.9, 0.45 * farthest), farthest / 1.15, 75);
+        way_on(simulator, std::max(0.9, 0.45 * farthest), farthest / 1.15, 75);
     if (way.empty()) return false;
-    walker.walk(way);
-    if (random_.chance(0.5)) walker.pause(random_.uniform(0.1, 0.5));
+    simulator.follow(way);
+    if (random_.chance(0.5)) simulator.pause(random_.uniform(0.1, 0.5));
     std::vector<Point> back(way.rbegin(), way.rend());
-    if (walker.done()) return true;
-    walker.walk(back);
-    walker.look(stop.yaw);
-    walker.pause(random_.uniform(0.3, 0.9));
+    if (simulator.done()) return true;
+    simulator.follow(back);
+    simulator.look(stop.yaw);
+    simulator.pause(random_.uniform(0.3, 0.9));
     return true;
   }
 
   // Once around a circle, gaze ahead, and on along it: the second round shows the first again.
-  bool circle(Walker& walker) {
-    const Point start = walker.position();
-    const double yaw = walker.yaw(), side = sign();
+  bool circle(TrajectorySimulator& simulator) {
+    const Point start = simulator.position();
+    const double yaw = simulator.yaw(), side = sign();
     for (const double radius : {random_.uniform(1.7, 3.2), 1.9, 1.6}) {
-      if (walk_time(2 * kPi * radius) + 2 > walker.left()) continue;
+      if (travel_time(2 * kPi * radius) + 2 > simulator.left()) continue;
       for (const double hand : {side, -side}) {
         const double right = (yaw + 90 * hand) * (kPi / 180);
         const Point centre{start.x + radius * exact_sin(right),
@@ -224,10 +228,10 @@ class Tour {
           const double angle = right + kPi + hand * 2 * kPi * i / 48;
           way.push_back(
               {centre.x + radius * exact_sin(angle), centre.z + radius * exact_cos(angle)});
-          free = walkable_.is_free(way.back()) && walkable_.clearance(way.back()) > 0.7;
+          free = free_space_.is_free(way.back()) && free_space_.clearance(way.back()) > 0.7;
         }
         if (!free) continue;
-        walker.walk(way);
+        simulator.follow(way);
         return true;
       }
     }
@@ -235,12 +239,12 @@ class Tour {
   }
 
   // Returns to a stop of at least some seconds ago and looks the way one looked then.
-  bool go_back(Walker& walker) {
+  bool go_back(TrajectorySimulator& simulator) {
     std::vector<size_t> candidates;
     for (size_t i = 0; i < stops_.size(); ++i) {
       const double walk =
-          walk_time(1.15 * length(stops_[i].at - walker.position())) + turn_time(120);
-      if (walk + 3 < walker.left() && walker.time() + walk - stops_[i].time > 9)
+          travel_time(1.15 * length(stops_[i].at - simulator.position())) + turn_time(120);
+      if (walk + 3 < simulator.left() && simulator.time() + walk - stops_[i].time > 9)
         candidates.push_back(i);
     }
     if (candidates.empty()) return false;
@@ -248,18 +252,18 @@ class Tour {
     const size_t pick = random_.chance(0.6) ? candidates[random_.below((candidates.size() + 1) / 2)]
                                             : candidates[random_.below(candidates.size())];
     const Stop stop = stops_[pick];
-    if (length(stop.at - walker.position()) > 0.1) {
-      const std::vector<Point> way = walkable_.route(walker.position(), stop.at);
+    if (length(stop.at - simulator.position()) > 0.1) {
+      const std::vector<Point> way = free_space_.route(simulator.position(), stop.at);
       if (way.size() < 2) return false;
-      walker.walk(way);
+      simulator.follow(way);
     }
-    walker.look(stop.yaw);
-    walker.pause(random_.uniform(0.2, 0.7));
+    simulator.look(stop.yaw);
+    simulator.pause(random_.uniform(0.2, 0.7));
     return true;
   }
 
-  const Walkable& walkable_;
-  const World& world_;
+  const FreeSpace& free_space_;
+  const Scene& scene_;
   PathOptions options_;
   Random random_;
   std::vector<Stop> stops_;
@@ -267,11 +271,11 @@ class Tour {
 
 }  // namespace
 
-std::vector<camera::Pose> make_path(const Walkable& walkable, const World& world, uint64_t seed,
+std::vector<camera::Pose> make_path(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
                                     const PathOptions& options) {
   LOCI_CHECK(options.frames > 0 && options.fps > 0, "a path of {} frames at {} fps", options.frames,
              options.fps);
-  return Tour(walkable, world, seed, options).run();
+  return TrajectoryPlanner(free_space, scene, seed, options).run();
 }
 
 }  // namespace loci::world

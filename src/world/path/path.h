@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "loci/camera/pose.h"
-#include "loci/world/path/walkable.h"
+#include "loci/world/path/free_space.h"
 
 namespace loci::world {
 
@@ -21,7 +21,7 @@ struct PathOptions {
 
 // Poses in the project's convention (y down, camera to world); the scene's ground lies at y = 0.
 // The same for the same seed on every machine.
-std::vector<camera::Pose> make_path(const Walkable& walkable, const World& world, uint64_t seed,
+std::vector<camera::Pose> make_path(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
                                     const PathOptions& options);
 
 // The paths of the paper's set C.
@@ -40,7 +40,7 @@ DesignedPath parse_designed_path(std::string_view name);
 
 // Starts at a viewpoint with room for the path. Always without glances; `options.returns` has no
 // effect.
-std::vector<camera::Pose> make_designed_path(const Walkable& walkable, const World& world,
+std::vector<camera::Pose> make_designed_path(const FreeSpace& free_space, const Scene& scene,
                                              DesignedPath path, uint64_t seed,
                                              const PathOptions& options);
 

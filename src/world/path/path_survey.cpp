@@ -10,7 +10,7 @@
 #include "loci/base/progress.h"
 #include "loci/camera/path/resample.h"
 #include "loci/camera/revisit.h"
-#include "loci/world/path/walkable.h"
+#include "loci/world/path/free_space.h"
 
 namespace loci::world {
 
@@ -36,13 +36,14 @@ size_t gap_class(double gap) {
   return which;
 }
 
-Measured measure(const ClipMaker::Walk& walk, double fps) {
+Measured measure(const ClipMaker::PlannedTrajectory& trajectory, double fps) {
   Measured m;
-  const std::vector<camera::Pose>& poses = walk.poses;
+  const std::vector<camera::Pose>& poses = trajectory.poses;
   for (const camera::Revisit& revisit : camera::find_revisits(poses, fps))
     ++m.frames_by_gap[gap_class(revisit.gap)];
   for (const camera::Pose& pose : poses)
-    m.nearest = std::min(m.nearest, walk.walkable.clearance({pose.position.x, pose.position.z}));
+    m.nearest =
+        std::min(m.nearest, trajectory.free_space.clearance({pose.position.x, pose.position.z}));
   for (size_t i = 1; i < poses.size(); ++i) {
     m.metres += camera::norm(poses[i].position - poses[i - 1].position);
     m.degrees += camera::angle_between(poses[i].rotation, poses[i - 1].rotation) * kDegrees;
@@ -74,14 +75,14 @@ PathSurvey::Spread spread(std::vector<double> values) {
 PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options, int workers) {
   if (paths < 1) fail("{} paths; there must be at least one", paths);
   std::vector<Measured> all(static_cast<size_t>(paths));
-  const int64_t group = options.clips_per_world;
+  const int64_t group = options.clips_per_scene;
   {
     Progress progress("paths", all.size(), "paths");
     run_jobs(static_cast<size_t>((paths + group - 1) / group), workers, [&] {
       return [&, maker = std::make_shared<ClipMaker>(options)](size_t job) {
         const int64_t first = static_cast<int64_t>(job) * group;
         for (int64_t i = first; i < std::min(first + group, paths); ++i) {
-          all[static_cast<size_t>(i)] = measure(maker->walk(seed, i), options.fps);
+          all[static_cast<size_t>(i)] = measure(maker->plan_trajectory(seed, i), options.fps);
           progress.advance();
         }
       };
@@ -106,7 +107,7 @@ PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options
     survey.metres += m.metres / static_cast<double>(paths);
     survey.degrees += m.degrees / static_cast<double>(paths);
     survey.nearest = std::min(survey.nearest, m.nearest);
-    survey.collisions += m.nearest < Walkable::kMargin ? 1 : 0;
+    survey.collisions += m.nearest < FreeSpace::kMargin ? 1 : 0;
     speeds.insert(speeds.end(), m.speeds.begin(), m.speeds.end());
     turn_rates.insert(turn_rates.end(), m.turn_rates.begin(), m.turn_rates.end());
     still += m.still;

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "loci/base/config.h"
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 namespace loci::world {
 

@@ -41,48 +41,48 @@ struct Item {
 
 class Builder {
  public:
-  explicit Builder(Scene& scene) : scene_(scene) {
-    for (size_t i = 0; i < scene.solids.size(); ++i) {
-      Item item{bounds_of(scene, scene.solids[i]), {}, static_cast<int32_t>(i)};
+  explicit Builder(SceneGeometry& geometry) : geometry_(geometry) {
+    for (size_t i = 0; i < geometry.solids.size(); ++i) {
+      Item item{bounds_of(geometry, geometry.solids[i]), {}, static_cast<int32_t>(i)};
       item.centre = (item.bounds.low + item.bounds.high) * 0.5f;
       items_.push_back(item);
     }
   }
 
   void run() {
-    scene_.nodes.clear();
+    geometry_.nodes.clear();
     if (items_.empty()) {
-      scene_.nodes.push_back({{1, 1, 1}, 0, {-1, -1, -1}, 0});  // met by no ray
+      geometry_.nodes.push_back({{1, 1, 1}, 0, {-1, -1, -1}, 0});  // met by no ray
       return;
     }
     build(0, items_.size());
     std::vector<Solid> ordered;
     for (const Item& item : items_)
-      ordered.push_back(scene_.solids[static_cast<size_t>(item.solid)]);
-    scene_.solids = std::move(ordered);
+      ordered.push_back(geometry_.solids[static_cast<size_t>(item.solid)]);
+    geometry_.solids = std::move(ordered);
   }
 
  private:
   void build(size_t first, size_t last) {
-    const size_t index = scene_.nodes.size();
-    scene_.nodes.emplace_back();
+    const size_t index = geometry_.nodes.size();
+    geometry_.nodes.emplace_back();
     Bounds bounds;
     for (size_t i = first; i < last; ++i) bounds.add(items_[i].bounds);
     // Room for rounding in the slab test: a few float steps at a distance of 200 m.
     const Float3 margin{2e-3f, 2e-3f, 2e-3f};
-    scene_.nodes[index].low = bounds.low - margin;
-    scene_.nodes[index].high = bounds.high + margin;
+    geometry_.nodes[index].low = bounds.low - margin;
+    geometry_.nodes[index].high = bounds.high + margin;
 
     int axis = 0;
     const size_t middle = last - first > 1 ? split(first, last, bounds, axis) : first;
     if (middle == first) {
-      scene_.nodes[index].right = static_cast<int32_t>(first);
-      scene_.nodes[index].count = static_cast<int32_t>(last - first);
+      geometry_.nodes[index].right = static_cast<int32_t>(first);
+      geometry_.nodes[index].count = static_cast<int32_t>(last - first);
       return;
     }
-    scene_.nodes[index].count = -1 - axis;
+    geometry_.nodes[index].count = -1 - axis;
     build(first, middle);
-    scene_.nodes[index].right = static_cast<int32_t>(scene_.nodes.size());
+    geometry_.nodes[index].right = static_cast<int32_t>(geometry_.nodes.size());
     build(middle, last);
   }
 
@@ -127,7 +127,7 @@ class Builder {
               });
   }
 
-  Scene& scene_;
+  SceneGeometry& geometry_;
   std::vector<Item> items_;
 };
 
@@ -148,9 +148,9 @@ float Bounds::half_area() const {
   return d.x * d.y + d.y * d.z + d.z * d.x;
 }
 
-Bounds bounds_of(const Scene& scene, const Solid& solid) {
+Bounds bounds_of(const SceneGeometry& geometry, const Solid& solid) {
   if (solid.shape == Shape::kHull) {
-    return hull_bounds(scene.planes.data() + solid.first_plane, solid.planes);
+    return hull_bounds(geometry.planes.data() + solid.first_plane, solid.planes);
   }
   const float c = std::abs(solid.cosine), s = std::abs(solid.sine);
   Float3 low = solid.centre, high = solid.centre;
@@ -176,6 +176,6 @@ Bounds bounds_of(const Scene& scene, const Solid& solid) {
   return bounds;
 }
 
-void build_hierarchy(Scene& scene) { Builder(scene).run(); }
+void build_hierarchy(SceneGeometry& geometry) { Builder(geometry).run(); }
 
 }  // namespace loci::world

@@ -2,7 +2,7 @@
 // Bounding-volume hierarchy over a scene's solids.
 #pragma once
 
-#include "loci/world/scene/scene.h"
+#include "loci/world/scene/scene_geometry.h"
 
 namespace loci::world {
 
@@ -14,9 +14,9 @@ struct Bounds {
   float half_area() const;
 };
 
-Bounds bounds_of(const Scene& scene, const Solid& solid);
+Bounds bounds_of(const SceneGeometry& geometry, const Solid& solid);
 
 // Fills scene.nodes and puts scene.solids in the order of the leaves (surface area heuristic).
-void build_hierarchy(Scene& scene);
+void build_hierarchy(SceneGeometry& geometry);
 
 }  // namespace loci::world

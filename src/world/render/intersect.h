@@ -2,9 +2,9 @@
 // Packets of rays against convex solids and the hierarchy over them. Only for tracer_*.cpp.
 #pragma once
 
-#include "loci/world/scene/scene.h"
 #include "loci/world/render/simd.h"
 #include "loci/world/render/tracer.h"
+#include "loci/world/scene/scene_geometry.h"
 
 namespace loci::world {
 namespace {
@@ -123,7 +123,7 @@ inline Entry enter_hull(const Solid& s, const Plane* planes, const Rays& r) {
   return {enter <= leave ? enter : splat(kFar), face, leave};
 }
 
-inline Entry enter_solid(const SceneView& view, const Solid& s, const Rays& r) {
+inline Entry enter_solid(const TracerScene& view, const Solid& s, const Rays& r) {
   switch (s.shape) {
     case Shape::kBox:
       return enter_box(s, r);
@@ -152,7 +152,7 @@ constexpr int kStackSize = 64;
 
 // Visits the leaves that some lane may meet, nearer child first. `leaf(node)` may lower `limit`.
 template <typename Leaf>
-inline void traverse(const SceneView& view, const Rays& r, const Floats& limit, Leaf&& leaf) {
+inline void traverse(const TracerScene& view, const Rays& r, const Floats& limit, Leaf&& leaf) {
   const uint32_t negative[3] = {bits((Ints)r.dx) & 1, bits((Ints)r.dy) & 1, bits((Ints)r.dz) & 1};
   int32_t stack[kStackSize];
   int depth = 0;
@@ -174,7 +174,7 @@ inline void traverse(const SceneView& view, const Rays& r, const Floats& limit, 
 }
 
 // The nearest surface of every lane.
-inline Hits trace(const SceneView& view, const Rays& r, Ints active) {
+inline Hits trace(const TracerScene& view, const Rays& r, Ints active) {
   const Floats ground = -r.oy * r.iy;
   const Ints down = ground > kNear;
   Hits hits{down ? ground : splat(kFar), down ? splat(kGround) : splat(kSky)};
@@ -196,7 +196,7 @@ inline Hits trace(const SceneView& view, const Rays& r, Ints active) {
 }
 
 // Lanes whose ray meets a solid before `reach` or starts inside one.
-inline Ints blocked(const SceneView& view, const Rays& r, Floats reach) {
+inline Ints blocked(const TracerScene& view, const Rays& r, Floats reach) {
   Ints hit = splat(0);
   Floats limit = reach;
   traverse(view, r, limit, [&](const BvhNode& node) {

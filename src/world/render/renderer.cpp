@@ -19,35 +19,35 @@ Float3 to_scene(const camera::Vec3& v) {
 
 }  // namespace
 
-CameraView camera_view(const camera::Pose& pose, const camera::Lens& lens, int width,
-                       int height) {
-  CameraView view;
-  view.origin = to_scene(pose.position);
-  view.right = to_scene(pose.right());
-  view.up = to_scene(-pose.down());
-  view.forward = to_scene(pose.forward());
-  view.xi = static_cast<float>(lens.xi);
+TracerCamera tracer_camera(const camera::Camera& camera, int width, int height) {
+  const auto& [pose, lens] = camera;
+  TracerCamera made;
+  made.origin = to_scene(pose.position);
+  made.right = to_scene(pose.right());
+  made.up = to_scene(-pose.down());
+  made.forward = to_scene(pose.forward());
+  made.xi = static_cast<float>(lens.xi);
   double focal_x, focal_y;
   if (lens.normalised && lens.xi == 0) {
     const auto& [fx, fy, cx, cy] = *lens.normalised;
     focal_x = fx * width;
     focal_y = fy * height;
-    view.centre_x = static_cast<float>(cx * width);
-    view.centre_y = static_cast<float>(cy * height);
+    made.centre_x = static_cast<float>(cx * width);
+    made.centre_y = static_cast<float>(cy * height);
   } else {
     const double half = 0.5 * lens.fov_x;
     focal_x = focal_y = 0.5 * width * (exact_cos(half) + lens.xi) / exact_sin(half);
-    view.centre_x = 0.5f * static_cast<float>(width);
-    view.centre_y = 0.5f * static_cast<float>(height);
+    made.centre_x = 0.5f * static_cast<float>(width);
+    made.centre_y = 0.5f * static_cast<float>(height);
   }
-  view.inverse_focal_x = static_cast<float>(1 / focal_x);
-  view.inverse_focal_y = static_cast<float>(1 / focal_y);
-  view.pixel_angle = static_cast<float>((1 + lens.xi) / focal_x);
-  return view;
+  made.inverse_focal_x = static_cast<float>(1 / focal_x);
+  made.inverse_focal_y = static_cast<float>(1 / focal_y);
+  made.pixel_angle = static_cast<float>((1 + lens.xi) / focal_x);
+  return made;
 }
 
-void render(const World& world, const camera::Pose& pose, const camera::Lens& lens,
-            const RenderOptions& options, uint8_t* rgb, float* depth) {
+void render(const Scene& scene, const camera::Camera& camera, const RenderOptions& options,
+            uint8_t* rgb, float* depth) {
   LOCI_CHECK(options.width > 0 && options.height > 0, "image of {}x{}", options.width,
              options.height);
   LOCI_CHECK(options.samples >= 1 && options.edge_samples >= 0 &&
@@ -55,21 +55,21 @@ void render(const World& world, const camera::Pose& pose, const camera::Lens& le
              "{} and {} samples a pixel, expected 1 to 8 together", options.samples,
              options.edge_samples);
   const Tracer& tracer = options.tracer != nullptr ? *options.tracer : best_tracer();
-  const SceneView scene(world.scene);
-  const CameraView camera = camera_view(pose, lens, options.width, options.height);
+  const TracerScene traced(scene.geometry);
+  const TracerCamera from = tracer_camera(camera, options.width, options.height);
   const Target target{options.width, options.height, options.samples, options.edge_samples,
                       rgb,           depth};
   const int bands = (options.height + kRowStep - 1) / kRowStep;
   const int threads = std::min(options.threads, bands);
   if (threads <= 1) {
-    tracer.render(scene, camera, target, 0, options.height);
+    tracer.render(traced, from, target, 0, options.height);
     return;
   }
   // Bands of rows are taken one by one, since sky costs less than trees.
   std::atomic<int> next{0};
   const auto work = [&] {
     for (int band = next++; band < bands; band = next++) {
-      tracer.render(scene, camera, target, band * kRowStep,
+      tracer.render(traced, from, target, band * kRowStep,
                     std::min((band + 1) * kRowStep, options.height));
     }
   };
@@ -78,11 +78,11 @@ void render(const World& world, const camera::Pose& pose, const camera::Lens& le
   work();
 }
 
-RenderedFrame render(const World& world, const camera::Pose& pose, const camera::Lens& lens,
+RenderedFrame render(const Scene& scene, const camera::Camera& camera,
                      const RenderOptions& options) {
   RenderedFrame frame{at::empty({options.height, options.width, 3}, at::kByte),
                       at::empty({options.height, options.width}, at::kFloat)};
-  render(world, pose, lens, options, frame.rgb.data_ptr<uint8_t>(), frame.depth.data_ptr<float>());
+  render(scene, camera, options, frame.rgb.data_ptr<uint8_t>(), frame.depth.data_ptr<float>());
   return frame;
 }
 

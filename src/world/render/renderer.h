@@ -6,7 +6,7 @@
 
 #include "loci/camera/camera.h"
 #include "loci/world/render/tracer.h"
-#include "loci/world/scene/world.h"
+#include "loci/world/scene/scene.h"
 
 namespace loci::world {
 
@@ -21,18 +21,18 @@ struct RenderOptions {
 };
 
 // Poses are camera to world with y down (camera/pose.h); the world's ground lies at y = 0.
-CameraView camera_view(const camera::Pose& pose, const camera::Lens& lens, int width, int height);
+TracerCamera tracer_camera(const camera::Camera& camera, int width, int height);
 
 // rgb: uint8 [height, width, 3]. depth: float [height, width], metres along the ray through the
 // pixel's centre, +inf for sky. Either may be null. The world must not change meanwhile.
-void render(const World& world, const camera::Pose& pose, const camera::Lens& lens,
-            const RenderOptions& options, uint8_t* rgb, float* depth = nullptr);
+void render(const Scene& scene, const camera::Camera& camera, const RenderOptions& options,
+            uint8_t* rgb, float* depth = nullptr);
 
 struct RenderedFrame {
   at::Tensor rgb;    // uint8 [height, width, 3]
   at::Tensor depth;  // float [height, width]
 };
-RenderedFrame render(const World& world, const camera::Pose& pose, const camera::Lens& lens,
+RenderedFrame render(const Scene& scene, const camera::Camera& camera,
                      const RenderOptions& options = {});
 
 }  // namespace loci::world

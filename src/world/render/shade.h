@@ -39,7 +39,7 @@ inline Halves byte_weight(Floats fraction) {
 inline Floats channel(Ints texel, int shift) { return to_float((texel >> shift) & 255); }
 
 // The pattern's four bytes at (u, v) metres, seen with `footprint` metres a pixel.
-inline Ints sample_pattern(const SceneView& view, const Material& material, Floats u, Floats v,
+inline Ints sample_pattern(const TracerScene& view, const Material& material, Floats u, Floats v,
                            Floats footprint) {
   alignas(64) static constexpr int32_t kOffsets[16] = {
       level_offset(0), level_offset(1), level_offset(2), level_offset(3),
@@ -84,8 +84,8 @@ inline Colours sample_light(const uint32_t* texels, Floats x, Floats y, int32_t 
   return {value(0), value(10), value(20)};
 }
 
-inline Colours sample_sky(const SceneView& view, const Rays& r) {
-  const SkyMap& sky = view.scene->sky;
+inline Colours sample_sky(const TracerScene& view, const Rays& r) {
+  const SkyMap& sky = view.geometry->sky;
   const Floats up = max(r.dy, splat(0.0f));
   const Floats norm = 1.0f / (abs(r.dx) + up + abs(r.dz));
   const Floats px = r.dx * norm, pz = r.dz * norm;
@@ -96,10 +96,10 @@ inline Colours sample_sky(const SceneView& view, const Rays& r) {
   return sample_light(view.sky, x, y, sky.size, sky.scale);
 }
 
-inline Colours shade_ground(const SceneView& view, const Floats& px, const Floats& pz,
+inline Colours shade_ground(const TracerScene& view, const Floats& px, const Floats& pz,
                             const Floats& footprint) {
-  const Scene& scene = *view.scene;
-  const GroundMap& map = scene.ground;
+  const SceneGeometry& geometry = *view.geometry;
+  const GroundMap& map = geometry.ground;
   const float texels_a_metre = 0.5f * static_cast<float>(map.size - 1) / map.half_extent;
   const float high = static_cast<float>(map.size) - 1.001f;
   const Floats mx = (px + map.half_extent) * texels_a_metre;
@@ -121,7 +121,7 @@ inline Colours shade_ground(const SceneView& view, const Floats& px, const Float
   const Ints outside = (mx != x) | (my != y);
   const Ints weight = (lit >> 24) & 255;
   const Floats w = outside ? splat(0.0f) : to_float(weight) * (1 / 255.0f);
-  colour = select(outside, splat(scene.far_ground), colour);
+  colour = select(outside, splat(geometry.far_ground), colour);
   // A pattern only lightens and darkens here: second and third are steps of brightness.
   const auto detail = [&](const Material& material) {
     const Ints texel = sample_pattern(view, material, px, pz, footprint);
@@ -130,8 +130,8 @@ inline Colours shade_ground(const SceneView& view, const Floats& px, const Float
            channel(texel, 16) * (1 / 128.0f);
   };
   Floats factor = splat(1.0f);
-  if (any(w < 1.0f)) factor = detail(scene.meadow);
-  if (any(w > 0.0f)) factor += (detail(scene.path) - factor) * w;
+  if (any(w < 1.0f)) factor = detail(geometry.meadow);
+  if (any(w > 0.0f)) factor += (detail(geometry.path) - factor) * w;
   return {colour.r * factor, colour.g * factor, colour.b * factor};
 }
 
@@ -142,7 +142,7 @@ struct Shaded {
 };
 
 // Colour of surface `id` at the hit points, without haze.
-inline Shaded shade_surface(const SceneView& view, int32_t id, const Rays& r, Floats t,
+inline Shaded shade_surface(const TracerScene& view, int32_t id, const Rays& r, Floats t,
                             float pixel_angle) {
   const Surface& surface = view.surfaces[id];
   const Material& material = view.materials[surface.material];
@@ -172,7 +172,7 @@ inline Shaded shade_surface(const SceneView& view, int32_t id, const Rays& r, Fl
   const Floats ly =
       clamp((v - surface.low_v) * surface.scale_v, 0, static_cast<float>(surface.rows) - 1.001f);
   const Colours light = sample_light(view.light + surface.light_offset, lx, ly, surface.columns,
-                                     view.scene->light_scale);
+                                     view.geometry->light_scale);
   Shaded result;
   result.colour = {albedo.r * shade * light.r + glow * material.glow.x,
                    albedo.g * shade * light.g + glow * material.glow.y,
@@ -205,9 +205,9 @@ inline Colours add_haze(const Atmosphere& air, const Rays& r, Floats t, const Co
   return blend(haze_colour(air, r), colour, clear);
 }
 
-inline Colours radiance(const SceneView& view, const Rays& r, const Hits& hits, Ints active,
+inline Colours radiance(const TracerScene& view, const Rays& r, const Hits& hits, Ints active,
                         float pixel_angle, bool reflect) {
-  const Atmosphere& air = view.scene->atmosphere;
+  const Atmosphere& air = view.geometry->atmosphere;
   Colours colour = splat(Float3{});
   Floats mirror = splat(0.0f), wobble = splat(0.0f);
   uint32_t left = bits(active);

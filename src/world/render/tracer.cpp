@@ -13,7 +13,7 @@ extern const Tracer kAvx2Tracer;
 extern const Tracer kAvx512Tracer;
 #endif
 
-SceneView::SceneView(const Scene& from)
+TracerScene::TracerScene(const SceneGeometry& from)
     : solids(from.solids.data()),
       planes(from.planes.data()),
       surfaces(from.surfaces.data()),
@@ -23,7 +23,7 @@ SceneView::SceneView(const Scene& from)
       patterns(pattern_texels().data()),
       ground(from.ground.texels.data()),
       sky(from.sky.texels.data()),
-      scene(&from) {}
+      geometry(&from) {}
 
 const Tracer* find_tracer(std::string_view name) {
   if (name == "plain") return &kPlainTracer;

@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <string_view>
 
-#include "loci/world/scene/scene.h"
+#include "loci/world/scene/scene_geometry.h"
 
 namespace loci::world {
 
 // Pointers into a Scene and the shared patterns, valid while the scene is neither moved nor
 // changed.
-struct SceneView {
-  explicit SceneView(const Scene& scene);
+struct TracerScene {
+  explicit TracerScene(const SceneGeometry& geometry);
 
   const Solid* solids;
   const Plane* planes;
@@ -24,13 +24,13 @@ struct SceneView {
   const uint32_t* patterns;
   const uint32_t* ground;
   const uint32_t* sky;
-  const Scene* scene;
+  const SceneGeometry* geometry;
 };
 
 // A camera in scene axes. Pixel (x, y) at its centre looks along
 // right * mx + up * my + forward with mx = (x + 0.5 - centre_x) / focal_x and so on (pinhole); xi >
 // 0 bends rays as the unified camera model does.
-struct CameraView {
+struct TracerCamera {
   Float3 origin, right, up, forward;
   float centre_x = 0, centre_y = 0;
   float inverse_focal_x = 1, inverse_focal_y = 1;
@@ -62,10 +62,10 @@ struct VisibilityBatch {
 struct Tracer {
   std::string_view name;
   // Renders rows [first, last); first is a multiple of kRowStep.
-  void (*render)(const SceneView& scene, const CameraView& camera, const Target& target, int first,
-                 int last);
+  void (*render)(const TracerScene& geometry, const TracerCamera& camera, const Target& target,
+                 int first, int last);
   // The ground plane does not block.
-  void (*visibility)(const SceneView& scene, const VisibilityBatch& batch);
+  void (*visibility)(const TracerScene& geometry, const VisibilityBatch& batch);
 };
 
 constexpr int kRowStep = 4;

@@ -20,7 +20,7 @@ constexpr int kMaxSamples = 8;
 constexpr float kSampleX[kMaxSamples] = {0.25f, 0.75f, 0.5f, 0.0f, 0.125f, 0.625f, 0.375f, 0.875f};
 constexpr float kSampleY[kMaxSamples] = {0.25f, 0.75f, 0.0f, 0.5f, 0.625f, 0.125f, 0.875f, 0.375f};
 
-inline Rays camera_rays(const CameraView& camera, Floats x, Floats y) {
+inline Rays camera_rays(const TracerCamera& camera, Floats x, Floats y) {
   const Floats mx = (x - camera.centre_x) * camera.inverse_focal_x;
   const Floats my = (camera.centre_y - y) * camera.inverse_focal_y;
   const Floats square = mx * mx + my * my;
@@ -70,24 +70,24 @@ struct Block {
 };
 
 // Depth is that of the pixels' centres; an average over an edge would lie on no surface.
-void store_depth(const SceneView& scene, const CameraView& camera, const Target& target,
+void store_depth(const TracerScene& geometry, const TracerCamera& camera, const Target& target,
                  const Block& block, int last) {
   const Floats depth =
-      trace(scene, camera_rays(camera, block.px + 0.5f, block.py + 0.5f), splat(-1)).t;
+      trace(geometry, camera_rays(camera, block.px + 0.5f, block.py + 0.5f), splat(-1)).t;
   block.for_pixels(target, last, [&](int lane, int64_t pixel) {
     target.depth[pixel] = depth[lane] < kFar ? depth[lane] : std::numeric_limits<float>::infinity();
   });
 }
 
-void render(const SceneView& scene, const CameraView& camera, const Target& target, int first,
-            int last) {
+void render(const TracerScene& geometry, const TracerCamera& camera, const Target& target,
+            int first, int last) {
   const int samples = target.samples;
   const float weight = 1.0f / static_cast<float>(samples);
   const float edge_weight = 1.0f / static_cast<float>(samples + target.edge_samples);
   for (int y = first; y < last; y += kBlockHeight) {
     for (int x = 0; x < target.width; x += kBlockWidth) {
       const Block block(x, y, target);
-      if (target.depth != nullptr) store_depth(scene, camera, target, block, last);
+      if (target.depth != nullptr) store_depth(geometry, camera, target, block, last);
       if (target.rgb == nullptr) continue;
       const Ints active = splat(-1);
       const auto rays_of = [&](int sample) {
@@ -99,10 +99,10 @@ void render(const SceneView& scene, const CameraView& camera, const Target& targ
       Hits hits[kMaxSamples];
       Ints edge = splat(0);
       rays[0] = rays_of(0);
-      hits[0] = trace(scene, rays[0], active);
+      hits[0] = trace(geometry, rays[0], active);
       for (int s = 1; s < samples; ++s) {
         rays[s] = rays_of(s);
-        hits[s] = trace(scene, rays[s], active);
+        hits[s] = trace(geometry, rays[s], active);
         edge |= hits[s].surface != hits[0].surface;
       }
       Colours sum = splat(Float3{});
@@ -121,15 +121,15 @@ void render(const SceneView& scene, const CameraView& camera, const Target& targ
             1.0f / sqrt(middle.dx * middle.dx + middle.dy * middle.dy + middle.dz * middle.dz);
         middle = make_rays(middle.ox, middle.oy, middle.oz, middle.dx * scale, middle.dy * scale,
                            middle.dz * scale);
-        sum =
-            radiance(scene, middle, {t * weight, hits[0].surface}, ~edge, camera.pixel_angle, true);
+        sum = radiance(geometry, middle, {t * weight, hits[0].surface}, ~edge, camera.pixel_angle,
+                       true);
       }
       if (any(edge)) {
         Colours mixed = splat(Float3{});
         for (int s = 0; s < samples + target.edge_samples; ++s) {
           const Rays r = s < samples ? rays[s] : rays_of(s);
-          const Hits h = s < samples ? hits[s] : trace(scene, r, edge);
-          const Colours c = radiance(scene, r, h, edge, camera.pixel_angle, true);
+          const Hits h = s < samples ? hits[s] : trace(geometry, r, edge);
+          const Colours c = radiance(geometry, r, h, edge, camera.pixel_angle, true);
           mixed = {mixed.r + c.r * edge_weight, mixed.g + c.g * edge_weight,
                    mixed.b + c.b * edge_weight};
         }
@@ -152,14 +152,14 @@ inline Floats load(const float* from, int count) {
   return value;
 }
 
-void visibility(const SceneView& scene, const VisibilityBatch& batch) {
+void visibility(const TracerScene& geometry, const VisibilityBatch& batch) {
   for (int i = 0; i < batch.count; i += kLanes) {
     const int count = batch.count - i;
     const Rays rays =
         make_rays(load(batch.origin_x + i, count), load(batch.origin_y + i, count),
                   load(batch.origin_z + i, count), load(batch.direction_x + i, count),
                   load(batch.direction_y + i, count), load(batch.direction_z + i, count));
-    const uint32_t hit = bits(blocked(scene, rays, load(batch.reach + i, count)));
+    const uint32_t hit = bits(blocked(geometry, rays, load(batch.reach + i, count)));
     for (int k = 0; k < kLanes && k < count; ++k) batch.visible[i + k] = hit >> k & 1 ? 0 : 1;
   }
 }

@@ -26,8 +26,8 @@ int texels(float length) {
 }  // namespace
 
 int32_t SceneBuilder::material(const Material& material) {
-  scene_.materials.push_back(material);
-  return static_cast<int32_t>(scene_.materials.size()) - 1;
+  geometry_.materials.push_back(material);
+  return static_cast<int32_t>(geometry_.materials.size()) - 1;
 }
 
 Place SceneBuilder::inside(const Place& at, float x, float y, float z, float turn) {
@@ -38,12 +38,13 @@ Place SceneBuilder::inside(const Place& at, float x, float y, float z, float tur
 
 void SceneBuilder::place_light_map(Surface& surface, float low_u, float high_u, float low_v,
                                    float high_v) {
-  surface.light_offset = static_cast<int32_t>(scene_.light.size());
+  surface.light_offset = static_cast<int32_t>(geometry_.light.size());
   surface.low_u = low_u;
   surface.low_v = low_v;
   surface.scale_u = static_cast<float>(surface.columns - 1) / std::max(high_u - low_u, 1e-3f);
   surface.scale_v = static_cast<float>(surface.rows - 1) / std::max(high_v - low_v, 1e-3f);
-  scene_.light.resize(scene_.light.size() + static_cast<size_t>(surface.columns * surface.rows));
+  geometry_.light.resize(geometry_.light.size() +
+                         static_cast<size_t>(surface.columns * surface.rows));
 }
 
 void SceneBuilder::planar(const Float3& centre, const Float3& axis_u, const Float3& axis_v,
@@ -60,7 +61,7 @@ void SceneBuilder::planar(const Float3& centre, const Float3& axis_u, const Floa
   surface.columns = texels(2 * half_u);
   surface.rows = texels(2 * half_v);
   place_light_map(surface, 0, 2 * half_u, 0, 2 * half_v);
-  scene_.surfaces.push_back(surface);
+  geometry_.surfaces.push_back(surface);
 }
 
 void SceneBuilder::angular(const Place& at, float low, float high, float radius, int32_t material) {
@@ -70,7 +71,7 @@ void SceneBuilder::angular(const Place& at, float low, float high, float radius,
   surface.u0 = at.x;
   surface.v0 = at.z;
   const float around = static_cast<float>(2 * kPi);
-  const Material& look = scene_.materials[static_cast<size_t>(material)];
+  const Material& look = geometry_.materials[static_cast<size_t>(material)];
   // A whole number of repeats around, or a seam would show.
   const float repeats = std::max(1.0f, std::floor(around * radius / look.tile + 0.5f));
   surface.radius = repeats * look.tile / around;
@@ -79,19 +80,19 @@ void SceneBuilder::angular(const Place& at, float low, float high, float radius,
   surface.rows = texels(high - low);
   const float half = around * surface.radius * 0.5f;
   place_light_map(surface, -half, half, low, high);
-  scene_.surfaces.push_back(surface);
+  geometry_.surfaces.push_back(surface);
 }
 
 void SceneBuilder::box(const Place& at, float width, float height, float depth, Faces faces) {
   const Turn turn(at.turn);
   Solid solid;
   solid.shape = Shape::kBox;
-  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.first_surface = static_cast<int32_t>(geometry_.surfaces.size());
   solid.centre = {at.x, at.y + height * 0.5f, at.z};
   solid.size = {width * 0.5f, height * 0.5f, depth * 0.5f};
   solid.cosine = turn.cosine;
   solid.sine = turn.sine;
-  scene_.solids.push_back(solid);
+  geometry_.solids.push_back(solid);
   const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), c = solid.centre, h = solid.size;
   planar(c - x * h.x, z, y, h.z, h.y, faces.side);
   planar(c + x * h.x, -z, y, h.z, h.y, faces.side);
@@ -105,10 +106,10 @@ void SceneBuilder::frustum(const Place& at, float bottom_radius, float top_radiu
                            Faces faces) {
   Solid solid;
   solid.shape = Shape::kFrustum;
-  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.first_surface = static_cast<int32_t>(geometry_.surfaces.size());
   solid.centre = {at.x, at.y, at.z};
   solid.size = {bottom_radius, height, top_radius};
-  scene_.solids.push_back(solid);
+  geometry_.solids.push_back(solid);
   const float mean = 0.5f * (bottom_radius + top_radius);
   angular(at, at.y, at.y + height, mean, faces.side);
   const float top = std::max(top_radius, 0.01f);
@@ -122,24 +123,24 @@ void SceneBuilder::ellipsoid(const Place& at, float radius_x, float radius_y, fl
   const Turn turn(at.turn);
   Solid solid;
   solid.shape = Shape::kEllipsoid;
-  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.first_surface = static_cast<int32_t>(geometry_.surfaces.size());
   solid.centre = {at.x, at.y + radius_y, at.z};
   solid.size = {radius_x, radius_y, radius_z};
   solid.cosine = turn.cosine;
   solid.sine = turn.sine;
-  scene_.solids.push_back(solid);
+  geometry_.solids.push_back(solid);
   angular(at, at.y, at.y + 2 * radius_y, 0.5f * (radius_x + radius_z), material);
 }
 
 void SceneBuilder::hull(std::span<const Plane> planes, const Place& at) {
   Solid solid;
   solid.shape = Shape::kHull;
-  solid.first_surface = static_cast<int32_t>(scene_.surfaces.size());
+  solid.first_surface = static_cast<int32_t>(geometry_.surfaces.size());
   solid.centre = {at.x, at.y, at.z};
-  solid.first_plane = static_cast<int32_t>(scene_.planes.size());
+  solid.first_plane = static_cast<int32_t>(geometry_.planes.size());
   solid.planes = static_cast<int32_t>(planes.size());
-  scene_.solids.push_back(solid);
-  scene_.planes.insert(scene_.planes.end(), planes.begin(), planes.end());
+  geometry_.solids.push_back(solid);
+  geometry_.planes.insert(geometry_.planes.end(), planes.begin(), planes.end());
 }
 
 void SceneBuilder::gable(const Place& at, float width, float height, float depth, float overhang,
@@ -196,7 +197,7 @@ void SceneBuilder::pyramid(const Place& at, float width, float height, float dep
 }
 
 void SceneBuilder::lamp(const Float3& position, const Float3& colour, float reach, float falloff) {
-  scene_.lamps.push_back({position, colour, reach, falloff});
+  geometry_.lamps.push_back({position, colour, reach, falloff});
 }
 
 }  // namespace loci::world

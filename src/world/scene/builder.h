@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "loci/world/scene/scene.h"
+#include "loci/world/scene/scene_geometry.h"
 
 namespace loci::world {
 
@@ -25,11 +25,11 @@ struct Place {
 
 class SceneBuilder {
  public:
-  explicit SceneBuilder(Scene& scene) : scene_(scene) {}
+  explicit SceneBuilder(SceneGeometry& geometry) : geometry_(geometry) {}
 
   int32_t material(const Material& material);
   const Material& material(int32_t index) const {
-    return scene_.materials[static_cast<size_t>(index)];
+    return geometry_.materials[static_cast<size_t>(index)];
   }
 
   // A point given in the turned axes of `at`.
@@ -65,7 +65,7 @@ class SceneBuilder {
   void angular(const Place& at, float low, float high, float radius, int32_t material);
   void place_light_map(Surface& surface, float low_u, float high_u, float low_v, float high_v);
 
-  Scene& scene_;
+  SceneGeometry& geometry_;
 };
 
 // A point of the quarter around +z, turned about the origin by that many quarters.

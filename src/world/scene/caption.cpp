@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "loci/world/scene/world.h"
+#include "loci/world/scene/scene.h"
 
 namespace loci::world {
 
@@ -64,14 +64,14 @@ std::string list(const std::vector<std::string>& things, size_t count) {
 
 }  // namespace
 
-std::vector<std::string> make_captions(const World& world, Random& random) {
-  const auto noun = nouns(world.style);
-  const Mood& mood = world.mood;
-  std::vector<std::string> shuffled = world.features;
+std::vector<std::string> make_captions(const Scene& scene, Random& random) {
+  const auto noun = nouns(scene.style);
+  const Mood& mood = scene.mood;
+  std::vector<std::string> shuffled = scene.features;
   for (size_t i = shuffled.size(); i > 1; --i)
     std::swap(shuffled[i - 1], shuffled[random.below(i)]);
-  const std::string three = list(world.features, 3), others = list(shuffled, 3),
-                    two = list(world.features, 2);
+  const std::string three = list(scene.features, 3), others = list(shuffled, 3),
+                    two = list(scene.features, 2);
   return {
       fmt::format("a {}{} {} with {}", adjective(mood.weather), noun[0],
                   time_phrase(mood.time, false), three),

@@ -9,9 +9,9 @@
 
 namespace loci::world {
 
-struct World;
+struct Scene;
 
 // The caption first, then close paraphrases: "a snowy town at dusk with a red tower".
-std::vector<std::string> make_captions(const World& world, Random& random);
+std::vector<std::string> make_captions(const Scene& scene, Random& random);
 
 }  // namespace loci::world

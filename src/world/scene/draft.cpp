@@ -88,8 +88,8 @@ PaintedGround Ground::paint() const {
   return result;
 }
 
-Draft::Draft(Scene& target, const Mood& m, uint64_t seed)
-    : scene(target), build(target), mood(m), random({seed, 0x776f726c64}) {
+Draft::Draft(SceneGeometry& target, const Mood& m, uint64_t seed)
+    : geometry(target), build(target), mood(m), random({seed, 0x776f726c64}) {
   accents_.assign(std::begin(kAccents), std::end(kAccents));
   ground.seed = static_cast<uint32_t>(random.next());
   snow_ = material(kSnow, 3, colour(0xf4f7fb), colour(0xe2eaf4), colour(0xf4f7fb));

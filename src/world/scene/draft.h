@@ -39,7 +39,7 @@ struct Ground {
 
 class Draft {
  public:
-  Draft(Scene& scene, const Mood& mood, uint64_t seed);
+  Draft(SceneGeometry& geometry, const Mood& mood, uint64_t seed);
 
   float uniform(double low, double high) { return static_cast<float>(random.uniform(low, high)); }
   template <typename List>
@@ -69,14 +69,14 @@ class Draft {
   bool is_free(float x, float z, float radius) const;
   void reserve(float x, float z, float radius) { claimed_.push_back({x, z, radius}); }
 
-  Scene& scene;
+  SceneGeometry& geometry;
   SceneBuilder build;
   Mood mood;
   Random random;
   Ground ground;
   std::vector<std::string> features;
   std::vector<Place> viewpoints;  // good places to stand; turn = a good direction to look
-  float walk_radius = 24;         // people stay within this distance of the origin
+  float trajectory_radius = 24;   // people stay within this distance of the origin
 
  private:
   struct Disc {

@@ -60,11 +60,11 @@ Frame frame_about(const Float3& y) {
 
 class LightComputer {
  public:
-  explicit LightComputer(const Scene& scene)
-      : scene_(scene),
-        view_(scene),
+  explicit LightComputer(const SceneGeometry& geometry)
+      : geometry_(geometry),
+        view_(geometry),
         tracer_(best_tracer()),
-        sun_(frame_about(scene.atmosphere.sun_direction)) {}
+        sun_(frame_about(geometry.atmosphere.sun_direction)) {}
 
   // Light at a grid of probes, smoothed over neighbours, which also blends the four phases.
   std::vector<Float3> grid(const std::vector<Probe>& probes, int columns, int rows, bool wraps) {
@@ -77,7 +77,7 @@ class LightComputer {
     }
     add_sky(probes, columns, light);
     add_sun(probes, columns, light);
-    for (const Lamp& lamp : scene_.lamps) add_lamp(lamp, probes, light);
+    for (const Lamp& lamp : geometry_.lamps) add_lamp(lamp, probes, light);
     return smooth(light, columns, rows, wraps);
   }
 
@@ -117,7 +117,7 @@ class LightComputer {
   }
 
   void add_sky(const std::vector<Probe>& probes, int columns, std::vector<Float3>& light) {
-    const Atmosphere& air = scene_.atmosphere;
+    const Atmosphere& air = geometry_.atmosphere;
     const float share = 1.0f / kSkyRays;
     for (int k = 0; k < kSkyRays; ++k) {
       std::vector<Float3> incoming(probes.size());
@@ -139,7 +139,7 @@ class LightComputer {
   }
 
   void add_sun(const std::vector<Probe>& probes, int columns, std::vector<Float3>& light) {
-    const Atmosphere& air = scene_.atmosphere;
+    const Atmosphere& air = geometry_.atmosphere;
     const float share = 1.0f / kSunRays;
     for (int k = 0; k < kSunRays; ++k) {
       cast(
@@ -199,8 +199,8 @@ class LightComputer {
     return down;
   }
 
-  const Scene& scene_;
-  SceneView view_;
+  const SceneGeometry& geometry_;
+  TracerScene view_;
   const Tracer& tracer_;
   Frame sun_;
   Directions directions_;
@@ -251,13 +251,13 @@ int surfaces_of(const Solid& solid) {
   return solid.planes;
 }
 
-void light_solids(Scene& scene, LightComputer& computer) {
-  scene.light_scale = 4;
+void light_solids(SceneGeometry& geometry, LightComputer& computer) {
+  geometry.light_scale = 4;
   std::vector<Probe> probes;
-  for (const Solid& solid : scene.solids) {
+  for (const Solid& solid : geometry.solids) {
     for (int i = 0; i < surfaces_of(solid); ++i) {
       const Surface& surface =
-          scene.surfaces[static_cast<size_t>(solid.first_surface) + static_cast<size_t>(i)];
+          geometry.surfaces[static_cast<size_t>(solid.first_surface) + static_cast<size_t>(i)];
       probes.clear();
       for (int row = 0; row < surface.rows; ++row) {
         for (int column = 0; column < surface.columns; ++column) {
@@ -267,15 +267,15 @@ void light_solids(Scene& scene, LightComputer& computer) {
       const bool wraps = surface.mapping == Mapping::kAngular;
       const std::vector<Float3> light = computer.grid(probes, surface.columns, surface.rows, wraps);
       for (size_t k = 0; k < light.size(); ++k) {
-        scene.light[static_cast<size_t>(surface.light_offset) + k] =
-            pack_light(light[k], scene.light_scale);
+        geometry.light[static_cast<size_t>(surface.light_offset) + k] =
+            pack_light(light[k], geometry.light_scale);
       }
     }
   }
 }
 
-void light_ground(Scene& scene, LightComputer& computer, const PaintedGround& painted) {
-  GroundMap& map = scene.ground;
+void light_ground(SceneGeometry& geometry, LightComputer& computer, const PaintedGround& painted) {
+  GroundMap& map = geometry.ground;
   map.size = painted.size;
   map.half_extent = painted.half_extent;
   map.scale = 3;
@@ -307,17 +307,17 @@ void light_ground(Scene& scene, LightComputer& computer, const PaintedGround& pa
                        byte(std::sqrt(lit.z)) << 16 | byte(painted.samples[at].path) << 24;
     }
   }
-  const Atmosphere& air = scene.atmosphere;
-  scene.far_ground =
+  const Atmosphere& air = geometry.atmosphere;
+  geometry.far_ground =
       painted.far_albedo * (air.sky_light + air.sun_colour * std::max(0.0f, air.sun_direction.y));
 }
 
 }  // namespace
 
-void compute_light(Scene& scene, const PaintedGround& ground) {
-  LightComputer computer(scene);
-  light_solids(scene, computer);
-  light_ground(scene, computer, ground);
+void compute_light(SceneGeometry& geometry, const PaintedGround& ground) {
+  LightComputer computer(geometry);
+  light_solids(geometry, computer);
+  light_ground(geometry, computer, ground);
 }
 
 }  // namespace loci::world

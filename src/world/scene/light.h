@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "loci/world/scene/scene.h"
+#include "loci/world/scene/scene_geometry.h"
 
 namespace loci::world {
 
@@ -23,6 +23,6 @@ struct PaintedGround {
 
 // Fills scene.light, scene.ground and scene.far_ground. The hierarchy must be built and every
 // surface's map placed (SceneBuilder does it).
-void compute_light(Scene& scene, const PaintedGround& ground);
+void compute_light(SceneGeometry& geometry, const PaintedGround& ground);
 
 }  // namespace loci::world

@@ -72,14 +72,6 @@ double exact_atan2(double y, double x) {
   return y < 0 ? -angle : angle;
 }
 
-double exact_exp(double x) {
-  const double count = std::floor(x * 1.44269504088896340736 + 0.5);
-  const double rest = (x - count * 0.693147180369123816490) - count * 1.90821492927058770002e-10;
-  double sum = 1;
-  for (int n = 13; n >= 1; --n) sum = 1 + rest / n * sum;
-  return std::ldexp(sum, static_cast<int>(count));
-}
-
 float noise(float x, float y, uint32_t seed) {
   const float fx = std::floor(x), fy = std::floor(y);
   const int32_t ix = static_cast<int32_t>(fx), iy = static_cast<int32_t>(fy);

@@ -44,8 +44,6 @@ double exact_sin(double x);
 double exact_cos(double x);
 // Angle of (x, y) in (-pi, pi], error < 1e-11; 0 for the zero vector.
 double exact_atan2(double y, double x);
-// e^x for |x| < 700, relative error < 1e-12.
-double exact_exp(double x);
 
 // Smooth value noise in [0, 1], period none, feature size 1.
 float noise(float x, float y, uint32_t seed);

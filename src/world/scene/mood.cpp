@@ -274,11 +274,11 @@ Float3 colour(uint32_t rgb) {
   return {channel(16), channel(8), channel(0)};
 }
 
-void make_sky(Scene& scene, const Mood& mood, Horizon horizon, Random& random) {
+void make_sky(SceneGeometry& geometry, const Mood& mood, Horizon horizon, Random& random) {
   const Sky& sky = choose_sky(mood.time, random);
-  set_atmosphere(scene.atmosphere, mood, sky, random);
-  const Painter painter(mood, horizon, sky, scene.atmosphere, random);
-  SkyMap& map = scene.sky;
+  set_atmosphere(geometry.atmosphere, mood, sky, random);
+  const Painter painter(mood, horizon, sky, geometry.atmosphere, random);
+  SkyMap& map = geometry.sky;
   map.size = kSkySize;
   map.scale = 4;
   map.texels.resize(static_cast<size_t>(kSkySize) * kSkySize);

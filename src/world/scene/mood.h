@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "loci/base/random.h"
-#include "loci/world/scene/scene.h"
+#include "loci/world/scene/scene_geometry.h"
 
 namespace loci::world {
 
@@ -29,6 +29,6 @@ enum class Horizon { kHills, kMountains, kMesas };
 Float3 colour(uint32_t rgb);
 
 // Sets the atmosphere and paints the sky.
-void make_sky(Scene& scene, const Mood& mood, Horizon horizon, Random& random);
+void make_sky(SceneGeometry& geometry, const Mood& mood, Horizon horizon, Random& random);
 
 }  // namespace loci::world

@@ -29,7 +29,7 @@ class Courtyard {
     corners();
     centre();
     corner_gardens();
-    d.walk_radius = std::max(half_x_, half_z_) + 1;
+    d.trajectory_radius = std::max(half_x_, half_z_) + 1;
     for (int side = 0; side < 4; ++side) {
       const float out = side % 2 == 0 ? half_z_ : half_x_;
       d.viewpoints.push_back(quarter_turned(side, 0, out - 4.6f, 180));
@@ -62,8 +62,8 @@ class Courtyard {
     }
     d.ground.strokes.push_back({0, 0, 0, 0, 4.4f, walk, 1, 0.1f});
     d.ground.strokes.push_back({0, 0, 0, 0, 3.6f, stone, 1, 0.1f});
-    d.scene.meadow = {snow ? kSnow : kGrass, 3.5f, {}, {0.1f, 0, 0}, {-0.15f, 0, 0}};
-    d.scene.path = {
+    d.geometry.meadow = {snow ? kSnow : kGrass, 3.5f, {}, {0.1f, 0, 0}, {-0.15f, 0, 0}};
+    d.geometry.path = {
         d.random.chance(0.5) ? kTiles : kChecker, 3.2f, {}, {-0.16f, 0, 0}, {-0.22f, 0, 0}};
   }
 

@@ -29,13 +29,13 @@ class Desert {
     d.ground.base = colour(snow ? 0xf0f2f4 : sand_.sand);
     d.ground.second = colour(snow ? 0xe4e6ea : sand_.sand2);
     d.ground.patch = 12;
-    d.scene.meadow = {kSand, 5, {}, {-0.1f, 0, 0}, {0, 0, 0}};
-    d.scene.path = {kCobbles, 2.4f, {}, {-0.08f, 0, 0}, {-0.2f, 0, 0}};
+    d.geometry.meadow = {kSand, 5, {}, {-0.1f, 0, 0}, {0, 0, 0}};
+    d.geometry.path = {kCobbles, 2.4f, {}, {-0.08f, 0, 0}, {-0.2f, 0, 0}};
     oasis();
     monuments();
     scatter();
     distance();
-    d.walk_radius = 24;
+    d.trajectory_radius = 24;
   }
 
  private:

@@ -32,12 +32,12 @@ class Forest {
     d.ground.base = colour(snow ? 0xeff4f9 : season_.ground);
     d.ground.second = colour(snow ? 0xe0e9f2 : season_.ground2);
     d.ground.patch = 6;
-    d.scene.meadow = {snow ? kSnow : kGrass, 4, {}, {0.12f, 0, 0}, {-0.2f, 0, 0}};
-    d.scene.path = {snow ? kSnow : kSand, 4, {}, {-0.08f, 0, 0}, {0, 0, 0}};
+    d.geometry.meadow = {snow ? kSnow : kGrass, 4, {}, {0.12f, 0, 0}, {-0.2f, 0, 0}};
+    d.geometry.path = {snow ? kSnow : kSand, 4, {}, {-0.08f, 0, 0}, {0, 0, 0}};
     clearings();
     landmarks();
     trees();
-    d.walk_radius = 23;
+    d.trajectory_radius = 23;
   }
 
  private:

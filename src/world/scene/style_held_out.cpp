@@ -32,8 +32,8 @@ void build_ruins(Draft& d) {
   const bool snow = d.mood.snow();
   d.ground.base = colour(snow ? 0xeef3f8 : 0x86a050);
   d.ground.second = colour(snow ? 0xdfe8f0 : 0xb09a5c);
-  d.scene.meadow = {snow ? kSnow : kGrass, 4, {}, {0.12f, 0, 0}, {-0.18f, 0, 0}};
-  d.scene.path = {kTiles, 4, {}, {-0.12f, 0, 0}, {-0.3f, 0, 0}};
+  d.geometry.meadow = {snow ? kSnow : kGrass, 4, {}, {0.12f, 0, 0}, {-0.18f, 0, 0}};
+  d.geometry.path = {kTiles, 4, {}, {-0.12f, 0, 0}, {-0.3f, 0, 0}};
   const Float3 stone = colour(d.pick(std::to_array<uint32_t>({0xe2d3b4, 0xc9c2b8, 0xd8b090})));
   const Float3 floor = snow ? colour(0xccd4dc) : stone * 0.8f;
   d.ground.strokes.push_back({-7, -10, 7, 10, -1, floor, 1, 0.3f});
@@ -76,15 +76,15 @@ void build_ruins(Draft& d) {
     d.viewpoints.push_back(
         {0, 0, -7 + 2.0f * static_cast<float>(i), 60.0f * static_cast<float>(i)});
   }
-  d.walk_radius = 22;
+  d.trajectory_radius = 22;
 }
 
 void build_garden(Draft& d) {
   const bool snow = d.mood.snow();
   d.ground.base = colour(snow ? 0xeef3f8 : 0x76a64c);
   d.ground.second = colour(snow ? 0xe2eaf2 : 0x86b254);
-  d.scene.meadow = {snow ? kSnow : kGrass, 4, {}, {0.08f, 0, 0}, {-0.12f, 0, 0}};
-  d.scene.path = {kSand, 3, {}, {-0.06f, 0, 0}, {0, 0, 0}};
+  d.geometry.meadow = {snow ? kSnow : kGrass, 4, {}, {0.08f, 0, 0}, {-0.12f, 0, 0}};
+  d.geometry.path = {kSand, 3, {}, {-0.06f, 0, 0}, {0, 0, 0}};
   const Float3 gravel = snow ? colour(0xd0d6de) : colour(0xe2cda4);
   const Float3 leaf = colour(0x3f8042);
   const int32_t hedge = d.material(kLeaves, 1.6f, leaf, leaf * 1.3f, leaf * 0.6f);
@@ -150,7 +150,7 @@ void build_garden(Draft& d) {
     d.viewpoints.push_back(polar(angle + 0.2, 5.5f, static_cast<float>(angle * 180 / kPi)));
     d.viewpoints.push_back(polar(angle + 0.1, 12.5f, static_cast<float>(angle * 180 / kPi) + 180));
   }
-  d.walk_radius = 23;
+  d.trajectory_radius = 23;
 }
 
 }  // namespace loci::world

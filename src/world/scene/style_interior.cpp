@@ -35,8 +35,8 @@ class Interior {
     const bool snow = d.mood.snow();
     d.ground.base = colour(snow ? 0xeef3f8 : 0x7fa552);
     d.ground.second = colour(snow ? 0xdfe8f0 : 0x94b060);
-    d.scene.meadow = {kGrass, 4, {}, {0.1f, 0, 0}, {-0.15f, 0, 0}};
-    d.scene.path = {
+    d.geometry.meadow = {kGrass, 4, {}, {0.1f, 0, 0}, {-0.15f, 0, 0}};
+    d.geometry.path = {
         d.random.chance(0.5) ? kPlanks : kTiles, 2.6f, {}, {-0.14f, 0, 0}, {-0.3f, 0, 0}};
     std::array<int, 10> kinds = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     for (size_t i = kinds.size(); i > 1; --i) std::swap(kinds[i - 1], kinds[d.random.below(i)]);
@@ -48,7 +48,7 @@ class Interior {
       }
     }
     outside();
-    d.walk_radius = 0.5f * kRooms * kRoom * 1.4f;
+    d.trajectory_radius = 0.5f * kRooms * kRoom * 1.4f;
   }
 
  private:

@@ -74,7 +74,7 @@ class Town {
       row(turn, kRing + kStreet, -25, 25);
     }
     furniture();
-    d.walk_radius = 25;
+    d.trajectory_radius = 25;
     for (int turn = 0; turn < 4; ++turn) {
       d.viewpoints.push_back(quarter_turned(turn, 0, 6.2f, 180));
       d.viewpoints.push_back(quarter_turned(turn, 0, 12, 0));
@@ -106,8 +106,8 @@ class Town {
     d.ground.strokes.push_back({0, 0, 0, 0, 6.4f, ring, 1, 0.1f});
     d.ground.strokes.push_back({0, 0, 0, 0, 5.2f, dark, 1, 0.1f});
     d.ground.strokes.push_back({0, 0, 0, 0, 4.6f, ring, 1, 0.1f});
-    d.scene.meadow = {snow ? kSnow : kGrass, 4, {}, {0.1f, 0, 0}, {-0.15f, 0, 0}};
-    d.scene.path = {kCobbles, 2.2f, {}, {0.12f, 0, 0}, {snow ? -0.18f : -0.3f, 0, 0}};
+    d.geometry.meadow = {snow ? kSnow : kGrass, 4, {}, {0.1f, 0, 0}, {-0.15f, 0, 0}};
+    d.geometry.path = {kCobbles, 2.2f, {}, {0.12f, 0, 0}, {snow ? -0.18f : -0.3f, 0, 0}};
   }
 
   void monument() {

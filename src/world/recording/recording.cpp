@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/clip/recording.h"
+#include "loci/world/recording/recording.h"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +11,7 @@
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/text.h"
+#include "loci/camera/lens.h"
 #include "loci/camera/path/resample.h"
 #include "loci/camera/path/trajectory_io.h"
 #include "loci/io/media/frames.h"
@@ -33,7 +34,7 @@ std::optional<camera::Lens> own_lens(const fs::path& video) {
   const ConfigReader reader(load_json(file), file.string());
   if (!reader.has("x_fov_deg") || !reader.has("xi")) return std::nullopt;
   camera::Lens lens;
-  lens.fov_x = reader.get<double>("x_fov_deg", 90, 1, 359) * (kPi / 180);
+  lens.fov_x = camera::radians(reader.get<double>("x_fov_deg", 90, 1, 359));
   lens.xi = reader.get<double>("xi", 0, 0, 10);
   return lens;
 }
@@ -167,7 +168,7 @@ Recording::Recording(RecordingFiles files, const RecordingOptions& options)
   const int64_t pictures = source->frame_count();
   const double video_fps = source->fps();
   camera::ReadOptions read;
-  read.fov_x = options.fov * (kPi / 180);
+  read.fov_x = camera::radians(options.fov);
   read.video_fps = video_fps;
   read.size = {static_cast<int>(source->width()), static_cast<int>(source->height())};
   camera::Trajectory path = camera::read_trajectory(files_.camera, read);
@@ -274,28 +275,6 @@ std::string Recording::identity() const {
                      fs::last_write_time(file).time_since_epoch().count());
 }
 
-RecordedClips::RecordedClips(const fs::path& folder, uint64_t seed, const RecordingOptions& options)
-    : seed_(seed), options_(options), recordings_(open_recordings(folder, options)) {
-  for (const Recording& recording : recordings_) {
-    windows_ += recording.frame_count() - options.frames + 1;
-  }
-}
-
-Clip RecordedClips::make(int64_t index) {
-  Random random{seed_, static_cast<uint64_t>(index), 0x7265636f7264};
-  int64_t window = static_cast<int64_t>(random.below(static_cast<uint64_t>(windows_)));
-  size_t which = 0;
-  for (;; ++which) {
-    const int64_t windows = recordings_[which].frame_count() - options_.frames + 1;
-    if (window < windows) break;
-    window -= windows;
-  }
-  Clip clip = recordings_[which].read(window, options_.frames);
-  clip.seed = seed_;
-  clip.index = index;
-  return clip;
-}
-
 RecordingPieces::RecordingPieces(const fs::path& folder, const RecordingOptions& options)
     : options_(options), recordings_(open_recordings(folder, options)) {
   for (size_t i = 0; i < recordings_.size(); ++i) {
@@ -306,9 +285,7 @@ RecordingPieces::RecordingPieces(const fs::path& folder, const RecordingOptions&
 
 Clip RecordingPieces::read(int64_t index) const {
   const Piece& piece = pieces_.at(static_cast<size_t>(index));
-  Clip clip = recordings_[piece.recording].read(piece.first, options_.frames);
-  clip.index = index;
-  return clip;
+  return recordings_[piece.recording].read(piece.first, options_.frames);
 }
 
 }  // namespace loci::world

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/scene/world.h"
+#include "loci/world/scene/scene.h"
 
 #include "loci/world/render/bvh.h"
 #include "loci/world/scene/caption.h"
@@ -57,35 +57,35 @@ Weather parse_weather(std::string_view name) {
   return value_of<Weather>("the weather", name, kWeatherNames);
 }
 
-World make_world(uint64_t seed, const WorldOptions& options) {
+Scene make_scene(uint64_t seed, const SceneOptions& options) {
   Random random{seed, 0x6d6f6f64};
-  World world;
-  world.seed = seed;
+  Scene scene;
+  scene.seed = seed;
   // Drawn even when given, so that a choice leaves the rest of the world as it was.
   const Style style = kTrainingStyles[random.below(kTrainingStyles.size())];
   const double time = random.uniform(), weather = random.uniform();
-  world.style = options.style.value_or(style);
-  world.mood.time = options.time.value_or(time < 0.45   ? Time::kDay
+  scene.style = options.style.value_or(style);
+  scene.mood.time = options.time.value_or(time < 0.45   ? Time::kDay
                                           : time < 0.75 ? Time::kDusk
                                                         : Time::kNight);
-  world.mood.weather = options.weather.value_or(weather < 0.66   ? Weather::kClear
+  scene.mood.weather = options.weather.value_or(weather < 0.66   ? Weather::kClear
                                                 : weather < 0.82 ? Weather::kFog
                                                                  : Weather::kSnow);
-  const bool dry = world.style == Style::kDesert || world.style == Style::kInterior;
-  if (!options.weather && dry && world.mood.weather == Weather::kSnow)
-    world.mood.weather = Weather::kClear;
-  if (!options.weather && world.style == Style::kInterior) world.mood.weather = Weather::kClear;
+  const bool dry = scene.style == Style::kDesert || scene.style == Style::kInterior;
+  if (!options.weather && dry && scene.mood.weather == Weather::kSnow)
+    scene.mood.weather = Weather::kClear;
+  if (!options.weather && scene.style == Style::kInterior) scene.mood.weather = Weather::kClear;
 
-  make_sky(world.scene, world.mood, horizon_of(world.style, random), random);
-  Draft draft(world.scene, world.mood, seed);
-  build(world.style, draft);
-  build_hierarchy(world.scene);
-  compute_light(world.scene, draft.ground.paint());
-  world.features = draft.features;
-  world.viewpoints = draft.viewpoints;
-  world.walk_radius = draft.walk_radius;
-  world.captions = make_captions(world, random);
-  return world;
+  make_sky(scene.geometry, scene.mood, horizon_of(scene.style, random), random);
+  Draft draft(scene.geometry, scene.mood, seed);
+  build(scene.style, draft);
+  build_hierarchy(scene.geometry);
+  compute_light(scene.geometry, draft.ground.paint());
+  scene.features = draft.features;
+  scene.viewpoints = draft.viewpoints;
+  scene.trajectory_radius = draft.trajectory_radius;
+  scene.captions = make_captions(scene, random);
+  return scene;
 }
 
 }  // namespace loci::world

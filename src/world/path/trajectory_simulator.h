@@ -16,9 +16,9 @@ namespace loci::world {
 inline double wrap(double degrees) { return degrees - 360 * std::floor(degrees / 360 + 0.5); }
 
 // Angles in degrees; yaw turns right from +z, pitch up.
-class Walker {
+class TrajectorySimulator {
  public:
-  Walker(const PathOptions& options, const Point& at, double yaw, Random random);
+  TrajectorySimulator(const PathOptions& options, const Point& at, double yaw, Random random);
 
   bool done() const { return static_cast<int64_t>(poses_.size()) >= options_.frames; }
   double time() const { return static_cast<double>(poses_.size()) / options_.fps; }
@@ -33,7 +33,7 @@ class Walker {
     double hold = 1;   // seconds
   };
   // Along the way, looking where one goes, with glances aside: the given one first, then others.
-  void walk(const std::vector<Point>& way, const Glance* first_glance = nullptr);
+  void follow(const std::vector<Point>& way, const Glance* first_glance = nullptr);
   // Until the gaze rests on `yaw` (shortest way round) and `pitch`.
   void look(double yaw, double pitch = 0);
   // Turns by a signed angle that may exceed half a turn.

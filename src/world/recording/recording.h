@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "loci/world/clip/loader.h"
+#include "loci/world/recording/clip.h"
 
 namespace loci::world {
 
@@ -62,21 +62,6 @@ class Recording {
   std::vector<int64_t> source_frame_;  // of the video, for each of ours
   camera::Trajectory trajectory_;
   std::string caption_;
-};
-
-// Windows of recordings, drawn by seed and index; longer recordings are drawn more often.
-class RecordedClips : public ClipSource {
- public:
-  RecordedClips(const std::filesystem::path& folder, uint64_t seed,
-                const RecordingOptions& options);
-  Clip make(int64_t index) override;
-  size_t recordings() const { return recordings_.size(); }
-
- private:
-  uint64_t seed_;
-  RecordingOptions options_;
-  std::vector<Recording> recordings_;
-  int64_t windows_ = 0;  // in all
 };
 
 // Every recording cut into pieces of options.frames one after the other, by name; what is left at

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/path/walkable.h"
+#include "loci/world/path/free_space.h"
 
 #include <algorithm>
 #include <queue>
@@ -15,22 +15,22 @@ constexpr double kReach = 5;
 constexpr double kCoarse = 5;  // metres a cell of the list of near solids
 
 // Whether the surface of a solid is water, which is in the way although it is flat.
-bool is_water(const Scene& scene, const Solid& solid) {
+bool is_water(const SceneGeometry& geometry, const Solid& solid) {
   const int faces = solid.shape == Shape::kBox ? 6 : solid.shape == Shape::kFrustum ? 3 : 0;
   for (int i = 0; i < faces; ++i) {
     const Surface& surface =
-        scene.surfaces[static_cast<size_t>(solid.first_surface) + static_cast<size_t>(i)];
-    if (scene.materials[static_cast<size_t>(surface.material)].mirror > 0) return true;
+        geometry.surfaces[static_cast<size_t>(solid.first_surface) + static_cast<size_t>(i)];
+    if (geometry.materials[static_cast<size_t>(surface.material)].mirror > 0) return true;
   }
   return false;
 }
 
 }  // namespace
 
-Footprint::Footprint(const Scene& scene, const Solid& solid)
+Footprint::Footprint(const SceneGeometry& geometry, const Solid& solid)
     : centre_{solid.centre.x, solid.centre.z}, cosine_(solid.cosine), sine_(solid.sine) {
-  const Bounds bounds = bounds_of(scene, solid);
-  const bool flat_water = bounds.high.y < kAnkle && is_water(scene, solid);
+  const Bounds bounds = bounds_of(geometry, solid);
+  const bool flat_water = bounds.high.y < kAnkle && is_water(geometry, solid);
   in_the_way_ = flat_water || (bounds.high.y >= kAnkle && bounds.low.y <= kHead);
   const double ankle = flat_water ? 0.0 : kAnkle;
   switch (solid.shape) {
@@ -70,14 +70,14 @@ double Footprint::distance(const Point& p) const {
   return std::sqrt(dx * dx + dz * dz);
 }
 
-Walkable::Walkable(const World& world)
-    : radius_(world.walk_radius),
-      side_(2 * static_cast<int>(std::ceil(world.walk_radius / kCell)) + 1),
+FreeSpace::FreeSpace(const Scene& scene)
+    : radius_(scene.trajectory_radius),
+      side_(2 * static_cast<int>(std::ceil(scene.trajectory_radius / kCell)) + 1),
       clearance_(static_cast<size_t>(side_) * side_),
-      coarse_side_(2 * static_cast<int>(std::ceil((world.walk_radius + 1) / kCoarse)) + 1),
+      coarse_side_(2 * static_cast<int>(std::ceil((scene.trajectory_radius + 1) / kCoarse)) + 1),
       near_(static_cast<size_t>(coarse_side_) * coarse_side_) {
-  for (const Solid& solid : world.scene.solids) {
-    const Footprint footprint(world.scene, solid);
+  for (const Solid& solid : scene.geometry.solids) {
+    const Footprint footprint(scene.geometry, solid);
     if (footprint.in_the_way()) obstacles_.push_back(footprint);
   }
   const double reach = kReach + 0.71 * kCoarse;
@@ -98,18 +98,18 @@ Walkable::Walkable(const World& world)
   label_regions();
 }
 
-int Walkable::index(const Point& p) const {
+int FreeSpace::index(const Point& p) const {
   const int column = static_cast<int>(std::floor(p.x / kCell + 0.5)) + side_ / 2;
   const int row = static_cast<int>(std::floor(p.z / kCell + 0.5)) + side_ / 2;
   return column < 0 || row < 0 || column >= side_ || row >= side_ ? -1 : row * side_ + column;
 }
 
-Point Walkable::centre(int index) const {
+Point FreeSpace::centre(int index) const {
   const int column = index % side_ - side_ / 2, row = index / side_ - side_ / 2;
   return {column * kCell, row * kCell};
 }
 
-double Walkable::clearance(const Point& p) const {
+double FreeSpace::clearance(const Point& p) const {
   const int column = std::clamp(
       static_cast<int>(std::floor(p.x / kCoarse + 0.5)) + coarse_side_ / 2, 0, coarse_side_ - 1);
   const int row = std::clamp(static_cast<int>(std::floor(p.z / kCoarse + 0.5)) + coarse_side_ / 2,
@@ -123,16 +123,16 @@ double Walkable::clearance(const Point& p) const {
   return nearest;
 }
 
-bool Walkable::is_free(const Point& p) const {
+bool FreeSpace::is_free(const Point& p) const {
   return length(p) <= radius_ && clearance(p) >= kMargin;
 }
 
-double Walkable::grid_clearance(const Point& p) const {
+double FreeSpace::grid_clearance(const Point& p) const {
   const int cell = index(p);
   return cell < 0 ? 0.0 : clearance_[static_cast<size_t>(cell)];
 }
 
-void Walkable::label_regions() {
+void FreeSpace::label_regions() {
   reachable_.assign(clearance_.size(), 0);
   std::vector<uint8_t> seen(clearance_.size());
   std::vector<int> best, region;
@@ -156,7 +156,7 @@ void Walkable::label_regions() {
   for (const int cell : best) reachable_[static_cast<size_t>(cell)] = 1;
 }
 
-std::optional<Point> Walkable::nearest_free(const Point& p, double clear) const {
+std::optional<Point> FreeSpace::nearest_free(const Point& p, double clear) const {
   double best = 1e18;
   std::optional<Point> result;
   for (int i = 0; i < side_ * side_; ++i) {
@@ -171,7 +171,7 @@ std::optional<Point> Walkable::nearest_free(const Point& p, double clear) const 
   return result;
 }
 
-double Walkable::open_distance(const Point& from, double yaw, double limit) const {
+double FreeSpace::open_distance(const Point& from, double yaw, double limit) const {
   const Point step{exact_sin(yaw * (kPi / 180)), exact_cos(yaw * (kPi / 180))};
   double reach = 0;
   // The clearance says how far the next obstacle is at least.
@@ -185,7 +185,7 @@ double Walkable::open_distance(const Point& from, double yaw, double limit) cons
   return limit;
 }
 
-bool Walkable::straight_is_free(const Point& a, const Point& b, double margin) const {
+bool FreeSpace::straight_is_free(const Point& a, const Point& b, double margin) const {
   const int steps = std::max(1, static_cast<int>(length(b - a) / 0.12));
   for (int i = 0; i <= steps; ++i) {
     const Point p = a + (b - a) * (static_cast<double>(i) / steps);
@@ -194,7 +194,7 @@ bool Walkable::straight_is_free(const Point& a, const Point& b, double margin) c
   return true;
 }
 
-std::vector<Point> Walkable::route(const Point& from, const Point& to) const {
+std::vector<Point> FreeSpace::route(const Point& from, const Point& to) const {
   const int start = index(from), goal = index(to);
   if (start < 0 || goal < 0 || !reachable_[static_cast<size_t>(start)] ||
       !reachable_[static_cast<size_t>(goal)])

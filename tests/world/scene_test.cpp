@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/scene/world.h"
+#include "loci/world/scene/scene.h"
 
 #include <set>
 
@@ -17,16 +17,16 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST(World, IsTheSameForTheSameSeed) {
-  const World a = make_world(5), b = make_world(5), c = make_world(6);
+TEST(Scene, IsTheSameForTheSameSeed) {
+  const Scene a = make_scene(5), b = make_scene(5), c = make_scene(6);
   EXPECT_EQ(a.captions, b.captions);
-  EXPECT_EQ(a.scene.light, b.scene.light);
-  EXPECT_EQ(a.scene.ground.texels, b.scene.ground.texels);
-  EXPECT_EQ(a.scene.sky.texels, b.scene.sky.texels);
-  EXPECT_NE(a.scene.sky.texels, c.scene.sky.texels);
+  EXPECT_EQ(a.geometry.light, b.geometry.light);
+  EXPECT_EQ(a.geometry.ground.texels, b.geometry.ground.texels);
+  EXPECT_EQ(a.geometry.sky.texels, b.geometry.sky.texels);
+  EXPECT_NE(a.geometry.sky.texels, c.geometry.sky.texels);
 }
 
-TEST(World, EveryStyleTimeAndWeatherWorks) {
+TEST(Scene, EveryStyleTimeAndWeatherWorks) {
   const Style styles[] = {Style::kTown,     Style::kCourtyard, Style::kForest, Style::kDesert,
                           Style::kInterior, Style::kRuins,     Style::kGarden};
   int mood = 0;
@@ -36,36 +36,36 @@ TEST(World, EveryStyleTimeAndWeatherWorks) {
     for (int i = 0; i < 2; ++i, ++mood) {
       const auto time = static_cast<Time>(mood % 3);
       const auto weather = static_cast<Weather>(mood / 3 % 3);
-      const World world = make_world(70 + static_cast<uint64_t>(mood), {style, time, weather});
-      EXPECT_EQ(world.style, style);
-      EXPECT_EQ(world.mood.time, time);
-      EXPECT_EQ(world.mood.weather, weather);
-      EXPECT_GT(world.scene.solids.size(), 50u) << name_of(style);
-      EXPECT_LT(world.scene.solids.size(), 900u) << name_of(style);
-      EXPECT_GE(world.viewpoints.size(), 6u) << name_of(style);
-      EXPECT_GE(world.features.size(), 3u) << name_of(style);
-      for (const std::string& caption : world.captions) {
+      const Scene scene = make_scene(70 + static_cast<uint64_t>(mood), {style, time, weather});
+      EXPECT_EQ(scene.style, style);
+      EXPECT_EQ(scene.mood.time, time);
+      EXPECT_EQ(scene.mood.weather, weather);
+      EXPECT_GT(scene.geometry.solids.size(), 50u) << name_of(style);
+      EXPECT_LT(scene.geometry.solids.size(), 900u) << name_of(style);
+      EXPECT_GE(scene.viewpoints.size(), 6u) << name_of(style);
+      EXPECT_GE(scene.features.size(), 3u) << name_of(style);
+      for (const std::string& caption : scene.captions) {
         EXPECT_THAT(caption, Not(HasSubstr(" a a"))) << caption;
         EXPECT_THAT(caption, Not(HasSubstr(" a o"))) << caption;
         EXPECT_THAT(caption, Not(HasSubstr("  "))) << caption;
       }
-      EXPECT_THAT(world.captions.front(), StartsWith("a "));
-      EXPECT_EQ(world.captions.front().starts_with("a snowy "), weather == Weather::kSnow);
-      EXPECT_EQ(world.captions.front().find(" at dusk ") != std::string::npos, time == Time::kDusk);
-      captions.insert(world.captions.begin(), world.captions.end());
+      EXPECT_THAT(scene.captions.front(), StartsWith("a "));
+      EXPECT_EQ(scene.captions.front().starts_with("a snowy "), weather == Weather::kSnow);
+      EXPECT_EQ(scene.captions.front().find(" at dusk ") != std::string::npos, time == Time::kDusk);
+      captions.insert(scene.captions.begin(), scene.captions.end());
     }
   }
   EXPECT_GT(captions.size(), 50u);
 }
 
-TEST(World, HeldOutStylesComeOnlyWhenAskedFor) {
+TEST(Scene, HeldOutStylesComeOnlyWhenAskedFor) {
   std::set<Style> seen;
-  for (uint64_t seed = 0; seed < 12; ++seed) seen.insert(make_world(seed).style);
+  for (uint64_t seed = 0; seed < 12; ++seed) seen.insert(make_scene(seed).style);
   EXPECT_GE(seen.size(), 4u);
   for (const Style style : kHeldOutStyles) EXPECT_FALSE(seen.contains(style));
 }
 
-TEST(World, NamesAreParsedBack) {
+TEST(Scene, NamesAreParsedBack) {
   EXPECT_EQ(parse_style("desert"), Style::kDesert);
   EXPECT_EQ(parse_time("dusk"), Time::kDusk);
   EXPECT_EQ(parse_weather("snow"), Weather::kSnow);
@@ -76,17 +76,17 @@ TEST(World, NamesAreParsedBack) {
 }
 
 // Every solid lies in the leaf that holds it and in all nodes above.
-TEST(World, HierarchyHoldsEverySolid) {
-  const World world = make_world(9, {.style = Style::kForest});
-  const Scene& scene = world.scene;
-  std::vector<int> held(scene.solids.size());
+TEST(Scene, HierarchyHoldsEverySolid) {
+  const Scene scene = make_scene(9, {.style = Style::kForest});
+  const SceneGeometry& geometry = scene.geometry;
+  std::vector<int> held(geometry.solids.size());
   std::function<Bounds(size_t)> check = [&](size_t index) {
-    const BvhNode& node = scene.nodes[index];
+    const BvhNode& node = geometry.nodes[index];
     Bounds bounds;
     if (node.count > 0) {
       for (int i = node.right; i < node.right + node.count; ++i) {
         ++held[static_cast<size_t>(i)];
-        bounds.add(bounds_of(scene, scene.solids[static_cast<size_t>(i)]));
+        bounds.add(bounds_of(geometry, geometry.solids[static_cast<size_t>(i)]));
       }
     } else {
       bounds = check(index + 1);

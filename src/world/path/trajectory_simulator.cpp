@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/path/walker.h"
+#include "loci/world/path/trajectory_simulator.h"
 
 namespace loci::world {
 
@@ -39,15 +39,18 @@ camera::Pose pose_at(const Point& at, double height, double yaw, double pitch) {
   return pose;
 }
 
-Walker::Walker(const PathOptions& options, const Point& at, double yaw, Random random)
+TrajectorySimulator::TrajectorySimulator(const PathOptions& options, const Point& at, double yaw,
+                                         Random random)
     : options_(options), random_(random), at_(at), yaw_(yaw) {
   record();
 }
 
-void Walker::record() { poses_.push_back(pose_at(at_, options_.eye_height, yaw_, pitch_)); }
+void TrajectorySimulator::record() {
+  poses_.push_back(pose_at(at_, options_.eye_height, yaw_, pitch_));
+}
 
-void Walker::step(double yaw_target, double pitch_target, const std::vector<Point>* way,
-                  double aside) {
+void TrajectorySimulator::step(double yaw_target, double pitch_target,
+                               const std::vector<Point>* way, double aside) {
   const double dt = 1 / (options_.fps * kSubsteps);
   const double error = wrap(yaw_target - yaw_);
   yaw_speed_ = approach(error, yaw_speed_, options_.turn_rate * 1.15, 75, dt);
@@ -75,7 +78,7 @@ void Walker::step(double yaw_target, double pitch_target, const std::vector<Poin
   }
 }
 
-void Walker::walk(const std::vector<Point>& way, const Glance* first_glance) {
+void TrajectorySimulator::follow(const std::vector<Point>& way, const Glance* first_glance) {
   if (way.size() < 2) return;
   const double total = way_length(way);
   along_ = 0;
@@ -109,26 +112,26 @@ void Walker::walk(const std::vector<Point>& way, const Glance* first_glance) {
   speed_ = 0;
 }
 
-void Walker::look(double yaw, double pitch) {
+void TrajectorySimulator::look(double yaw, double pitch) {
   while (!done() && (std::abs(wrap(yaw - yaw_)) > 0.7 || std::abs(pitch - pitch_) > 0.7 ||
                      std::abs(yaw_speed_) > 4)) {
     step(yaw, pitch, nullptr);
   }
 }
 
-void Walker::turn(double angle) {
+void TrajectorySimulator::turn(double angle) {
   // In pieces below half a turn, so that the shortest way round is the right one.
   const double sign = angle < 0 ? -1 : 1, goal = yaw_ + angle;
   while (!done() && (goal - yaw_) * sign > 90) step(yaw_ + 90 * sign, 0, nullptr);
   look(goal);
 }
 
-void Walker::pause(double seconds) {
+void TrajectorySimulator::pause(double seconds) {
   const double end = time() + seconds, yaw = yaw_, pitch = pitch_;
   while (!done() && time() < end) step(yaw, pitch, nullptr);
 }
 
-std::vector<camera::Pose> Walker::poses() && {
+std::vector<camera::Pose> TrajectorySimulator::poses() && {
   while (!done()) step(yaw_, pitch_, nullptr);
   return std::move(poses_);
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "loci/world/scene/world.h"
+#include "loci/world/scene/scene.h"
 
 namespace loci::world {
 
@@ -28,7 +28,7 @@ inline double way_length(const std::vector<Point>& way) {
 // The outline on the ground of what a solid occupies between ankle and head height.
 class Footprint {
  public:
-  Footprint(const Scene& scene, const Solid& solid);
+  Footprint(const SceneGeometry& geometry, const Solid& solid);
 
   bool in_the_way() const { return in_the_way_; }
   // 0 inside.
@@ -42,12 +42,12 @@ class Footprint {
   double cosine_ = 1, sine_ = 0;
 };
 
-class Walkable {
+class FreeSpace {
  public:
   // Keeps this far from everything.
   static constexpr double kMargin = 0.5;
 
-  explicit Walkable(const World& world);
+  explicit FreeSpace(const Scene& scene);
 
   // Distance to the nearest obstacle, from the solids themselves; at most 5.
   double clearance(const Point& p) const;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "loci/world/clip/clip.h"
+#include "loci/world/recording/clip.h"
 
 namespace loci::world {
 
@@ -20,17 +20,6 @@ class ClipSource {
  public:
   virtual ~ClipSource() = default;
   virtual Clip make(int64_t index) = 0;
-};
-
-// Procedural clips of a seed.
-class WorldClips : public ClipSource {
- public:
-  WorldClips(uint64_t seed, const ClipOptions& options) : seed_(seed), maker_(options) {}
-  Clip make(int64_t index) override { return maker_.make(seed_, index); }
-
- private:
-  uint64_t seed_;
-  ClipMaker maker_;
 };
 
 struct LoaderOptions {
@@ -52,7 +41,6 @@ class ClipLoader {
 
   // The factory is called once per worker, from this constructor.
   ClipLoader(const SourceFactory& factory, const LoaderOptions& options);
-  ClipLoader(uint64_t seed, const ClipOptions& clips, LoaderOptions options);
   ~ClipLoader();
   ClipLoader(const ClipLoader&) = delete;
   ClipLoader& operator=(const ClipLoader&) = delete;

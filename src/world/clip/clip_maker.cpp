@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/clip/clip.h"
+#include "loci/world/clip/clip_maker.h"
 
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
-#include "loci/world/path/walkable.h"
+#include "loci/world/path/free_space.h"
 #include "loci/world/scene/name_list.h"
 
 namespace loci::world {
@@ -29,12 +29,12 @@ void check(const ClipOptions& o) {
   range("xi", o.xi, 0, 1);
   range("the samples a pixel", o.samples, 1, 4);
   range("the share of revisits", o.revisit_share, 0, 1);
-  range("the clips a world", static_cast<double>(o.clips_per_world), 1, 1e6);
+  range("the clips a world", static_cast<double>(o.clips_per_scene), 1, 1e6);
 }
 
 }  // namespace
 
-bool is_test_world(uint64_t world_seed) { return hash_keys({world_seed, 0x73706c6974}) % 16 == 0; }
+bool is_test_scene(uint64_t scene_seed) { return hash_keys({scene_seed, 0x73706c6974}) % 16 == 0; }
 
 std::string_view name_of(Split split) { return kSplitNames[static_cast<size_t>(split)]; }
 
@@ -43,22 +43,22 @@ Split parse_split(std::string_view name) { return value_of<Split>("the split", n
 ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
   if (index < 0) fail("clip index {} is negative", index);
   ClipPlan plan;
-  const uint64_t group = static_cast<uint64_t>(index / options.clips_per_world);
+  const uint64_t group = static_cast<uint64_t>(index / options.clips_per_scene);
   const bool test = options.split != Split::kTrain;
   for (uint64_t attempt = 0;; ++attempt) {
-    plan.world_seed =
+    plan.scene_seed =
         hash_keys({seed, group, attempt}) >> 16;  // 48 bits: exact in JSON and as double
-    if (is_test_world(plan.world_seed) == test) break;
+    if (is_test_scene(plan.scene_seed) == test) break;
   }
-  plan.world = options.world;
-  if (options.split == Split::kHeldOut && !plan.world.style) {
-    plan.world.style = kHeldOutStyles[plan.world_seed % kHeldOutStyles.size()];
+  plan.scene = options.scene;
+  if (options.split == Split::kHeldOut && !plan.scene.style) {
+    plan.scene.style = kHeldOutStyles[plan.scene_seed % kHeldOutStyles.size()];
   }
-  const bool held_out = plan.world.style && std::find(kHeldOutStyles.begin(), kHeldOutStyles.end(),
-                                                      *plan.world.style) != kHeldOutStyles.end();
+  const bool held_out = plan.scene.style && std::find(kHeldOutStyles.begin(), kHeldOutStyles.end(),
+                                                      *plan.scene.style) != kHeldOutStyles.end();
   if (held_out && options.split == Split::kTrain) {
     fail("the style {} is held out from training; ask for the split held-out",
-         name_of(*plan.world.style));
+         name_of(*plan.scene.style));
   }
   Random random{seed, static_cast<uint64_t>(index), 0x636c6970};
   plan.path_seed = random.next();
@@ -67,6 +67,28 @@ ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
     plan.designed = options.designed[static_cast<size_t>(index) % options.designed.size()];
   }
   return plan;
+}
+
+Json describe(const ClipOptions& options) {
+  Json designed = Json::array();
+  for (const DesignedPath path : options.designed) designed.push_back(name_of(path));
+  const SceneOptions& scene = options.scene;
+  return {
+      {"split", name_of(options.split)},
+      {"frames", options.frames},
+      {"width", options.width},
+      {"height", options.height},
+      {"fps", options.fps},
+      {"fov", options.fov},
+      {"xi", options.xi},
+      {"samples", options.samples},
+      {"revisit_share", options.revisit_share},
+      {"clips_per_world", options.clips_per_scene},
+      {"style", scene.style ? Json(name_of(*scene.style)) : Json(nullptr)},
+      {"time", scene.time ? Json(name_of(*scene.time)) : Json(nullptr)},
+      {"weather", scene.weather ? Json(name_of(*scene.weather)) : Json(nullptr)},
+      {"designed", designed},
+  };
 }
 
 camera::Lens lens_of(const ClipOptions& options) {
@@ -87,17 +109,17 @@ RenderOptions render_options(const ClipOptions& options) {
 }
 
 struct ClipMaker::Site {
-  World world;
-  Walkable walkable;
-  Site(World w) : world(std::move(w)), walkable(world) {}
+  Scene scene;
+  FreeSpace free_space;
+  Site(Scene w) : scene(std::move(w)), free_space(scene) {}
 };
 
 ClipMaker::ClipMaker(const ClipOptions& options) : options_(options) { check(options); }
 ClipMaker::~ClipMaker() = default;
 
 ClipMaker::Site& ClipMaker::visit(const ClipPlan& plan) {
-  if (!site_ || site_->world.seed != plan.world_seed) {
-    site_ = std::make_unique<Site>(make_world(plan.world_seed, plan.world));
+  if (!site_ || site_->scene.seed != plan.scene_seed) {
+    site_ = std::make_unique<Site>(make_scene(plan.scene_seed, plan.scene));
   }
   return *site_;
 }
@@ -108,23 +130,23 @@ std::vector<camera::Pose> ClipMaker::poses_of(const ClipPlan& plan, const Site& 
   path.fps = options_.fps;
   path.returns = plan.returns;
   if (plan.designed) {
-    return make_designed_path(site.walkable, site.world, *plan.designed, plan.path_seed, path);
+    return make_designed_path(site.free_space, site.scene, *plan.designed, plan.path_seed, path);
   }
   const bool must_return =
       plan.returns && static_cast<double>(options_.frames) / options_.fps >= kShortestReturn;
   std::vector<camera::Pose> poses;
   for (int attempt = 0; attempt < kPathAttempts; ++attempt) {
-    poses = make_path(site.walkable, site.world,
+    poses = make_path(site.free_space, site.scene,
                       hash_keys({plan.path_seed, static_cast<uint64_t>(attempt)}), path);
     if (!must_return || !camera::find_revisits(poses, options_.fps).empty()) break;
   }
   return poses;
 }
 
-ClipMaker::Walk ClipMaker::walk(uint64_t seed, int64_t index) {
+ClipMaker::PlannedTrajectory ClipMaker::plan_trajectory(uint64_t seed, int64_t index) {
   const ClipPlan plan = plan_clip(seed, index, options_);
   const Site& site = visit(plan);
-  return {poses_of(plan, site), site.world, site.walkable};
+  return {poses_of(plan, site), site.scene, site.free_space};
 }
 
 Clip ClipMaker::make(uint64_t seed, int64_t index) {
@@ -142,13 +164,14 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
                        std::span<const camera::Pose> poses) {
   const int64_t frames = static_cast<int64_t>(poses.size());
   Clip clip;
-  clip.seed = seed;
-  clip.index = index;
-  clip.world_seed = plan.world_seed;
-  clip.style = site.world.style;
-  clip.mood = site.world.mood;
-  clip.captions = site.world.captions;
-  clip.caption = site.world.captions.front();
+  clip.origin = {seed,
+                 index,
+                 plan.scene_seed,
+                 std::string(name_of(site.scene.style)),
+                 std::string(name_of(site.scene.mood.time)),
+                 std::string(name_of(site.scene.mood.weather))};
+  clip.captions = site.scene.captions;
+  clip.caption = site.scene.captions.front();
   clip.path = plan.designed ? std::string(name_of(*plan.designed)) : "walk";
   clip.revisits = camera::find_revisits(poses, options_.fps);
   clip.frames = at::empty({frames, options_.height, options_.width, 3}, at::kByte);
@@ -158,7 +181,7 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
   const int64_t pixels = static_cast<int64_t>(options_.width) * options_.height;
   for (int64_t i = 0; i < frames; ++i) {
     check_interrupt();
-    world::render(site.world, poses[static_cast<size_t>(i)], lens, how,
+    world::render(site.scene, {poses[static_cast<size_t>(i)], lens}, how,
                   clip.frames.data_ptr<uint8_t>() + i * pixels * 3,
                   options_.depth ? clip.depth.data_ptr<float>() + i * pixels : nullptr);
   }
@@ -171,6 +194,13 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
 
 Clip make_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
   return ClipMaker(options).make(seed, index);
+}
+
+std::unique_ptr<ClipLoader> load_scene_clips(uint64_t seed, const ClipOptions& clips,
+                                             LoaderOptions options) {
+  options.group = clips.clips_per_scene;
+  return std::make_unique<ClipLoader>([&] { return std::make_unique<SceneClips>(seed, clips); },
+                                      options);
 }
 
 }  // namespace loci::world

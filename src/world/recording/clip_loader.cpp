@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/clip/loader.h"
+#include "loci/world/recording/clip_loader.h"
 
 #include "loci/base/error.h"
 
 namespace loci::world {
 
-namespace {
-
-LoaderOptions with_group(LoaderOptions options, int64_t group) {
-  options.group = group;
-  return options;
-}
-
-}  // namespace
-
 int64_t index_at(int64_t position, const LoaderOptions& options) {
   const int64_t group = position / options.group, place = position % options.group;
   return (group * options.ranks + options.rank) * options.group + place;
 }
-
-ClipLoader::ClipLoader(uint64_t seed, const ClipOptions& clips, LoaderOptions options)
-    : ClipLoader([&] { return std::make_unique<WorldClips>(seed, clips); },
-                 with_group(options, clips.clips_per_world)) {}
 
 ClipLoader::ClipLoader(const SourceFactory& factory, const LoaderOptions& options)
     : options_(options), position_(options.start), next_group_(options.start / options.group) {
