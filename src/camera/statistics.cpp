@@ -13,7 +13,8 @@ PathStatistics path_statistics(const Trajectory& trajectory) {
   PathStatistics s;
   s.poses = static_cast<int64_t>(poses.size());
   if (poses.empty()) return s;
-  s.video_frames = (s.poses - 1) * trajectory.frames_per_pose + 1;
+  s.video_frames =
+      TimeGrid{.frames_per_latent = trajectory.frames_per_pose}.frames_in_latents(s.poses);
   s.seconds = trajectory.seconds();
   s.displacement = norm(poses.back().position - poses.front().position);
   for (size_t i = 1; i < poses.size(); ++i) {

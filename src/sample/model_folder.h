@@ -7,8 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "loci/model/transformer/transformer.h"
+#include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/vae.h"
+#include "loci/model/transformer/transformer.h"
 #include "loci/sample/solvers/solver.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/sample/stream/stream_options.h"
@@ -47,6 +48,9 @@ class ModelFolder {
   // Without loading weights.
   const model::TransformerConfig& config() const { return config_; }
   model::VaeConfig vae_config() const;
+  camera::TimeGrid time_grid() const {
+    return {vae_config().temporal_factor(), config_.chunk_size};
+  }
   const GenerationDefaults& defaults() const { return defaults_; }
 
   bool has_text_encoder() const;

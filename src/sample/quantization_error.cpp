@@ -14,6 +14,7 @@
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/progress.h"
+#include "loci/camera/time_grid.h"
 
 namespace loci::sample {
 
@@ -132,18 +133,20 @@ Json QuantizationError::to_json() const {
 QuantizationError measure_quantization(model::Transformer& original, model::Transformer& quantized,
                                        const QuantizationRun& run) {
   const at::NoGradGuard no_grad;
-  const auto chunk = static_cast<size_t>(original.config().chunk_size);
-  LOCI_CHECK(!run.cameras.empty() && (run.cameras.size() - 1) % chunk == 0,
-             "a first pose and whole chunks of {} are needed", chunk);
+  const camera::TimeGrid grid{.latents_per_chunk = original.config().chunk_size};
+  const int64_t latents = std::ssize(run.cameras), chunks = grid.chunks_in_latents(latents);
+  LOCI_CHECK(grid.whole_chunks(latents), "{} cameras; expected 1 + whole chunks of {}", latents,
+             grid.latents_per_chunk);
   QuantizationError error;
   const Comparison comparison(original, quantized);
   Stream a(original, nullptr, run.options, run.prompt);
   Stream b(quantized, nullptr, run.options, run.prompt);
   const std::span cameras(run.cameras);
   for (Stream* stream : {&a, &b}) stream->accept(run.first, cameras.first(1));
-  Progress progress("error report", (run.cameras.size() - 1) / chunk, "chunks");
-  for (size_t begin = 1; begin < run.cameras.size(); begin += chunk) {
-    const auto part = cameras.subspan(begin, chunk);
+  Progress progress("error report", static_cast<uint64_t>(chunks - 1), "chunks");
+  for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+    const camera::IndexRange range = grid.latents_of_chunk(chunk);
+    const auto part = cameras.subspan(range.begin, range.size());
     const Chunk made = a.push(part);
     b.replay(made.latents, part);
     error.velocity.push_back(velocity_error(a, b, made.latents));

@@ -195,7 +195,7 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
   const sample::ModelFolder folder(path("hybrid"));
   const ClipFormat format = common_format(setup().models, {});
   const auto clips = open_recordings(path("data"), format, {});
-  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), 4);
+  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), format.grid);
   const at::Tensor depth = clips->depth(0);
   ASSERT_EQ(depth.sizes(), at::IntArrayRef({45, kTinyHeight, kTinyWidth}));
   EXPECT_FALSE(clips->depth(1).defined());

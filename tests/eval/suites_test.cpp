@@ -165,7 +165,7 @@ TEST_F(Suites, ContinuationsEqualAStream) {
   sample::Stream stream(folder.transformer(), &folder.vae(),
                         stream_options(folder, s.arms[0], s.sampling, kTinyWidth, kTinyHeight),
                         folder.prompt("", ""));
-  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), 4);
+  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), format.grid);
   const auto known = static_cast<size_t>(continuation.context().size(2));
   ASSERT_EQ(known, 5u);
   stream.accept_recording(continuation.context(), std::span(cameras).first(known));

@@ -66,7 +66,6 @@ TEST(Vae, PublishedSizes) {
   const VaeConfig config = VaeConfig::wan22();
   EXPECT_EQ(config.spatial_factor(), 16);
   EXPECT_EQ(config.temporal_factor(), 4);
-  EXPECT_EQ(config.frames(31), 121);
   const Vae vae(config, {.device = at::kMeta});
   // 2.82 GB in FP32, as the published file.
   EXPECT_EQ(vae.parameters().count(), 704'688'668u);

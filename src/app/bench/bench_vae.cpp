@@ -22,6 +22,7 @@
 #include "loci/base/error.h"
 #include "loci/base/machine.h"
 #include "loci/base/progress.h"
+#include "loci/camera/time_grid.h"
 #include "loci/eval/cost/conv_profile.h"
 #include "loci/kernels/machine/peak.h"
 #include "loci/model/autoencoder/vae_stream.h"
@@ -87,7 +88,8 @@ void measure(const std::string& direction, const model::VaeConfig& config,
     progress.advance();
     if (!std::binary_search(lengths.begin(), lengths.end(), latent)) continue;
     const uint64_t peak = current(&ProcessMemory::peak);
-    report({direction, latent, config.frames(latent), peak > before ? peak - before : 0, state,
+    report({direction, latent, camera::TimeGrid{config.temporal_factor()}.frames_in_latents(latent),
+            peak > before ? peak - before : 0, state,
             std::chrono::duration<double>(passed).count()});
   }
 }

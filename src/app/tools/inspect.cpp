@@ -12,6 +12,7 @@
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/text.h"
+#include "loci/camera/time_grid.h"
 #include "loci/io/tensors/checkpoint.h"
 #include "loci/model/weights/foreign_config.h"
 #include "loci/model/weights/summary.h"
@@ -120,9 +121,10 @@ std::vector<HistoryRow> history_table(const InspectOptions& options,
   std::vector<HistoryRow> rows;
   for (const double seconds : options.seconds) {
     // A stream is one frame and whole chunks.
-    const auto chunks = static_cast<int64_t>(std::ceil(
-        seconds * options.fps / static_cast<double>(kFramesPerLatent * config.chunk_size)));
-    const int64_t latents = 1 + chunks * config.chunk_size;
+    const camera::TimeGrid time{kFramesPerLatent, config.chunk_size};
+    const auto chunks = static_cast<int64_t>(
+        std::ceil(seconds * options.fps / static_cast<double>(time.frames_per_chunk())));
+    const int64_t latents = time.latents_in_chunks(1 + chunks);
     const int64_t bounded = model::bounded_frames(config, latents);
     const auto add = [&](const char* mode, const model::TransformerConfig& of, int64_t frames) {
       rows.push_back({mode, seconds, latents, model::history_bytes(of, grid, frames, dtype)});

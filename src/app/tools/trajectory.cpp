@@ -131,10 +131,10 @@ void warn_of_speed(const PathStatistics& s) {
 
 std::string describe_latents(const Trajectory& path) {
   const auto latents = static_cast<int64_t>(
-      path.frames_per_pose == 1 ? (path.cameras.size() - 1) / camera::kFramesPerLatent + 1
-                                : path.cameras.size());
+      path.frames_per_pose == 1 ? camera::kPathGrid.latents_in_frames(std::ssize(path.cameras))
+                                : std::ssize(path.cameras));
   const int64_t padded = camera::padded_latents(latents);
-  const int64_t chunks = (padded - 1) / camera::kLatentsPerChunk;
+  const int64_t chunks = camera::kPathGrid.chunks_in_latents(padded) - 1;
   if (padded == latents) return fmt::format("{} = 1 + 5 x {} chunks", latents, chunks);
   return fmt::format("{}; generation holds the last pose up to {} = 1 + 5 x {} chunks", latents,
                      padded, chunks);

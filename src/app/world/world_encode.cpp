@@ -21,6 +21,7 @@
 #include "loci/base/jobs.h"
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
+#include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/vae.h"
 #include "loci/train/windows/encode_clip.h"
 #include "loci/world/recording/manifest.h"
@@ -152,10 +153,11 @@ void encode(const EncodeOptions& options) {
   const Shard part = parse_shard(options.shard);
   const model::Vae vae = model::Vae::load(options.vae);
   vae.config().check_frame_size(clip.height, clip.width);
-  const int64_t factor = vae.config().temporal_factor();
-  if ((clip.frames - 1) % factor != 0) {
+  const camera::TimeGrid grid{vae.config().temporal_factor()};
+  if (!grid.whole_latents(clip.frames)) {
+    const int64_t latents = grid.latents_in_frames(std::max<int64_t>(1, clip.frames));
     fail("--frames: {} frames do not divide into latents; take {} or {}", clip.frames,
-         (clip.frames - 1) / factor * factor + 1, ((clip.frames - 1) / factor + 1) * factor + 1);
+         grid.frames_in_latents(latents), grid.frames_in_latents(latents + 1));
   }
   Source source =
       options.from.empty() ? world_source(options, clip) : recording_source(options, clip);

@@ -164,12 +164,12 @@ Trajectory make_preset(std::string_view name, const PresetOptions& options) {
   for (const Leg& leg : legs) needed += leg.seconds();
 
   const double seconds = options.seconds.value_or(std::max(kDefaultSeconds, needed));
-  constexpr int kFramesPerChunk = kFramesPerLatent * kLatentsPerChunk;
-  const double chunks = std::ceil(seconds * options.fps / kFramesPerChunk - 1e-9);
+  const double chunks =
+      std::ceil(seconds * options.fps / static_cast<double>(kPathGrid.frames_per_chunk()) - 1e-9);
   if (!(options.fps > 0 && chunks >= 1 && chunks <= 1e6)) {
     fail("preset {}: {} s at {} frames a second is no length", name, seconds, options.fps);
   }
-  const auto frames = static_cast<int64_t>(chunks) * kFramesPerChunk;
+  const auto frames = static_cast<int64_t>(chunks) * kPathGrid.frames_per_chunk();
 
   const Lens lens = lens_from_fov(options.fov_x);
   Trajectory path;

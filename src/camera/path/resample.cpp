@@ -81,8 +81,9 @@ Trajectory latent_poses(const Trajectory& frames) {
   Trajectory result = like(frames);
   result.frames_per_pose = kFramesPerLatent;
   result.fps = frames.fps / kFramesPerLatent;
-  for (size_t i = 0; i < frames.cameras.size(); i += kFramesPerLatent) {
-    result.cameras.push_back(frames.cameras[i]);
+  const int64_t latents = kPathGrid.latents_in_frames(std::ssize(frames.cameras));
+  for (int64_t latent = 0; latent < latents; ++latent) {
+    result.cameras.push_back(frames.cameras[static_cast<size_t>(kPathGrid.camera_frame(latent))]);
   }
   return result;
 }
@@ -94,9 +95,7 @@ Trajectory frame_poses(const Trajectory& latents) {
 }
 
 int64_t padded_latents(int64_t latents) {
-  const int64_t chunks =
-      std::max<int64_t>(1, (latents - 1 + kLatentsPerChunk - 1) / kLatentsPerChunk);
-  return 1 + chunks * kLatentsPerChunk;
+  return kPathGrid.padded_latents(std::max<int64_t>(latents, 2));
 }
 
 Trajectory pad_to_chunks(const Trajectory& latents) {

@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "loci/camera/time_grid.h"
 #include "loci/camera/trajectory.h"
 
 namespace loci::camera {
 
-// The video codec makes one latent of the first frame and one of every four frames after it.
+// Frames, latents and chunks of path files: the published models' autoencoder and chunk size.
 inline constexpr int kFramesPerLatent = 4;
-// A path for generation has one latent for the first frame and then whole chunks of five.
-inline constexpr int kLatentsPerChunk = 5;
+inline constexpr TimeGrid kPathGrid{.frames_per_latent = kFramesPerLatent, .latents_per_chunk = 5};
 
 // The path at `fps` poses a second from the first pose on: positions and lenses lerped, rotations
 // slerped. What is left of the last step when the rates do not divide is dropped.

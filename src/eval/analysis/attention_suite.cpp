@@ -28,10 +28,10 @@ bool contains(const std::vector<int64_t>& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-std::vector<int64_t> instants_of(const EvalClip& clip, int64_t frames_per_latent) {
+std::vector<int64_t> instants_of(const EvalClip& clip, const camera::TimeGrid& grid) {
   std::vector<int64_t> latents;
   for (const camera::Revisit& revisit : clip.revisits) {
-    latents.push_back(revisit.frame / frames_per_latent);
+    latents.push_back(grid.latent_of_frame(revisit.frame));
   }
   return latents;
 }
@@ -242,13 +242,13 @@ PartResult AttentionSuite::run(size_t clip) {
   const ClipFormat& format = clips_->format();
   PartResult part;
   if (recording.revisits.empty()) return part;
-  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.frames_per_latent);
+  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.grid);
   const at::Tensor depth = clips_->depth(clip);
   std::vector<FrameView> views;
   for (size_t i = 0; i < cameras.size(); ++i) {
     views.push_back({cameras[i], depth.defined() ? depth[static_cast<int64_t>(i)] : at::Tensor()});
   }
-  const std::vector<int64_t> instants = instants_of(recording, format.frames_per_latent);
+  const std::vector<int64_t> instants = instants_of(recording, format.grid);
   const at::Tensor latents =
       encoded_frames(folder().vae(), *clips_, clip, recording.frames(), setup_.sampling.cache);
   const auto [height, width] = folder().latent_size(format.height, format.width);
@@ -289,10 +289,10 @@ void AttentionSuite::roll_out(size_t clip, const std::vector<FrameView>& views,
   const ClipFormat& format = clips_->format();
   std::vector<at::Tensor> masks;  // bool [H, W]
   for (const camera::Revisit& revisit : recording.revisits) {
-    const auto latent = static_cast<size_t>(revisit.frame / format.frames_per_latent);
+    const auto latent = static_cast<size_t>(format.grid.latent_of_frame(revisit.frame));
     const double old = static_cast<double>(revisit.frame) - kOld * format.fps;
     const auto known = static_cast<size_t>(
-        std::max(0.0, std::floor(old / static_cast<double>(format.frames_per_latent)) + 1));
+        std::max(0.0, std::floor(old / static_cast<double>(format.grid.frames_per_latent)) + 1));
     masks.push_back(seen_before(views[latent], std::span(views).first(std::min(known, latent))));
   }
   const Continuation continuation(folder(), *clips_, clip, setup_.sampling);

@@ -100,7 +100,8 @@ ProbeSuite::ProbeSuite(ProbeSetup setup) : setup_(std::move(setup)) {
   clips_ = open_recordings(setup_.data, common_format(setup_.models, setup_.sampling),
                            {0, setup_.seconds, setup_.count});
   for (size_t i = 0; i < clips_->size(); ++i) {
-    if (clips_->clip(i).new_frames() / clips_->format().chunk_frames() < setup_.first_chunk) {
+    if (clips_->clip(i).new_frames() / clips_->format().grid.frames_per_chunk() <
+        setup_.first_chunk) {
       fail("{} is shorter than {} chunks", clips_->clip(i).name, setup_.first_chunk);
     }
   }
@@ -180,7 +181,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
   const ClipFormat& format = clips_->format();
   const at::Tensor latents =
       encoded_frames(folder_->vae(), *clips_, clip, recording.frames(), setup_.sampling.cache);
-  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.frames_per_latent);
+  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.grid);
   sample::Stream stream(
       transformer, nullptr,
       stream_options(*folder_, {"own"}, setup_.sampling, format.width, format.height),
@@ -191,7 +192,8 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
   at::Tensor sum;  // of mean tokens, a latent each
   for (int64_t at = 0, chunk = 0; at < latents.size(2); ++chunk) {
     check_interrupt();
-    const int64_t count = at == 0 ? 1 : std::min(format.chunk_size, latents.size(2) - at);
+    const int64_t count =
+        at == 0 ? 1 : std::min(format.grid.latents_per_chunk, latents.size(2) - at);
     const auto first = static_cast<size_t>(at), many = static_cast<size_t>(count);
     stream.accept(latents.narrow(2, at, count), std::span(cameras).subspan(first, many));
     stream.settle();

@@ -24,7 +24,7 @@ constexpr double kFps = 16;
 
 // A walk on a circle of 8 m at 1 m/s, the camera turning ahead of it.
 camera::Pose walk(int64_t latent) {
-  const double t = static_cast<double>(latent * camera::kFramesPerLatent) / kFps;
+  const double t = static_cast<double>(camera::kPathGrid.camera_frame(latent)) / kFps;
   const double angle = t / 8;
   return {camera::rotation_from_angles(angle + 0.4 * std::sin(t / 3), 0),
           {8 * (1 - std::cos(angle)), 0, 8 * std::sin(angle)}};
@@ -37,7 +37,7 @@ double median(std::vector<double> values) {
 }
 
 double video_seconds(const sample::Stream& stream) {
-  return static_cast<double>((stream.frames() - 1) * camera::kFramesPerLatent) / kFps;
+  return static_cast<double>(camera::kPathGrid.camera_frame(stream.frames() - 1)) / kFps;
 }
 
 }  // namespace

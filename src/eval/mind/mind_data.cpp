@@ -88,30 +88,31 @@ class MindClips : public EvalClips {
       fail("{}: mark_time is {} of {} frames", recording.action.string(), recording.mark_time,
            total);
     }
-    const int64_t chunk = format().chunk_frames();
+    const camera::TimeGrid& grid = format().grid;
+    const auto chunk = static_cast<double>(grid.frames_per_chunk());
     // Frames before the mark, at our rate: 1 + whole chunks, or just the one before it.
     const double before = static_cast<double>(recording.mark_time) / step_;
-    int64_t chunks = std::max<int64_t>(0, (static_cast<int64_t>(before) - 1) / chunk);
+    int64_t chunks = grid.chunks_in_frames(std::max<int64_t>(1, static_cast<int64_t>(before)));
     if (options.context_seconds > 0) {
-      const double most = options.context_seconds * format().fps / static_cast<double>(chunk);
-      chunks = std::min(chunks, static_cast<int64_t>(most + 1e-6));
+      const double most = options.context_seconds * format().fps / chunk;
+      chunks = std::min(chunks, 1 + static_cast<int64_t>(most + 1e-6));
     }
     double after = static_cast<double>(total - recording.mark_time) / step_;
     if (options.seconds) after = std::min(after, *options.seconds * format().fps);
-    const auto fresh = static_cast<int64_t>(std::ceil(after / static_cast<double>(chunk) - 1e-6));
+    const auto fresh = static_cast<int64_t>(std::ceil(after / chunk - 1e-6));
 
     Entry entry;
     entry.video = recording.video;
     entry.clip.name = recording.clip();
     entry.clip.caption = action.caption;
-    entry.clip.context_frames = 1 + chunks * chunk;
+    entry.clip.context_frames = grid.frames_in_chunks(chunks);
     const io::VideoReader video(recording.video);
     camera::Trajectory& path = entry.clip.trajectory;
     path.fps = format().fps;
     path.width = static_cast<int>(format().width);
     path.height = static_cast<int>(format().height);
     const camera::Lens lens = cut_lens(video.width(), video.height());
-    for (int64_t i = 0; i < entry.clip.context_frames + std::max<int64_t>(1, fresh) * chunk; ++i) {
+    for (int64_t i = 0; i < grid.frames_in_chunks(chunks + std::max<int64_t>(1, fresh)); ++i) {
       const double at = static_cast<double>(recording.mark_time) +
                         static_cast<double>(i - entry.clip.context_frames) * step_;
       // The last pose is held where a chunk reaches beyond the recording.
@@ -119,8 +120,7 @@ class MindClips : public EvalClips {
       entry.source.push_back(frame);
       path.cameras.push_back({action.camera[static_cast<size_t>(frame)], lens});
     }
-    entry.clip.revisits =
-        continuation_revisits(path, entry.clip.context_frames, format().frames_per_latent);
+    entry.clip.revisits = continuation_revisits(path, entry.clip.context_frames, grid);
     clips_.push_back(std::move(entry));
   }
 

@@ -26,7 +26,7 @@ constexpr int64_t kBlock = 160;  // recorded frames read at a time
 std::string cache_name(const EvalClips& clips, size_t clip) {
   const ClipFormat& format = clips.format();
   const std::string text = fmt::format("{} {}x{} {} {}", clips.identity(clip), format.width,
-                                       format.height, format.fps, format.frames_per_latent);
+                                       format.height, format.fps, format.grid.frames_per_latent);
   uint64_t hash = 0;
   for (const char c : text) hash = hash_keys({hash, static_cast<unsigned char>(c)});
   return fmt::format("{:016x}.safetensors", hash);
@@ -40,7 +40,7 @@ at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t 
   LOCI_CHECK(!cache.empty(), "no folder for latents");
   const fs::path folder = cache / model::weight_hash(vae.parameters());
   const fs::path file = folder / cache_name(clips, clip);
-  const int64_t count = (frames - 1) / clips.format().frames_per_latent + 1;
+  const int64_t count = clips.format().grid.latents_in_frames(frames);
   if (fs::exists(file)) {
     // Latents depend on earlier frames only, so those of a longer context begin alike.
     const at::Tensor kept = io::SafetensorsFile::open(file).tensor("latents");
@@ -53,7 +53,8 @@ at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t 
     const int64_t many = std::min(at == 0 ? 1 + kBlock : kBlock, frames - at);
     const at::Tensor block = clips.read(clip, at, many);
     for (int64_t i = 0; i < many;) {
-      const int64_t some = at + i == 0 ? 1 : std::min(clips.format().frames_per_latent, many - i);
+      const int64_t some =
+          at + i == 0 ? 1 : std::min(clips.format().grid.frames_per_latent, many - i);
       parts.push_back(encoder.encode(model::pixels_from_frames(block.narrow(0, i, some))));
       i += some;
     }
@@ -73,7 +74,7 @@ Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& c
     : folder_(&folder),
       clips_(&clips),
       sampling_(&sampling),
-      cameras_(latent_cameras(clips.clip(clip), clips.format().frames_per_latent)),
+      cameras_(latent_cameras(clips.clip(clip), clips.format().grid)),
       prompt_(prompt_for(folder, clips.clip(clip).caption, sampling)),
       context_(encoded_frames(folder.vae(), clips, clip, clips.clip(clip).context_frames,
                               sampling.cache)),
@@ -96,7 +97,7 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
   stream.set_readout(arm.readout, sampling_->seed);
   const std::span<const camera::Camera> cameras = cameras_;
   const auto known = static_cast<size_t>(context_.size(2));
-  const auto chunk_size = static_cast<size_t>(format.chunk_size);
+  const auto chunk_size = static_cast<size_t>(format.grid.latents_per_chunk);
   int64_t chunks = 0;  // since the first frame
   const auto reset_if_due = [&] {
     if (arm.reset_every > 0 && ++chunks % arm.reset_every == 0) stream.reset_states();
@@ -120,7 +121,7 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
     cost.seconds += std::chrono::duration<double>(Clock::now() - started).count();
     cost.visible += static_cast<double>(chunk.visible.size());
     ++cost.chunks;
-    take(static_cast<int64_t>(at - 1) * format.frames_per_latent + 1, frames);
+    take(format.grid.frames_of_latent(static_cast<int64_t>(at)).begin, frames);
   }
   cost.visible /= static_cast<double>(std::max<int64_t>(1, cost.chunks));
   cost.history_bytes = stream.history_bytes();

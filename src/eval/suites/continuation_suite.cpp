@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "loci/base/error.h"
-#include "loci/eval/suites/continuation.h"
 #include "loci/eval/report/summary.h"
+#include "loci/eval/suites/continuation.h"
 
 namespace loci::eval {
 
@@ -20,17 +20,15 @@ ClipFormat common_format(const std::vector<ModelChoice>& models, const Sampling&
     own.height = sampling.height.value_or(defaults.height);
     own.fps = defaults.fps;
     own.fov = defaults.fov;
-    own.chunk_size = folder.config().chunk_size;
-    own.frames_per_latent = folder.vae_config().temporal_factor();
+    own.grid = folder.time_grid();
     if (i == 0) format = own;
     if (own.width != format.width || own.height != format.height || own.fps != format.fps ||
-        own.chunk_frames() != format.chunk_frames() ||
-        own.frames_per_latent != format.frames_per_latent) {
+        own.grid != format.grid) {
       fail(
           "{} makes {}x{} at {} frames a second in chunks of {}, {} {}x{} at {} in chunks of {}; "
           "compare models of one format, or give --size",
-          models[i].name, own.width, own.height, own.fps, own.chunk_frames(), models[0].name,
-          format.width, format.height, format.fps, format.chunk_frames());
+          models[i].name, own.width, own.height, own.fps, own.grid.frames_per_chunk(),
+          models[0].name, format.width, format.height, format.fps, format.grid.frames_per_chunk());
     }
   }
   return format;

@@ -25,7 +25,7 @@ class RecordingClips : public EvalClips {
     }
     if (clips_.empty()) {
       fail("{}: no recording is longer than {:.4g} s of context and one chunk of {} frames",
-           folder.string(), options.context_seconds, format.chunk_frames());
+           folder.string(), options.context_seconds, format.grid.frames_per_chunk());
     }
   }
 
@@ -35,9 +35,9 @@ class RecordingClips : public EvalClips {
     return recordings_.at(index).read(first, count).frames;
   }
   at::Tensor depth(size_t index) const override {
-    const int64_t step = format().frames_per_latent;
-    const at::Tensor all = recordings_.at(index).read_depth(step);
-    const int64_t latents = (clip(index).frames() - 1) / step + 1;
+    const camera::TimeGrid& grid = format().grid;
+    const at::Tensor all = recordings_.at(index).read_depth(grid.frames_per_latent);
+    const int64_t latents = grid.latents_in_frames(clip(index).frames());
     return all.defined() ? all.narrow(0, 0, latents) : all;
   }
   bool has_depth(size_t index) const override { return recordings_.at(index).has_depth(); }
@@ -45,11 +45,12 @@ class RecordingClips : public EvalClips {
 
  private:
   void add(world::Recording recording, const ClipOptions& options) {
-    const int64_t chunk = format().chunk_frames();
-    const int64_t available = (recording.frame_count() - 1) / chunk;
+    const camera::TimeGrid& grid = format().grid;
+    // After the first frame.
+    const int64_t available = grid.chunks_in_frames(recording.frame_count()) - 1;
     // A length that is whole chunks but for rounding is not rounded.
     const auto chunks = [&](double seconds) {
-      return seconds * format().fps / static_cast<double>(chunk);
+      return seconds * format().fps / static_cast<double>(grid.frames_per_chunk());
     };
     const auto context = static_cast<int64_t>(std::floor(chunks(options.context_seconds) + 1e-6));
     if (available <= context) {
@@ -65,12 +66,11 @@ class RecordingClips : public EvalClips {
     EvalClip clip;
     clip.name = recording.name();
     clip.caption = recording.caption();
-    clip.context_frames = 1 + context * chunk;
+    clip.context_frames = grid.frames_in_chunks(1 + context);
     clip.trajectory = recording.trajectory();
-    const auto frames = static_cast<size_t>(clip.context_frames + fresh * chunk);
+    const auto frames = static_cast<size_t>(grid.frames_in_chunks(1 + context + fresh));
     clip.trajectory.cameras.resize(frames);
-    clip.revisits =
-        continuation_revisits(clip.trajectory, clip.context_frames, format().frames_per_latent);
+    clip.revisits = continuation_revisits(clip.trajectory, clip.context_frames, grid);
     clips_.push_back(std::move(clip));
     recordings_.push_back(std::move(recording));
   }
@@ -103,19 +103,21 @@ std::unique_ptr<EvalClips> open_recordings(const std::filesystem::path& folder,
 
 std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& trajectory,
                                                    int64_t context_frames,
-                                                   int64_t frames_per_latent) {
+                                                   const camera::TimeGrid& grid) {
   std::vector<camera::Revisit> revisits =
       camera::find_revisits(camera::poses_of(trajectory.cameras), trajectory.fps);
   std::erase_if(revisits, [&](const camera::Revisit& revisit) {
-    return revisit.frame < context_frames || revisit.frame % frames_per_latent != 0;
+    return revisit.frame < context_frames ||
+           revisit.frame != grid.camera_frame(grid.latent_of_frame(revisit.frame));
   });
   return revisits;
 }
 
-std::vector<camera::Camera> latent_cameras(const EvalClip& clip, int64_t frames_per_latent) {
+std::vector<camera::Camera> latent_cameras(const EvalClip& clip, const camera::TimeGrid& grid) {
   std::vector<camera::Camera> cameras;
-  for (int64_t i = 0; i < clip.frames(); i += frames_per_latent) {
-    cameras.push_back(clip.trajectory.cameras[static_cast<size_t>(i)]);
+  for (int64_t latent = 0; latent < grid.latents_in_frames(clip.frames()); ++latent) {
+    const int64_t frame = grid.camera_frame(latent);
+    cameras.push_back(clip.trajectory.cameras[static_cast<size_t>(frame)]);
   }
   return cameras;
 }

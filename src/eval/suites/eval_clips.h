@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/camera/revisit.h"
+#include "loci/camera/time_grid.h"
 #include "loci/camera/trajectory.h"
 #include "loci/world/recording/recording.h"
 
@@ -21,10 +22,7 @@ struct ClipFormat {
   int64_t width = 192, height = 128;
   double fps = 16;
   double fov = 90;  // degrees, where a recording has no lens
-  int64_t frames_per_latent = 4;
-  int64_t chunk_size = 5;  // latents
-
-  int64_t chunk_frames() const { return chunk_size * frames_per_latent; }
+  camera::TimeGrid grid;
 };
 
 struct EvalClip {
@@ -79,9 +77,9 @@ std::unique_ptr<EvalClips> open_recordings(const std::filesystem::path& folder,
 // Revisits of the continuation, one a latent: the instants at which suites look.
 std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& trajectory,
                                                    int64_t context_frames,
-                                                   int64_t frames_per_latent);
+                                                   const camera::TimeGrid& grid);
 
 // The camera of every latent frame.
-std::vector<camera::Camera> latent_cameras(const EvalClip& clip, int64_t frames_per_latent);
+std::vector<camera::Camera> latent_cameras(const EvalClip& clip, const camera::TimeGrid& grid);
 
 }  // namespace loci::eval

@@ -43,7 +43,7 @@ camera::Trajectory recorded_route(const world::Recording& recording, const ClipF
   camera::Trajectory path = recording.trajectory();
   const auto wanted =
       static_cast<size_t>(1 + std::max<int64_t>(1, std::llround(seconds * path.fps)));
-  if (std::ssize(path.cameras) <= format.chunk_frames()) {
+  if (std::ssize(path.cameras) <= format.grid.frames_per_chunk()) {
     fail("{}: {} frames are shorter than a chunk", recording.name(), path.cameras.size());
   }
   if (path.cameras.size() > wanted) path.cameras.resize(wanted);
@@ -66,9 +66,9 @@ class PathClips : public EvalClips {
         clip.caption = recording.caption();
         clip.trajectory = route == kRecordedRoute ? recorded_route(recording, format, seconds)
                                                   : read_route(route, format, seconds);
-        const size_t chunk = static_cast<size_t>(format.chunk_frames());
-        const size_t fresh = std::max<size_t>(1, clip.trajectory.cameras.size()) - 1;
-        const size_t frames = 1 + std::max<size_t>(1, (fresh + chunk - 1) / chunk) * chunk;
+        const int64_t last_chunk = format.grid.chunk_of_frame(
+            std::max<int64_t>(2, std::ssize(clip.trajectory.cameras)) - 1);
+        const auto frames = static_cast<size_t>(format.grid.frames_of_chunk(last_chunk).end);
         const camera::Camera last = clip.trajectory.cameras.back();
         clip.trajectory.cameras.resize(frames, last);
         for (camera::Camera& camera : clip.trajectory.cameras) {

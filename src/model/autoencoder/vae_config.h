@@ -39,9 +39,6 @@ struct VaeConfig {
   int64_t spatial_factor() const;   // pixels a latent, per side: 16
   int64_t temporal_factor() const;  // frames a latent after the first: 4
 
-  // Frames that `latents` latents stand for: the first one has a single frame.
-  int64_t frames(int64_t latents) const { return 1 + (latents - 1) * temporal_factor(); }
-
   // Refuses a frame size that does not divide into latents, naming one that does.
   void check_frame_size(int64_t height, int64_t width) const;
 };

@@ -6,21 +6,21 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/camera/time_grid.h"
 
 namespace loci::model {
 
 std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size) {
-  LOCI_CHECK(frames >= 1 && (frames - 1) % chunk_size == 0,
-             "a window of {} frames is not 1 + a multiple of {}", frames, chunk_size);
+  const camera::TimeGrid grid{.latents_per_chunk = chunk_size};
+  LOCI_CHECK(grid.whole_chunks(frames), "a window of {} frames is not 1 + a multiple of {}", frames,
+             chunk_size);
   std::vector<ChunkSpan> chunks;
-  for (int64_t begin = 0; begin < frames;) {
-    const int64_t end = begin == 0 ? 1 : begin + chunk_size;
+  for (int64_t i = 0; i < grid.chunks_in_latents(frames); ++i) {
     ChunkSpan& chunk = chunks.emplace_back();
-    chunk.begin = begin;
-    chunk.end = end;
-    chunk.earlier.resize(begin);
+    chunk.begin = grid.latents_of_chunk(i).begin;
+    chunk.end = grid.latents_of_chunk(i).end;
+    chunk.earlier.resize(chunk.begin);
     std::iota(chunk.earlier.begin(), chunk.earlier.end(), int64_t{0});
-    begin = end;
   }
   return chunks;
 }

@@ -8,6 +8,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/random.h"
+#include "loci/camera/time_grid.h"
 #include "loci/sample/stream/finite.h"
 
 namespace loci::sample {
@@ -190,7 +191,8 @@ void ModelStream::cancel_commit() {
 std::string ModelStream::chunk_name() const {
   const int64_t size = model_.config().chunk_size;
   return fmt::format("chunk {} (latents from {})",
-                     next_frame_ == 0 ? 0 : 1 + (next_frame_ - 1) / size, next_frame_);
+                     camera::TimeGrid{.latents_per_chunk = size}.chunk_of_latent(next_frame_),
+                     next_frame_);
 }
 
 void ModelStream::report_not_finite(const at::Tensor& latents, const at::Tensor& timesteps) const {

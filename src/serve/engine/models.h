@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "loci/base/config.h"
+#include "loci/camera/time_grid.h"
 #include "loci/sample/model_folder.h"
 
 namespace loci::serve {
@@ -23,6 +24,7 @@ class ServedModel {
   Json describe() const { return description_; }
   int64_t frames_per_latent() const { return frames_per_latent_; }
   int64_t chunk_latents() const { return chunk_latents_; }
+  camera::TimeGrid time_grid() const { return {frames_per_latent_, chunk_latents_}; }
   // Width and height of a frame must be multiples of this.
   int64_t side() const { return side_; }
   bool has_text() const { return has_text_; }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "loci/camera/time_grid.h"
 #include "loci/serve/storage/chunk_record.h"
 
 namespace loci::serve {
@@ -22,6 +23,7 @@ struct WorldFacts {
   uint64_t seed = 42;
   std::string prompt;  // of the start
   int64_t chunk_latents = 5, frames_per_latent = 4;
+  camera::TimeGrid time_grid() const { return {frames_per_latent, chunk_latents}; }
   struct View {
     std::string model, weights;
     // For a view that joined later: the index of its first own chunk. Before that it has the

@@ -162,7 +162,7 @@ uint64_t WorldStore::bytes_of(const fs::path& folder, int64_t chunks) const {
 Json WorldStore::describe(const fs::path& folder) const {
   const WorldFacts facts = WorldFolder::read_facts(folder);
   const int64_t chunks = WorldFolder::count_chunks(folder);
-  const int64_t latents = chunks == 0 ? 0 : 1 + (chunks - 1) * facts.chunk_latents;
+  const int64_t latents = facts.time_grid().latents_in_chunks(chunks);
   Json views = Json::array();
   std::string prompt = facts.prompt;
   double seconds = 0;
@@ -175,7 +175,7 @@ Json WorldStore::describe(const fs::path& folder) const {
       histories[v] = newest.views[v].settings.history.kind;
     }
     updated = changed(WorldFolder::chunk_file(folder, chunks - 1));
-    seconds = static_cast<double>((latents - 1) * facts.frames_per_latent + 1) / facts.fps;
+    seconds = static_cast<double>(facts.time_grid().frames_in_latents(latents)) / facts.fps;
   }
   for (size_t v = 0; v < facts.views.size(); ++v) {
     views.push_back({{"model", facts.views[v].model}, {"history", histories[v]}});
@@ -252,8 +252,9 @@ std::string WorldStore::picture(const std::string& id) const {
 std::string WorldStore::thumbnail(const std::string& id, size_t view, int64_t latent) const {
   const fs::path folder = shelf_.find(id);
   const WorldFacts facts = WorldFolder::read_facts(folder);
-  const int64_t chunk = latent <= 0 ? 0 : 1 + (latent - 1) / facts.chunk_latents;
-  const auto place = static_cast<size_t>(latent <= 0 ? 0 : (latent - 1) % facts.chunk_latents);
+  const camera::TimeGrid grid = facts.time_grid();
+  const int64_t chunk = grid.chunk_of_latent(std::max<int64_t>(latent, 0));
+  const auto place = static_cast<size_t>(latent - grid.latents_of_chunk(chunk).begin);
   const fs::path file = WorldFolder::chunk_file(folder, chunk);
   if (latent < 0 || view >= facts.views.size() || !fs::exists(file)) {
     refuse("not_found", "there is no such frame");

@@ -128,15 +128,14 @@ void VideoJob::plan_path(const Json& body) {
   double seconds = fields.number("seconds", 0.01, most).value_or(kDefaultSeconds);
   const auto frames = fields.integer("num_frames", 1, static_cast<int64_t>(most * facts_.fps));
   if (frames) seconds = static_cast<double>(*frames) / facts_.fps;
-  const auto step = static_cast<size_t>(facts_.frames_per_latent);
-  const double chunk =
-      static_cast<double>(facts_.chunk_latents * facts_.frames_per_latent) / facts_.fps;
+  const camera::TimeGrid grid = facts_.time_grid();
+  const double chunk = static_cast<double>(grid.frames_per_chunk()) / facts_.fps;
   const auto chunks = static_cast<int64_t>(std::max(1.0, std::ceil(seconds / chunk - 1e-6)));
   const std::string action = fields.text("action", 4000).value_or("none-1");
   const std::vector<camera::Pose> all = frame_path(action, seconds, facts_);
-  for (int64_t i = 1; i <= chunks * facts_.chunk_latents; ++i) {
+  for (int64_t latent = 1; latent < grid.latents_in_chunks(1 + chunks); ++latent) {
     // The last pose is repeated up to a whole chunk.
-    path_.push_back(all[std::min(static_cast<size_t>(i) * step, all.size() - 1)]);
+    path_.push_back(all[std::min(static_cast<size_t>(grid.camera_frame(latent)), all.size() - 1)]);
   }
 }
 

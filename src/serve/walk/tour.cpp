@@ -13,9 +13,7 @@ namespace {
 
 constexpr double kMostTurnSeconds = 9;
 
-int64_t frames_of(const TourShape& shape) {
-  return 1 + shape.chunks * shape.chunk_latents * shape.frames_per_latent;
-}
+int64_t frames_of(const TourShape& shape) { return shape.grid.frames_in_chunks(1 + shape.chunks); }
 
 // Number of frames of the full turn: at most half of the tour.
 int64_t turn_frames(const TourShape& shape, double fps) {
@@ -58,14 +56,13 @@ StartPicture Tour::first() {
 
 Tour::Part Tour::next() {
   LOCI_CHECK(!done(), "next() after the last of {} chunks", shape_.chunks);
-  const int64_t frames = shape_.chunk_latents * shape_.frames_per_latent;
-  const int64_t first = 1 + shown_ * frames;
+  const camera::IndexRange frames = shape_.grid.frames_of_chunk(1 + shown_);
+  const camera::IndexRange latents = shape_.grid.latents_of_chunk(1 + shown_);
   Part part;
-  part.frames = render(first, frames).frames;
+  part.frames = render(frames.begin, frames.size()).frames;
   const camera::Pose origin = poses_.front().inverse();
-  // A latent frame has the pose of its last video frame.
-  for (int64_t i = shape_.frames_per_latent - 1; i < frames; i += shape_.frames_per_latent) {
-    part.poses.push_back(origin * poses_[static_cast<size_t>(first + i)]);
+  for (int64_t latent = latents.begin; latent < latents.end; ++latent) {
+    part.poses.push_back(origin * poses_[static_cast<size_t>(shape_.grid.camera_frame(latent))]);
   }
   ++shown_;
   return part;

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/camera/time_grid.h"
 #include "loci/serve/walk/starts.h"
 #include "loci/world/clip/clip_maker.h"
 
@@ -15,7 +16,7 @@ namespace loci::serve {
 // Length of a tour and how it is divided into chunks.
 struct TourShape {
   int64_t chunks = 1;  // after the first frame
-  int64_t chunk_latents = 5, frames_per_latent = 4;
+  camera::TimeGrid grid;
 };
 
 class Tour {

@@ -161,7 +161,7 @@ bool View::load(const std::filesystem::path& file, const memory::HistoryOptions&
         sample::Stream::load(file, folder.transformer(), &folder.vae(), folder.hashes());
     if (!equal(stream.options().history, history)) return false;
     // Newer than the records, some of which are lost.
-    if (stream.frames() > 1 + (chunks - 1) * model_->chunk_latents()) return false;
+    if (stream.frames() > model_->time_grid().latents_in_chunks(chunks)) return false;
     prompt_ = stream.prompt().text;
     negative_ = stream.prompt().negative;
     settings_.history = history;

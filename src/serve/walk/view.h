@@ -41,9 +41,7 @@ class View {
   const ServedModel& model() const { return *model_; }
   const ViewSettings& settings() const { return settings_; }
   int64_t latents() const { return stream_->frames(); }
-  int64_t next_chunk() const {
-    return latents() == 0 ? 0 : 1 + (latents() - 1) / model_->chunk_latents();
-  }
+  int64_t next_chunk() const { return model_->time_grid().chunks_in_latents(latents()); }
 
   // The first frame, or the next chunk. Seconds go to where they are asked for.
   sample::Chunk start(const at::Tensor& image, const camera::Lens& lens);

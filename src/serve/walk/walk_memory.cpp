@@ -50,7 +50,7 @@ ChunkRecord::View record_of(const View& view, const sample::Chunk& chunk, int64_
 }  // namespace
 
 int64_t WalkMemory::first_latent(int64_t chunk) const {
-  return chunk == 0 ? 0 : 1 + (chunk - 1) * facts().chunk_latents;
+  return facts().time_grid().latents_of_chunk(chunk).begin;
 }
 
 at::Tensor WalkMemory::create(const WorldRequest& request) {
@@ -151,7 +151,7 @@ Json WalkMemory::retained_thumbnails(size_t view, const Json& memory) const {
   std::optional<ChunkRecord> record;
   for (const Json& retained : memory["retained"]) {
     const auto frame = retained["frame"].get<int64_t>();
-    const int64_t chunk = frame == 0 ? 0 : 1 + (frame - 1) / facts().chunk_latents;
+    const int64_t chunk = facts().time_grid().chunk_of_latent(frame);
     if (!record || record->index != chunk) record = folder_->read(chunk);
     const std::vector<std::string>& thumbnails = record->views[view].thumbnails;
     const auto place = static_cast<size_t>(frame - first_latent(chunk));

@@ -214,14 +214,13 @@ void WalkOutput::send_session(const ClientPtr& client, const WalkMemory& memory,
 void WalkOutput::send_still(const ClientPtr& client, const WalkMemory& memory, size_t view,
                             const ChunkRecord& newest) {
   const WorldFacts& facts = memory.facts();
-  const FrameBatch told{
-      .view = view,
-      .chunk = newest.index,
-      .first = (memory.first_latent(newest.index + 1) - 1) * facts.frames_per_latent,
-      .width = facts.width,
-      .height = facts.height,
-      .raw = client->output().raw,
-      .event = nullptr};
+  const FrameBatch told{.view = view,
+                        .chunk = newest.index,
+                        .first = facts.time_grid().frames_of_chunk(newest.index).end - 1,
+                        .width = facts.width,
+                        .height = facts.height,
+                        .raw = client->output().raw,
+                        .event = nullptr};
   submit(client, newest.views[view].newest.size(),
          [client, told, jpeg = newest.views[view].newest] {
            std::string payload = jpeg;
@@ -252,12 +251,11 @@ void WalkOutput::send_memory(const ClientPtr& client, WalkMemory& memory, size_t
 }
 
 Json WalkOutput::stats_of(const WalkMemory& memory, size_t view, const ChunkRecord& record) const {
-  const auto latents = static_cast<int64_t>(record.cameras.size());
   return {{"type", "chunk_stats"},
           {"view", view},
           {"chunk_index", record.index},
           {"first_latent", memory.first_latent(record.index)},
-          {"num_frames", record.index == 0 ? 1 : latents * memory.facts().frames_per_latent},
+          {"num_frames", memory.facts().time_grid().frames_of_chunk(record.index).size()},
           {"poses", to_json(camera::poses_of(record.cameras))},
           {"event_id", last_event_},
           {"queue_length", services_.engine.waiting()},
@@ -271,13 +269,11 @@ std::shared_ptr<WalkOutput::Sent> WalkOutput::send_frames(
     std::optional<Clock::time_point> oldest_control) {
   auto sent = std::make_shared<Sent>();
   sent->bytes.resize(frames.size());
-  FrameSender sender{
-      .chunk = chunk,
-      .first_frame =
-          chunk == 0 ? 0 : 1 + (memory.first_latent(chunk) - 1) * memory.facts().frames_per_latent,
-      .first = first,
-      .pace = pace,
-      .event = last_event_};
+  FrameSender sender{.chunk = chunk,
+                     .first_frame = memory.facts().time_grid().frames_of_chunk(chunk).begin,
+                     .first = first,
+                     .pace = pace,
+                     .event = last_event_};
   size_t bytes = 0;
   for (const at::Tensor& each : frames) bytes += each.nbytes();
   submit(client, bytes,

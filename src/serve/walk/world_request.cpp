@@ -7,10 +7,10 @@
 #include "loci/base/text.h"
 #include "loci/camera/lens.h"
 #include "loci/sample/stream/stream_options.h"
+#include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/fields.h"
 #include "loci/serve/protocol/ids.h"
 #include "loci/serve/protocol/message.h"
-#include "loci/serve/net/refusal.h"
 
 namespace loci::serve {
 
@@ -162,9 +162,8 @@ std::unique_ptr<Tour> WorldRequest::tour(const Starts& starts) const {
   const WorldFacts facts = this->facts();
   auto [options, seed] = starts.place(start, width, height, facts.fov);
   options.fps = facts.fps;
-  TourShape shape{.chunk_latents = facts.chunk_latents,
-                  .frames_per_latent = facts.frames_per_latent};
-  const auto chunk = static_cast<double>(shape.chunk_latents * shape.frames_per_latent);
+  TourShape shape{.grid = facts.time_grid()};
+  const auto chunk = static_cast<double>(shape.grid.frames_per_chunk());
   shape.chunks = std::max<int64_t>(1, std::llround(tour_seconds * facts.fps / chunk));
   return std::make_unique<Tour>(options, seed, shape);
 }
