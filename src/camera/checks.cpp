@@ -49,10 +49,12 @@ Mat3 checked_rotation(const Mat3& matrix, const Where& where) {
          where.str(), error);
   }
   if (determinant(matrix) < 0) {
-    fail("{}: not a rotation: its 3x3 part mirrors (determinant -1); check the axes of the file",
-         where.str());
+    fail(
+        "{}: not a rotation: its 3x3 part is a reflection (determinant -1); check the axes of the "
+        "file",
+        where.str());
   }
-  // Within the tolerance the error is squared by every step; a matrix good to rounding stays as is.
+  // Every step squares the error. A matrix that is a rotation to rounding is not changed.
   constexpr double kRounding = 1e-14;
   Mat3 rotation = matrix;
   for (int step = 0; step < 4 && deviation(rotation) > kRounding; ++step) {
@@ -66,7 +68,8 @@ Vec3 checked_position(const Vec3& position, const Where& where) {
     fail("{}: the position has a value that is not finite", where.str());
   }
   if (norm(position) > kFarthest) {
-    fail("{}: the position is {:.3g} m away; expected metres", where.str(), norm(position));
+    fail("{}: the position is {:.3g} m from the origin, more than {:.0g} m; check the unit",
+         where.str(), norm(position), kFarthest);
   }
   return position;
 }
@@ -101,7 +104,7 @@ Pose pose_from_quaternion(const Quaternion& q, const Vec3& position, const Where
 void check_trajectory(const Trajectory& trajectory, std::string_view file) {
   if (trajectory.cameras.empty()) fail("{}: no poses", file);
   if (!(trajectory.fps > 0 && trajectory.fps <= 1e6)) {
-    fail("{}: {} poses a second; expected a positive rate", file, trajectory.fps);
+    fail("{}: {} poses per second; expected a number from 0 to 1e6", file, trajectory.fps);
   }
 }
 

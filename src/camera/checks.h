@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Poses and lenses from numbers of unknown origin: everything a file may hold is checked here, and
-// a refusal names the place.
+// Validation of poses read from files. Errors name the place in the file.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +20,14 @@ struct Where {
   std::string str() const;
 };
 
-// The largest entry of |RᵀR - I| that still counts as a rotation; what is above rounding is removed
-// by taking the nearest rotation.
+// Largest entry of |RᵀR - I| of an accepted rotation matrix R. Accepted matrices are replaced by
+// the nearest rotation.
 inline constexpr double kRotationTolerance = 1e-2;
-// No path leaves a ball of this radius, metres.
+// Largest accepted distance of a position from the origin, metres.
 inline constexpr double kFarthest = 1e9;
 
 // The rotation nearest to `matrix` (its polar factor). Values that are not finite, columns that are
-// not orthonormal and mirrorings are refused.
+// not orthonormal and reflections are bad input.
 Mat3 checked_rotation(const Mat3& matrix, const Where& where);
 Vec3 checked_position(const Vec3& position, const Where& where);
 

@@ -16,11 +16,11 @@ namespace {
 using Mat4 = std::array<double, 16>;
 
 constexpr double kUpTurn =
-    0.1;  // radians a ray is turned towards the sky to find "up" in the image
+    0.1;  // radians that a ray is rotated towards the sky to find "up" in the image
 constexpr Vec3 kWorldUp{0, -1, 0};
-constexpr double kTiny = 1e-6;  // below that a vector has no direction
-// A direction beside or behind the lens is projected as if it were barely in front of it: far out,
-// but on the right side.
+constexpr double kTiny = 1e-6;  // shorter vectors have no direction
+// Least depth of a projected direction: directions beside or behind the lens land far outside the
+// image, on the correct side.
 constexpr double kLeastDepth = 1.2e-7;
 
 double focal(const TokenGrid& grid, const Lens& lens) {
@@ -30,13 +30,13 @@ double focal(const TokenGrid& grid, const Lens& lens) {
 
 Vec3 normalise_or_zero(const Vec3& v) { return v * (1 / std::max(norm(v), kTiny)); }
 
-// Turns `v` about the unit `axis` (Rodrigues).
+// Rotates `v` about the unit vector `axis` (Rodrigues' formula).
 Vec3 turn(const Vec3& v, const Vec3& axis, double angle) {
   const double c = std::cos(angle);
   return v * c + cross(axis, v) * std::sin(angle) + axis * (dot(axis, v) * (1 - c));
 }
 
-// What the camera encoder is told of a token: where the sky is in the image, and how high it looks.
+// Input of the camera encoder for one token: image direction of world up (x, y) and latitude.
 std::array<double, 3> absolute_map(const TokenGrid& grid, int64_t row, int64_t column,
                                    const Pose& pose, const Lens& lens) {
   const Vec3 ray = pose.rotation * token_ray(grid, row, column, lens);
@@ -82,7 +82,8 @@ GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Le
 FrameGeometry frame_geometry(std::span<const Camera> cameras, std::span<const int64_t> chunk_starts,
                              const TokenGrid& grid, double translation_scale) {
   const auto frames = static_cast<int64_t>(cameras.size());
-  LOCI_CHECK(!chunk_starts.empty() && chunk_starts.front() == 0, "no chunk begins at frame 0");
+  LOCI_CHECK(!chunk_starts.empty() && chunk_starts.front() == 0,
+             "no chunk begins at frame 0; chunk_starts must begin with 0");
   FrameGeometry geometry;
   geometry.grid = grid;
   geometry.absolute = at::empty({frames, grid.tokens(), 3}, at::kFloat);
@@ -103,7 +104,7 @@ FrameGeometry frame_geometry(std::span<const Camera> cameras, std::span<const in
       const int64_t column = token % grid.columns;
       const Vec3 ray = pose.rotation * token_ray(grid, row, column, ray_lens);
 
-      // Ray frame: z along the ray, x level with the camera, origin at the camera's centre.
+      // Ray frame: z along the ray, x perpendicular to the camera's vertical, origin at its centre.
       const Vec3 x = normalise_or_zero(cross(pose.down(), ray));
       const Vec3 y = normalise_or_zero(cross(ray, x));
       const Mat3 world = Mat3::from_columns(x, y, ray);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The geometry of a run of frames, token by token: rays, ray frames, the absolute map and the
-// projections that condition attention and recurrent memory. Computed once and shared by all
-// layers and denoising steps.
+// Geometry of every token of consecutive latent frames: rays, ray frames, the absolute map and the
+// projections that condition attention and recurrent memory. All layers and denoising steps share
+// one computation.
 #pragma once
 
 #include <span>
@@ -21,19 +21,20 @@ struct TokenGrid {
   bool operator==(const TokenGrid&) const = default;
 };
 
-// Unit direction (camera axes) in which token (row, column) looks. The lens is centred on
-// (columns/2, rows/2) and tokens sit on whole numbers. Zero where the lens sees nothing (xi > 1).
+// Unit direction (camera axes) of the ray through token (row, column). The lens is centred on
+// (columns/2, rows/2); tokens have integer coordinates. The zero vector where the lens has no ray
+// (xi > 1).
 Vec3 token_ray(const TokenGrid& grid, int64_t row, int64_t column, const Lens& lens);
 
-// Where a camera-axes direction falls on the grid, in tokens: the inverse of token_ray. Directions
-// the lens cannot see fall far outside, on the side they point to.
+// The grid coordinates of a direction in camera axes: the inverse of token_ray. Directions outside
+// the lens's view map to points far outside the grid, on the side that the direction points to.
 struct GridPoint {
   double column = 0, row = 0;
 };
 GridPoint project_to_grid(const TokenGrid& grid, const Vec3& direction, const Lens& lens);
 
-// FP32, on the CPU. F frames of T tokens. A token without a ray (xi > 1) has a zero absolute map
-// and ray axes of zero: its matrices carry the homogeneous coordinate and the translation only.
+// FP32, on the CPU; F frames of T tokens. For a token without a ray (xi > 1), the absolute map and
+// the ray axes are zero: its matrices contain the homogeneous coordinate and the translation only.
 struct FrameGeometry {
   TokenGrid grid;
   at::Tensor absolute;   // [F, T, 3] image direction of world up (x, y) and latitude of the ray
@@ -46,8 +47,9 @@ struct FrameGeometry {
 };
 
 // The poses of `cameras` are relative to the first frame of the stream. `chunk_starts` are the
-// frames at which chunks begin: rays of a whole chunk use the lens of its first frame, K̄ and the
-// absolute map use each frame's own. Translations in P are divided by `translation_scale`.
+// first frames of the chunks. The rays of a chunk use the lens of the chunk's first frame; K̄ and
+// the absolute map use the lens of each frame. Translations in P are divided by
+// `translation_scale`.
 FrameGeometry frame_geometry(std::span<const Camera> cameras, std::span<const int64_t> chunk_starts,
                              const TokenGrid& grid, double translation_scale);
 

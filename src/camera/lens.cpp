@@ -9,7 +9,7 @@ Lens lens_from_fov(double fov_x, double xi) { return {fov_x, xi, std::nullopt}; 
 
 Lens lens_from_normalised(const Pinhole& n, const Where& where) {
   if (!(n[0] > 1e-4 && n[0] < 1e4 && n[1] > 1e-4 && n[1] < 1e4)) {
-    fail("{}: focal lengths of {:.4g} by {:.4g} image sizes; expected positive ones near 1",
+    fail("{}: the focal lengths are {:.4g} and {:.4g} image sizes; expected positive values near 1",
          where.str(), n[0], n[1]);
   }
   if (!(std::abs(n[2]) < 100 && std::abs(n[3]) < 100)) {
@@ -22,7 +22,7 @@ Lens lens_from_normalised(const Pinhole& n, const Where& where) {
 std::array<double, 2> implied_extent(const Pinhole& pixels, const Where& where) {
   if (!(pixels[2] > 0 && pixels[3] > 0 && pixels[2] < 1e6 && pixels[3] < 1e6)) {
     fail(
-        "{}: the image centre is at {:.4g}, {:.4g}, so the image size cannot be told; "
+        "{}: the image centre is at {:.4g}, {:.4g} pixels, which does not imply an image size; "
         "give it with --size",
         where.str(), pixels[2], pixels[3]);
   }
@@ -41,7 +41,7 @@ ImageSize image_size(const Trajectory& trajectory) {
 
 Pinhole normalised_pinhole(const Lens& lens, const ImageSize& size, std::string_view format) {
   if (lens.xi != 0) {
-    fail("the path has a lens with xi = {}; {} files hold pinhole lenses only: use --to loci",
+    fail("the path has a lens with xi = {}; {} files store pinhole lenses only: use --to loci",
          lens.xi, format);
   }
   if (lens.normalised) return *lens.normalised;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the horizontal field of view and pinhole matrices, in pixels or divided by the image
-// size.
+// Conversions between lenses and pinhole matrices, in pixels or normalised by the image size.
 #pragma once
 
 #include <array>
@@ -20,7 +19,7 @@ struct ImageSize {
   bool operator==(const ImageSize&) const = default;
 };
 
-// Where neither a file nor an option gives a size: that of the training videos.
+// Used if neither a file nor an option gives a size: the size of the training videos.
 inline constexpr ImageSize kDefaultSize{768, 512};
 
 inline constexpr double radians(double degrees) { return degrees * std::numbers::pi / 180; }
@@ -28,23 +27,24 @@ inline constexpr double degrees(double radians) { return radians * 180 / std::nu
 
 // Square pixels, centred.
 Lens lens_from_fov(double fov_x, double xi = 0);
-// Refuses focal lengths that are not positive and centres that are not finite.
+// Focal lengths that are not positive and centres that are not finite are bad input.
 Lens lens_from_normalised(const Pinhole& normalised, const Where& where);
 
-// The image size that a pixel matrix implies when nothing else gives it: 2 cx by 2 cy. Returns the
-// exact (perhaps fractional) extent to normalise by.
+// The image size that a pixel matrix implies: 2 cx by 2 cy, possibly fractional. Used if nothing
+// else gives the size.
 std::array<double, 2> implied_extent(const Pinhole& pixels, const Where& where);
 Lens lens_from_pixels(const Pinhole& pixels, const std::array<double, 2>& extent,
                       const Where& where);
 
-// The size of the path's images, or the default.
+// The size of the trajectory's images, or kDefaultSize if it is unknown.
 ImageSize image_size(const Trajectory& trajectory);
 
-// What a file without a place for xi stores; a lens with xi is refused (`format` names the file's).
+// The matrix of a pinhole lens. A lens with xi > 0 is bad input; `format` names the file format in
+// the message.
 Pinhole normalised_pinhole(const Lens& lens, const ImageSize& size, std::string_view format);
 Pinhole pixel_pinhole(const Lens& lens, const ImageSize& size, std::string_view format);
 
-// Field of view, xi and matrix lerped; a matrix survives only when both ends have one.
+// Linear in field of view, xi and matrix. The result has a matrix only if a and b have one.
 Lens interpolate(const Lens& a, const Lens& b, double t);
 
 }  // namespace loci::camera

@@ -40,7 +40,7 @@ Quaternion slerp(const Quaternion& a, const Quaternion& b, double t) {
   cosine = std::min(1.0, cosine * sign);
   double from = 1 - t;
   double to = t;
-  if (cosine < 1 - 1e-12) {  // below that the arc is a straight line to rounding
+  if (cosine < 1 - 1e-12) {  // otherwise linear weights are exact to rounding
     const double angle = std::acos(cosine);
     from = std::sin((1 - t) * angle) / std::sin(angle);
     to = std::sin(t * angle) / std::sin(angle);
@@ -61,14 +61,14 @@ Mat3 rotation_from_angles(double yaw, double pitch, double roll) {
 }
 
 double Pose::roll() const {
-  // What remains of the rotation when yaw and pitch are undone turns about the viewing direction.
+  // Without yaw and pitch, the remaining rotation is about the viewing direction.
   const Mat3 rest = rotation_from_angles(yaw(), pitch()).transposed() * rotation;
   return std::atan2(rest(1, 0), rest(0, 0));
 }
 
 double angle_between(const Mat3& a, const Mat3& b) {
   const Mat3 turn = a.transposed() * b;
-  // atan2 of sine and cosine keeps its precision near 0 and near pi, where acos loses it.
+  // Near 0 and pi, acos loses precision; atan2 of sine and cosine does not.
   const Vec3 axis{turn(2, 1) - turn(1, 2), turn(0, 2) - turn(2, 0), turn(1, 0) - turn(0, 1)};
   return std::atan2(norm(axis), turn(0, 0) + turn(1, 1) + turn(2, 2) - 1);
 }

@@ -56,8 +56,8 @@ Quaternion to_quaternion(const Mat3& rotation);  // w >= 0
 // Shortest arc from a (t = 0) to b (t = 1).
 Quaternion slerp(const Quaternion& a, const Quaternion& b, double t);
 
-// Camera axes seen from the world: yaw turns right about the vertical, then pitch turns up, then
-// roll turns clockwise. Radians. The world's up is (0, -1, 0).
+// Camera-to-world rotation, radians: yaw turns right about the vertical, then pitch turns up, then
+// roll turns clockwise. Up in the world is (0, -1, 0).
 Mat3 rotation_from_angles(double yaw, double pitch, double roll = 0);
 
 // Camera to world: world = rotation * camera + position.
@@ -71,7 +71,8 @@ struct Pose {
   // Angles of rotation_from_angles; yaw in (-pi, pi].
   double yaw() const { return std::atan2(forward().x, forward().z); }
   double pitch() const { return std::atan2(-forward().y, std::hypot(forward().x, forward().z)); }
-  // The third angle; yaw and roll are not unique when the camera looks straight up or down.
+  // The third angle of rotation_from_angles. Yaw and roll are not unique if the camera looks
+  // straight up or down.
   double roll() const;
 
   Pose operator*(const Pose& o) const {
@@ -87,10 +88,10 @@ struct Pose {
 // Angle of the rotation that takes a to b, radians in [0, pi].
 double angle_between(const Mat3& a, const Mat3& b);
 
-// Between two poses: position lerped, rotation slerped.
+// The pose at share t of the way from a to b: linear in position, slerp in rotation.
 Pose interpolate(const Pose& a, const Pose& b, double t);
 
-// inv(first) * pose for every pose: the first becomes the identity.
+// inv(first) * pose for every pose. The first becomes the identity.
 std::vector<Pose> relative_to_first(std::span<const Pose> poses);
 
 }  // namespace loci::camera

@@ -12,9 +12,9 @@ namespace loci::camera {
 
 namespace {
 
-// Finds the first later frame whose rotation is far from a given one. A binary tree over time:
-// every node knows how far its frames turn at most from its first one, so that by the triangle
-// inequality of rotation angles whole stretches are passed at once.
+// Finds the first later frame whose rotation differs enough from that of a given frame. A binary
+// tree over time: every node stores the largest rotation between its first frame and its other
+// frames, so that the triangle inequality of rotation angles excludes whole nodes.
 class TurnTree {
  public:
   explicit TurnTree(std::span<const Pose> poses) : poses_(poses) {
@@ -30,7 +30,8 @@ class TurnTree {
     }
   }
 
-  // The first frame after `frame` turned by at least `angle` from it, or the number of frames.
+  // The first frame after `frame` that is rotated by at least `angle` from it; the number of frames
+  // if there is none.
   size_t first_away(size_t frame, double angle) const {
     return search(1, 0, leaves_, frame, angle);
   }
@@ -40,7 +41,7 @@ class TurnTree {
     if (begin >= poses_.size() || begin + width <= frame + 1) return poses_.size();
     const double centre = angle_between(poses_[begin].rotation, poses_[frame].rotation);
     if (width == 1) return centre >= angle ? begin : poses_.size();
-    // The margin keeps rounding from passing over a frame that is exactly on the limit.
+    // The margin ensures that rounding does not exclude a frame exactly at the limit.
     if (centre + radius_[node] < angle - 1e-9) return poses_.size();
     const size_t found = search(2 * node, begin, width / 2, frame, angle);
     return found < poses_.size() ? found
@@ -52,10 +53,10 @@ class TurnTree {
   std::vector<double> radius_;  // node 1 is the root; its children are 2 and 3, and so on
 };
 
-// Finds the earliest of the frames released so far that is near a pose. A k-d tree over all frames
-// in the space of positions and rotation matrices, where |A - B| = 2 sqrt(2) sin(angle / 2). Nodes
-// know their earliest released frame, so that those that are wholly near, wholly far or too late
-// are settled without looking inside.
+// Finds the earliest released frame that is near a pose. A k-d tree over all frames in the space of
+// positions and rotation matrices, where |A - B| = 2 sqrt(2) sin(angle / 2). Each node stores its
+// earliest released frame, so that nodes that are entirely near, entirely far or too late need no
+// search inside.
 class PoseTree {
  public:
   PoseTree(std::span<const Pose> poses, const RevisitRule& rule)
@@ -78,7 +79,7 @@ class PoseTree {
     released_[frame] = true;
   }
 
-  // Before frame `limit`; kNone if there is none.
+  // The earliest released frame near `pose` and before frame `limit`; kNone if there is none.
   size_t earliest_near(const Pose& pose, size_t limit) const {
     size_t best = limit;
     search(0, coordinates(pose), pose, best);
@@ -124,7 +125,7 @@ class PoseTree {
       for (size_t i = begin; i < end; ++i) leaf_of_[order_[i]] = index;
       return index;
     }
-    // Halves along the side that is longest in units of the limits.
+    // Split in half along the longest side, measured in units of the limits.
     size_t widest = 0;
     double width = -1;
     for (size_t d = 0; d < kDimensions; ++d) {
@@ -162,7 +163,7 @@ class PoseTree {
     bool wholly_near = true;
     for (const size_t part : {0, 1}) {
       const double limit = limits_[part] * limits_[part];
-      constexpr double kMargin = 1e-9;  // rounding decides nothing here
+      constexpr double kMargin = 1e-9;  // against rounding: frames decide, not boxes
       if (nearest[part] > limit * (1 + kMargin) + kMargin * kMargin) return;
       wholly_near = wholly_near && farthest[part] < limit * (1 - kMargin);
     }
@@ -200,13 +201,14 @@ class PoseTree {
 
 std::vector<Revisit> find_revisits(std::span<const Pose> poses, double fps,
                                    const RevisitRule& rule) {
-  LOCI_CHECK(fps > 0, "{} frames a second", fps);
+  LOCI_CHECK(fps > 0, "{} frames per second; expected more than 0", fps);
   const size_t count = poses.size();
   const auto gap = static_cast<size_t>(std::clamp(std::ceil(rule.gap * fps - 1e-9), 1.0, 1e15));
   std::vector<Revisit> revisits;
   if (count <= gap) return revisits;
 
-  // A frame can be revisited from the first one on that is late enough and has looked away before.
+  // `frame` can be revisited from frame `from` on: late enough, and after the camera has looked
+  // away.
   const TurnTree turns(poses);
   std::vector<std::vector<size_t>> ready(count);
   for (size_t frame = 0; frame + gap < count; ++frame) {

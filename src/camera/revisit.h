@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Revisit instants: poses at which the camera is back where it has been, after looking elsewhere.
+// Revisits: frames at which the camera returns to an earlier view after it has looked elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 namespace loci::camera {
 
 struct RevisitRule {
-  double distance = 0.15;                     // metres between the two poses, at most
-  double turn = std::numbers::pi * 32 / 180;  // rotation between them, at most
-  double gap = 8;                             // seconds between them, at least
-  double away = std::numbers::pi / 3;         // rotation from the earlier pose in between, at least
+  double distance = 0.15;                     // largest distance of the two poses, metres
+  double turn = std::numbers::pi * 32 / 180;  // largest rotation between them, radians
+  double gap = 8;                             // least time between them, seconds
+  double away = std::numbers::pi / 3;  // least rotation from the earlier pose in between, radians
 };
 
 struct Revisit {
   int64_t frame;
-  int64_t earlier;  // the first visit: the earliest frame that fulfils the rule
+  int64_t earlier;  // the first visit: the earliest frame that satisfies the rule
   double gap;       // seconds between the two
 
   bool operator==(const Revisit&) const = default;
 };
 
-// For every frame that revisits an earlier one. Time and memory are about linear in the frames.
+// One entry per frame that revisits an earlier one, in order. Time and memory grow about linearly
+// with the number of frames.
 std::vector<Revisit> find_revisits(std::span<const Pose> poses, double fps,
                                    const RevisitRule& rule = {});
 

@@ -22,7 +22,7 @@ PathStatistics path_statistics(const Trajectory& trajectory) {
     s.turn += angle_between(poses[i - 1].rotation, poses[i].rotation);
   }
 
-  // Poses from one latent to the next; a path shorter than that is one step, scaled up.
+  // Poses from one latent to the next. A shorter path counts as one step, scaled up.
   const size_t per_latent = std::max(1, kFramesPerLatent / trajectory.frames_per_pose);
   const size_t window = std::min(per_latent, poses.size() - 1);
   for (size_t i = window; window > 0 && i < poses.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be said of a camera path in numbers.
+// Statistics of a camera path: length, speeds, fields of view and revisits.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@
 
 namespace loci::camera {
 
-// Motion that LOCI models have seen in training, and the steps from latent to latent above which
-// they leave it.
-inline constexpr double kTrainedSpeed = 1;                                // metres a second
-inline constexpr double kTrainedTurn = std::numbers::pi / 6;              // radians a second
-inline constexpr double kLargestStep = 0.26;                              // metres a latent
-inline constexpr double kLargestStepTurn = 7.6 * std::numbers::pi / 180;  // radians a latent
+// Speeds of the training data, and the largest steps between consecutive latents in it.
+inline constexpr double kTrainedSpeed = 1;                                // metres per second
+inline constexpr double kTrainedTurn = std::numbers::pi / 6;              // radians per second
+inline constexpr double kLargestStep = 0.26;                              // metres per latent
+inline constexpr double kLargestStepTurn = 7.6 * std::numbers::pi / 180;  // radians per latent
 
 struct PathStatistics {
   int64_t poses = 0;
@@ -25,12 +24,12 @@ struct PathStatistics {
   double seconds = 0;
   double distance = 0;      // metres along the path
   double displacement = 0;  // metres from the first pose to the last
-  double turn = 0;          // radians along the path
-  // Over the time of one latent: single frames of recorded paths jitter.
-  double max_speed = 0;             // metres a second
-  double max_turn_rate = 0;         // radians a second
-  double max_step = 0;              // metres a latent
-  double max_step_turn = 0;         // radians a latent
+  double turn = 0;          // rotation along the path, radians
+  // Measured over the time of one latent, because single frames of recorded paths jitter.
+  double max_speed = 0;             // metres per second
+  double max_turn_rate = 0;         // radians per second
+  double max_step = 0;              // metres per latent
+  double max_step_turn = 0;         // radians per latent
   double min_fov = 0, max_fov = 0;  // radians
   std::vector<Revisit> revisits;
 
@@ -40,7 +39,7 @@ struct PathStatistics {
 
 PathStatistics path_statistics(const Trajectory& trajectory);
 
-// Angles in degrees, revisits as a list.
+// Angles are in degrees.
 Json to_json(const PathStatistics& statistics);
 
 }  // namespace loci::camera

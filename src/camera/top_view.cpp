@@ -25,7 +25,8 @@ constexpr Colour kAxis{206, 211, 219};
 constexpr Colour kStart{22, 138, 92};
 constexpr Colour kEnd{200, 48, 60};
 
-// Dark blue over purple to orange: the order of time survives a grey print.
+// Dark blue, purple, orange: the brightness increases with time, so that grey prints keep the
+// order.
 Colour colour_of_time(double t) {
   constexpr std::array<Colour, 6> kStops = {Colour{27, 32, 120},  Colour{88, 30, 160},
                                             Colour{150, 30, 150}, Colour{204, 62, 114},
@@ -50,7 +51,7 @@ double round_length(double largest) {
   return power;
 }
 
-// The horizontal plane as the page sees it.
+// The horizontal plane with the axes of the page.
 struct Plane {
   Vec3 origin, right, forward;
 
@@ -64,7 +65,7 @@ struct Plane {
     }
     Vec3 ahead = poses.front().forward();
     ahead = ahead - up * dot(ahead, up);
-    if (norm(ahead) < 1e-3) {  // looking straight down or up: the image's upper edge leads
+    if (norm(ahead) < 1e-3) {  // looking straight down or up: use the direction of the image's top
       ahead = -poses.front().down();
       ahead = ahead - up * dot(ahead, up);
     }
@@ -79,7 +80,7 @@ struct Plane {
   Point direction(const Vec3& v) const { return {dot(v, right), dot(v, forward)}; }
 };
 
-// Metres to pixels: equal scale, centred in the middle of the page.
+// Metres to pixels, with one scale for both axes and centred on the page.
 struct Scale {
   Point centre;  // metres
   double pixels_per_metre = 1;
@@ -103,7 +104,7 @@ struct Box {
 };
 
 Scale fit(const Box& box) {
-  constexpr double kLeastMetres = 2;  // a camera on the spot still stands in some room
+  constexpr double kLeastMetres = 2;  // extent of the page for a camera that stays in place
   const double wide = std::max(box.high.x - box.low.x, kLeastMetres);
   const double high = std::max(box.high.y - box.low.y, kLeastMetres);
   const double room = 2 * (kMargin + kFrustum);
@@ -130,7 +131,7 @@ void draw_grid(Canvas& canvas, const Scale& scale, double step) {
   }
 }
 
-// Poses at which a frustum is drawn: after a turn of 15 degrees or a few frusta's width of way.
+// Poses at which a frustum is drawn: one after every 15 degrees of rotation or 1.6 frustum lengths.
 std::vector<size_t> frustum_poses(const std::vector<Pose>& poses,
                                   const std::vector<Point>& pixels) {
   std::vector<size_t> chosen = {0};
@@ -142,7 +143,7 @@ std::vector<size_t> frustum_poses(const std::vector<Pose>& poses,
     }
   }
   if (chosen.back() + 1 != poses.size()) chosen.push_back(poses.size() - 1);
-  // Long paths keep the first, the last and an even choice of the others.
+  // Long paths keep the first, the last and evenly spaced ones of the others.
   constexpr size_t kMost = 90;
   if (chosen.size() <= kMost) return chosen;
   std::vector<size_t> fewer;
@@ -153,7 +154,8 @@ std::vector<size_t> frustum_poses(const std::vector<Pose>& poses,
 void draw_frustum(Canvas& canvas, const Plane& plane, const Pose& pose, double fov, const Point& at,
                   double length, const Colour& colour) {
   const double half = std::min(fov / 2, radians(75));
-  // The edges of the middle row of the image, seen from above: shorter when the camera tilts.
+  // The left and right edge of the image's middle row from above. They are shorter for tilted
+  // cameras.
   const auto edge = [&](double angle) {
     const Vec3 ray = pose.forward() * std::cos(angle) + pose.right() * std::sin(angle);
     const Point d = plane.direction(ray) * (length / std::cos(half));
@@ -166,7 +168,7 @@ void draw_frustum(Canvas& canvas, const Plane& plane, const Pose& pose, double f
 }
 
 void draw_way(Canvas& canvas, const std::vector<Point>& pixels) {
-  // Runs of equal colour, and points closer than half a pixel left out.
+  // Draws runs of equal colour and skips points closer than half a pixel.
   constexpr size_t kShades = 96;
   const size_t last = pixels.size() - 1;
   std::vector<Point> run = {pixels.front()};
@@ -190,7 +192,7 @@ void draw_mark(Canvas& canvas, const Point& at, const Colour& colour, std::strin
   canvas.disc(at, 5.8, colour);
   canvas.disc(at, 2.2, kPaper);
   const Point text = at + Point{13 * side, 24};
-  // The word stands on a bit of paper, whatever lies below.
+  // A background makes the label readable on top of other lines.
   const double width = stroke_text(label, kSize).width + 6;
   const double left = side < 0 ? text.x - width + 3 : text.x - 3;
   canvas.fill(std::array{Point{left, text.y - 14}, Point{left + width, text.y - 14},
@@ -210,7 +212,7 @@ void draw_ring(Canvas& canvas, const Point& at) {
   canvas.stroke(ring, 1.8, kInk);
 }
 
-// One ring where each return begins, and what it means.
+// A ring at the first frame of every revisit, and the legend.
 void draw_revisits(Canvas& canvas, const std::vector<Revisit>& revisits,
                    const std::vector<Point>& pixels) {
   if (revisits.empty()) return;
@@ -239,7 +241,7 @@ void draw_time_bar(Canvas& canvas, double seconds) {
   constexpr double kLength = 260, kThickness = 9;
   const double left = kWidth - kMargin - kLength, y = kHeight - 34;
   constexpr int kSteps = 65;
-  // Each piece reaches to the end and the next covers the rest, so that no seams show.
+  // Every piece extends to the end and the next one covers the rest, so that no seams are visible.
   const double right = left + kLength;
   for (int i = 0; i < kSteps; ++i) {
     const double x = left + kLength * i / kSteps;
@@ -286,7 +288,8 @@ void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStati
   std::vector<Point> way = pixels;
   const bool on_the_spot = box.extent() * scale.pixels_per_metre < kFrustum;
   if (on_the_spot) {
-    // There is no way to draw; instead the point looked at, on a circle that grows with time.
+    // The camera stays in place: draw its viewing direction on a circle whose radius grows with
+    // time.
     for (size_t i = 0; i < poses.size(); ++i) {
       const Point d = plane.direction(poses[i].forward()) * (90 + 150 * share(i));
       way[i] = pixels[i] + Point{d.x, -d.y};
@@ -305,7 +308,7 @@ void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStati
   draw_mark(canvas, pixels.front(), kStart, "start", -1);
 
   constexpr size_t kLongestTitle = 72;
-  // Cut between characters: half of one would make the SVG invalid.
+  // Cut between UTF-8 characters: a partial character would make the SVG invalid.
   size_t end = kLongestTitle - 3;
   while (title.size() > kLongestTitle && end > 0 &&
          (static_cast<unsigned char>(title[end]) & 0xC0) == 0x80) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A camera path seen from above, as a picture: the way coloured by time, what the camera looks at,
-// start and end, and the scale.
+// A picture of a camera path from above: positions coloured by time, viewing directions, start and
+// end, revisits and a scale.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@
 
 namespace loci::camera {
 
-// The first view looks up the page. Up in the world is (0, -1, 0), or where the cameras' own up
-// points on average when that is more than 30 degrees elsewhere (paths of other world axes).
+// The first camera looks towards the top of the page. Up in the world is (0, -1, 0), or the mean up
+// of the cameras if that differs by more than 30 degrees (paths with other world axes).
 void draw_top_view(Canvas& canvas, const Trajectory& trajectory, const PathStatistics& statistics,
                    const std::string& title);
 
-// By suffix: .svg or .png; others are bad input.
+// Writes .svg or .png, by the suffix of `path`. Other suffixes are bad input.
 void write_top_view(const std::filesystem::path& path, const Trajectory& trajectory,
                     const PathStatistics& statistics, const std::string& title);
 

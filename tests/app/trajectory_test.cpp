@@ -197,7 +197,7 @@ TEST_F(TrajectoryCommand, RefusesWithOneLine) {
               HasSubstr("--latents"));
   EXPECT_THAT(refused({"convert", "w-3", path("o")}), HasSubstr("--to"));
   EXPECT_THAT(refused({"convert", data("tum.txt"), path("o"), "--to", "keys"}),
-              HasSubstr("frame 1: no keys make this motion"));
+              HasSubstr("frame 1: no keys cause this motion"));
   EXPECT_THAT(refused({"convert", "w-3", path("no/such/o"), "--to", "tum"}),
               HasSubstr("does not exist"));
   write_file(path("file"), "x");

@@ -87,7 +87,7 @@ TEST_F(BadInput, TextFormats) {
   EXPECT_THAT(refused(re10k + "40000 0 1 .5 .5 0 0 1 0 0 0 0 1 0 0 0 0 1 0\n"),
               HasSubstr("line 3: focal lengths"));
   EXPECT_THAT(refused(re10k + "0 1 1 .5 .5 0 0 1 0 0 0 0 1 0 0 0 0 1 0\n"),
-              HasSubstr("line 3: the time does not rise"));
+              HasSubstr("line 3: the time does not increase"));
 
   EXPECT_THAT(refused("0 0 0 0 0 0 0 1\n1 0 0 0 0 0 0\n"), HasSubstr("line 2: 7 columns"));
   EXPECT_THAT(refused("0 0 0 0 0 0 0 1\n# x\n1 0 0 0 0 0 0 0.5\n"),

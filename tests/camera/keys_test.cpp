@@ -88,7 +88,7 @@ TEST(Keys, PathsOfKeysCanBeWrittenAsKeys) {
   expect_near(key_path(steps, {}, 16), path, 1e-9, text);
   EXPECT_THAT(format_key_string(steps), ::testing::StartsWith("w-12,left-8,wd-5,none-4,"));
   EXPECT_THAT(refusal([&] { keys_of_path(path, {.move = 2}, 16); }),
-              ::testing::HasSubstr("frame 1: no keys make this motion"));
+              ::testing::HasSubstr("frame 1: no keys cause this motion"));
 
   const Scratch scratch;
   write_file(scratch / "keys.txt", "# a walk\nw-12,left-8,\nwd-5\nnone-4\n");

@@ -27,8 +27,8 @@ struct Model {
   size_t distortion;     // parameters after the centre
 };
 
-// Radial and tangential distortion bends lines a little and may be left out; fisheye models map the
-// image differently altogether.
+// Supported models. Their small radial and tangential distortion is ignored, with a warning.
+// Fisheye models have a different projection and are not supported.
 constexpr std::array kModels = {
     Model{"SIMPLE_PINHOLE", 1, 0}, Model{"PINHOLE", 2, 0}, Model{"SIMPLE_RADIAL", 1, 1},
     Model{"RADIAL", 1, 2},         Model{"OPENCV", 2, 4},  Model{"FULL_OPENCV", 2, 8},
@@ -70,7 +70,7 @@ ColmapCamera parse_camera(const Line& line, const std::string& file) {
   const size_t centre = model->focal_lengths;
   if (std::any_of(v.begin() + static_cast<std::ptrdiff_t>(centre) + 2, v.end(),
                   [](double value) { return value != 0; })) {
-    log_warning("{}: the distortion of camera {} is left out; the path keeps its pinhole part",
+    log_warning("{}: the distortion of camera {} is ignored; the path uses its pinhole part",
                 where.str(), line.fields[0]);
   }
   return {lens_from_pixels({v[0], v[centre - 1], v[centre], v[centre + 1]},
@@ -116,7 +116,7 @@ Image parse_image(const Line& line, const std::string& file,
   return {line.text.substr(start), world_to_camera.inverse(), camera->second};
 }
 
-// Every second line lists points and may be blank, so blank lines count; comments do not.
+// Every second line lists points and may be blank. So blank lines count, comments do not.
 std::vector<Line> image_lines(std::string_view text) {
   std::vector<Line> lines;
   int64_t number = 0;

@@ -11,7 +11,7 @@ namespace loci::camera {
 
 namespace {
 
-// Times are rounded in files; rates are hardly ever odd numbers.
+// Files contain rounded times; frame rates are whole numbers or multiples of 1000 / 1001.
 double nearest_usual_rate(double fps) {
   const double whole = std::round(fps);
   for (const double rate : {whole, whole * 1000 / 1001}) {
@@ -37,7 +37,7 @@ void set_times(Trajectory& trajectory, const std::vector<double>& seconds,
     const Where where{file, "line", lines[i]};
     if (!std::isfinite(seconds[i])) fail("{}: the time is not finite", where.str());
     if (i > 0 && seconds[i] <= seconds[i - 1]) {
-      fail("{}: the time does not rise; poses must be in order of time", where.str());
+      fail("{}: the time does not increase; poses must be in order of time", where.str());
     }
   }
   if (seconds.size() < 2) return;
@@ -49,7 +49,8 @@ void set_times(Trajectory& trajectory, const std::vector<double>& seconds,
     worst = std::max(worst, std::abs(seconds[i] - seconds.front() - static_cast<double>(i) * step));
   }
   if (worst <= 0.1 * step) return;
-  log_warning("{}: the times are uneven; resampled to {:.4g} poses a second", file, trajectory.fps);
+  log_warning("{}: the times are uneven; the path is resampled to {:.4g} poses per second", file,
+              trajectory.fps);
   trajectory = resample(trajectory, seconds, trajectory.fps);
 }
 
@@ -57,7 +58,7 @@ void make_folder(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directory(path, error);
   if (!std::filesystem::is_directory(path)) {
-    fail("cannot write {}: this format is a folder, and it cannot be created", path.string());
+    fail("cannot write {}: this format needs a folder, which cannot be created", path.string());
   }
 }
 

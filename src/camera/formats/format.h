@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every file format of camera paths provides: how to tell its files, read and write them.
+// The interface of a file format of camera paths: recognise, read and write its files.
 #pragma once
 
 #include <filesystem>
@@ -14,15 +14,15 @@
 
 namespace loci::camera {
 
-// What a file does not say itself.
+// Values that a file does not contain.
 struct ReadOptions {
-  double fov_x = std::numbers::pi / 2;  // radians, where the file has no lens
-  std::optional<double> video_fps;      // where it has no times; default: the format's
-  ImageSize size;                       // where it has a pixel matrix only; default 2 cx by 2 cy
-  std::optional<std::filesystem::path> intrinsics;  // file of lenses beside a .npy of poses
-  bool world_to_camera = false;                     // .npy and .npz whose matrices are inverted
-  bool actor = false;                               // MIND: the character's pose, not the camera's
-  KeySpeeds keys;                                   // key strings
+  double fov_x = std::numbers::pi / 2;  // radians, for files without lenses
+  std::optional<double> video_fps;      // for files without times; default: the format's rate
+  ImageSize size;                       // for pixel matrices; default: 2 cx by 2 cy
+  std::optional<std::filesystem::path> intrinsics;  // file of lenses for a .npy file of poses
+  bool world_to_camera = false;  // whether matrices of .npy and .npz are inverted
+  bool actor = false;            // MIND: read the character's poses, not the camera's
+  KeySpeeds keys;                // for key strings
 };
 
 struct WriteOptions {
@@ -30,14 +30,14 @@ struct WriteOptions {
 };
 
 struct Format {
-  std::string_view name;     // "re10k", as options spell it
-  std::string_view title;    // "RealEstate10K text"
-  double video_fps;          // video frames a second of files that do not say
-  bool one_pose_per_latent;  // otherwise one per video frame
+  std::string_view name;     // as in options, such as "re10k"
+  std::string_view title;    // for people, such as "RealEstate10K text"
+  double video_fps;          // video frames per second of files without a rate
+  bool one_pose_per_latent;  // otherwise one pose per video frame
 
   bool (*recognises)(const Source& source);
   Trajectory (*read)(const Source& source, const ReadOptions& options);
-  // `path` is a file, or a folder for formats of several files.
+  // `path` is a file, or a folder for formats with several files.
   void (*write)(const std::filesystem::path& path, const Trajectory& trajectory,
                 const WriteOptions& options);
 };
@@ -55,16 +55,16 @@ extern const Format kWorldPlay;
 extern const Format kMind;
 extern const Format kKeyString;
 
-// For readers: a path without poses yet, at the rate and of the size that the options or the
-// format give.
+// For readers: a trajectory without cameras, with the rate and size of the options or the format.
 Trajectory empty_path(const Format& format, const ReadOptions& options);
 
-// For readers of times: sets the rate. Uneven times (more than a tenth of a step off) are resampled
-// to even ones at the mean rate. `seconds` must rise; `lines` are their lines in the file.
+// For readers of formats with times: sets the rate. If a time differs by more than a tenth of a
+// step from an even spacing, the path is resampled at the mean rate, with a warning. `seconds` must
+// increase, otherwise bad input; `lines` are the lines of the times in the file.
 void set_times(Trajectory& trajectory, const std::vector<double>& seconds,
                const std::vector<int64_t>& lines, std::string_view file);
 
-// For writers of folders: creates `path` unless it is one.
+// For writers of folders: creates the folder `path` if it does not exist.
 void make_folder(const std::filesystem::path& path);
 
 }  // namespace loci::camera

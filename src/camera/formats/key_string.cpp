@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key strings such as "w-12,left-8,wd-5,none-4", in a file of one line or more.
+// Key strings such as "w-12,left-8,wd-5,none-4", in a file of one or more lines.
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/formats/format.h"
@@ -15,7 +15,7 @@ bool recognises(const Source& source) {
 }
 
 Trajectory read(const Source& source, const ReadOptions& options) {
-  // Lines join as if a comma stood between them; a comma at a line's end is that one.
+  // Lines are joined by commas. A comma at the end of a line is optional.
   std::string keys;
   for (const Line& line : source.lines()) {
     if (!keys.empty() && keys.back() != ',') keys += ',';

@@ -16,7 +16,7 @@ bool recognises(const Source& source) {
   return source.is_json() && source.json().is_object() && source.json().contains("c2w");
 }
 
-// x_fov_deg and xi are one number for the whole path or one per pose.
+// x_fov_deg and xi are either one number for the whole path or one number per pose.
 std::vector<double> per_pose(const Json& root, const Source& source, const char* key,
                              double fallback, size_t count) {
   const auto found = root.find(key);
@@ -75,7 +75,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
   return path;
 }
 
-// One number when all are equal.
+// One number if all values are equal.
 Json compact(const std::vector<double>& values) {
   const bool equal = std::all_of(values.begin(), values.end(),
                                  [&](double value) { return value == values.front(); });
@@ -85,13 +85,13 @@ Json compact(const std::vector<double>& values) {
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
   std::vector<double> fov, xi;
   for (const auto& [pose, lens] : path.cameras) {
-    // 90 degrees in a file are 90 again when they went through radians.
+    // Rounding keeps 90 degrees exactly 90 after the conversion to radians and back.
     fov.push_back(std::round(degrees(lens.fov_x) * 1e9) / 1e9);
     xi.push_back(lens.xi);
   }
   std::string text =
       fmt::format("{{\"x_fov_deg\": {}, \"xi\": {}", compact(fov).dump(), compact(xi).dump());
-  // One matrix for the whole path is all the format has; of a path that zooms it would be wrong.
+  // The format has one matrix for the whole path, so a path that zooms is written without it.
   const std::optional<Pinhole>& matrix = path.cameras.front().lens.normalised;
   if (matrix && std::all_of(path.cameras.begin(), path.cameras.end(), [&](const Camera& camera) {
         return camera.lens.normalised == matrix;

@@ -61,7 +61,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
   return path;
 }
 
-// The action that leads from one pose to the next, as a recorder of keys would have noted it.
+// The action between two consecutive poses, as a recorder of keys would store it.
 MindAction action_between(const Pose& from, const Pose& to) {
   constexpr double kLeastStep = 1e-3;           // metres a frame
   constexpr double kLeastTurn = radians(0.05);  // a frame
@@ -100,8 +100,8 @@ void write(const std::filesystem::path& file, const Trajectory& path, const Writ
 }  // namespace
 
 Pose from_unreal(const UnrealPose& pose) {
-  // Unreal's (forward, right, up) are our (z, x, -y), and its angles turn the same way as ours:
-  // yaw to the right, pitch up, roll clockwise.
+  // Unreal's (forward, right, up) are our (z, x, -y). Its angles have the same signs as ours: yaw
+  // to the right, pitch up, roll clockwise.
   const Vec3& p = pose.position;
   return {rotation_from_angles(radians(pose.yaw), radians(pose.pitch), radians(pose.roll)),
           {p.y / 100, -p.z / 100, p.x / 100}};

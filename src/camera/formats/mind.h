@@ -23,12 +23,12 @@ struct MindAction {
 
 struct MindClip {
   int64_t mark_time = 0;   // first frame to predict
-  int64_t total_time = 0;  // frames of the recording
+  int64_t total_time = 0;  // number of frames of the recording
   std::string caption;
   bool third_person = false;
   std::vector<MindAction> actions;
-  std::vector<Pose> actor;   // the character
-  std::vector<Pose> camera;  // the same in first person
+  std::vector<Pose> actor;   // of the character
+  std::vector<Pose> camera;  // equal to `actor` in first person
 };
 
 MindClip read_mind_clip(const Source& source);

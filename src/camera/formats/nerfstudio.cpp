@@ -17,7 +17,7 @@ namespace {
 
 // World axes of the file to ours: x stays, up (z) becomes -y, and y becomes forward (z).
 constexpr Mat3 kToOurWorld{{1, 0, 0, 0, 0, -1, 0, 1, 0}};
-// Camera axes: y and z point the other way.
+// Camera axes: y and z are negated.
 constexpr Mat3 kFlip{{1, 0, 0, 0, -1, 0, 0, 0, -1}};
 
 constexpr std::array kDistortion = {"k1", "k2", "k3", "k4", "p1", "p2"};
@@ -30,7 +30,7 @@ bool recognises(const Source& source) {
          (*frames)[0].is_object() && (*frames)[0].contains("transform_matrix");
 }
 
-// A key of the frame, or else of the whole file.
+// The value of a key in the frame, otherwise in the file.
 std::optional<double> find_number(const Json& frame, const Json& root, const Where& where,
                                   const char* key) {
   for (const Json* level : {&frame, &root}) {
@@ -91,7 +91,7 @@ void warn_of_distortion(const Json& root, const Source& source) {
     return found != root.end() && found->is_number() && found->get<double>() != 0;
   });
   if (any) {
-    log_warning("{}: the distortion is left out; the path keeps the pinhole part of the lens",
+    log_warning("{}: the distortion is ignored; the path uses the pinhole part of the lens",
                 source.name());
   }
 }
@@ -124,7 +124,7 @@ Trajectory read_file_of(const Source& source, const ReadOptions& options) {
                       {kToOurWorld * pose.rotation * kFlip, kToOurWorld * pose.position},
                       lens_of(frame, root, options, size, where)});
   }
-  // Exporters list the frames in any order; the names count them.
+  // Exporters list the frames in any order; the file names are numbered.
   if (named) {
     std::stable_sort(frames.begin(), frames.end(),
                      [](const Frame& a, const Frame& b) { return natural_less(a.name, b.name); });

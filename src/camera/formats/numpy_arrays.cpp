@@ -50,7 +50,8 @@ std::vector<Pose> checked_poses(const at::Tensor& array, const std::string& name
   return path;
 }
 
-// (4) and (F, 4) hold fx fy cx cy, (3, 3) and (F, 3, 3) matrices; one lens serves all frames.
+// Arrays (4) and (F, 4) contain fx fy cx cy; (3, 3) and (F, 3, 3) contain matrices. A single lens
+// applies to all frames.
 std::vector<Pinhole> pinholes_of(const at::Tensor& array, const std::string& name, size_t frames) {
   at::Tensor k = as_doubles(array, name);
   const bool matrices = k.dim() >= 2 && k.size(-1) == 3 && k.size(-2) == 3;
@@ -74,8 +75,8 @@ std::vector<Pinhole> pinholes_of(const at::Tensor& array, const std::string& nam
 
 // Sets the lens of every camera of `path`.
 void set_lenses(Trajectory& path, const std::vector<Pinhole>& pixels, const std::string& name) {
-  // No lens in pixels has a focal length as short: such matrices are normalised already, whatever
-  // the size is, and say nothing about it.
+  // No lens in pixels has such short focal lengths: matrices with shorter ones are normalised by
+  // the image size and do not imply it.
   constexpr double kShortest = 10;
   std::array<double, 2> extent{double(path.width), double(path.height)};
   for (size_t i = 0; i < pixels.size(); ++i) {

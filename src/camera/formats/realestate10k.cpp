@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RealEstate10K: an address, then one line per frame of time, normalised lens and world-to-camera
-// matrix.
+// RealEstate10K: a first line with an address, then one line per frame with time, normalised lens
+// and world-to-camera matrix.
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/formats/format.h"
@@ -13,7 +13,7 @@ constexpr size_t kColumns = 19;
 constexpr std::string_view kLayout =
     "the 19 columns 'time_us fx fy cx cy 0 0' and a 3x4 matrix of RealEstate10K";
 
-// The first line names the video; it is an address in the data set and anything elsewhere.
+// The first line names the video: an address in the data set, any text in other files.
 bool has_title(const std::vector<Line>& lines) {
   return !lines.empty() && lines[0].fields.size() == 1 &&
          (lines[0].text.find("://") != std::string_view::npos ||
@@ -45,7 +45,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
 }
 
 void write(const std::filesystem::path& file, const Trajectory& path, const WriteOptions&) {
-  // Readers skip the first line, whatever it says.
+  // Readers ignore the content of the first line.
   std::string text = "loci://trajectory\n";
   const ImageSize size = image_size(path);
   for (size_t i = 0; i < path.cameras.size(); ++i) {

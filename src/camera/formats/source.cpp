@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kHeadBytes = 4096;
-// An hour at 24 frames a second is some 50 MB of JSON.
+// One hour at 24 frames per second is about 50 MB of JSON.
 constexpr uint64_t kLargestText = uint64_t{512} << 20;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -41,7 +41,7 @@ Source::Source(fs::path path) : path_(std::move(path)), name_(path_.string()) {
   if (is_folder_) return;
   if (!fs::is_regular_file(status)) fail("cannot read {}: it is not a regular file", name_);
   std::ifstream file(path_, std::ios::binary);
-  if (!file) fail("cannot read {}: it may not be opened", name_);
+  if (!file) fail("cannot read {}: no permission to open it", name_);
   head_.resize(kHeadBytes);
   file.read(head_.data(), kHeadBytes);
   head_.resize(static_cast<size_t>(file.gcount()));

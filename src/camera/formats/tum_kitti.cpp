@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two plain pose lists of visual odometry: TUM (time, position, quaternion) and KITTI (3x4
-// matrices). Both are camera-to-world without lenses.
+// The pose lists of TUM (time, position, quaternion) and KITTI (3x4 matrices) for visual odometry.
+// Both are camera-to-world and have no lenses.
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/formats/format.h"

@@ -20,7 +20,7 @@ struct KeyName {
   Keys effect;
 };
 
-// Words stand before letters that begin them: "left" is not "l" and "down" is not "d".
+// Words come before their first letters: "left" is not "l" and "down" is not "d".
 constexpr std::array kKeyNames = {
     KeyName{"right", {.yaw = 1}},   KeyName{"left", {.yaw = -1}},  KeyName{"up", {.pitch = 1}},
     KeyName{"down", {.pitch = -1}}, KeyName{"none", {}},           KeyName{"stay", {}},
@@ -114,8 +114,7 @@ std::string format_key_string(const std::vector<KeyStep>& steps) {
 }
 
 bool looks_like_key_string(std::string_view text) {
-  // The first entry is letters and '+', a dash, then a digit: no path of a file begins like that
-  // by accident and exists, too.
+  // The first entry is letters and '+', a dash, then a digit. A file name of this form is unlikely.
   const std::string_view first = trim(split(trim(text), ',').front());
   const size_t dash = first.find('-');
   if (dash == 0 || dash == std::string_view::npos || dash + 1 >= first.size()) return false;
@@ -172,7 +171,8 @@ std::vector<KeyStep> keys_of_path(std::span<const Pose> poses, const KeySpeeds& 
                                   double fps) {
   constexpr double kNear = 1e-3;
   const double kNearTurn = radians(0.05);
-  // Keys are compared with the path they have made so far, so that differences cannot add up.
+  // Every frame is compared with the path of the keys so far, so that differences do not
+  // accumulate.
   KeyCamera camera(speeds);
   const std::vector<Pose> relative = relative_to_first(poses);
   std::vector<KeyStep> steps;
@@ -196,8 +196,8 @@ std::vector<KeyStep> keys_of_path(std::span<const Pose> poses, const KeySpeeds& 
     }
     if (!found) {
       fail(
-          "frame {}: no keys make this motion at {:.4g} m/s and {:.4g} degrees a second; key "
-          "strings hold only such motions",
+          "frame {}: no keys cause this motion at {:.4g} m/s and {:.4g} degrees per second; a key "
+          "string can only store such motions",
           frame, speeds.move, degrees(speeds.turn));
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A camera driven by keys: the state of the keys, the motion they make, and strings of them such as
+// Camera motion by keys: the state of the keys, the motion that they cause, and key strings such as
 // "w-12,left-8,wd-5,none-4".
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace loci::camera {
 
-// Each axis is -1, 0 or +1; opposite keys held together cancel.
+// Every axis is -1, 0 or +1. Opposite keys held together cancel each other.
 struct Keys {
   int forward = 0;  // w, s
   int right = 0;    // d, a
@@ -23,20 +23,21 @@ struct Keys {
   bool operator==(const Keys&) const = default;
 };
 
-// The same for sticks: each axis from -1 to 1.
+// The same for analogue sticks: every axis is between -1 and 1.
 struct Axes {
   double forward = 0, right = 0, yaw = 0, pitch = 0;
 };
 
 struct KeySpeeds {
-  double move = 1;                            // metres a second, in any direction
-  double turn = std::numbers::pi / 6;         // radians a second, of yaw and of pitch
-  double pitch_limit = std::numbers::pi / 3;  // radians up and down
+  double move = 1;                            // metres per second, in any direction
+  double turn = std::numbers::pi / 6;         // radians per second, of yaw and of pitch
+  double pitch_limit = std::numbers::pi / 3;  // largest pitch up and down, radians
 };
 
-// "w", "wd", "w+left", "none", … or fail. `where` names the text in messages.
+// Parses "w", "wd", "w+left", "none", …; anything else is bad input. `where` names the text in
+// messages.
 Keys parse_keys(std::string_view text, std::string_view where);
-// The inverse: "wd", "w+left", "none".
+// The inverse, such as "wd", "w+left" or "none".
 std::string to_string(const Keys& keys);
 
 // One step of a key string.
@@ -47,26 +48,28 @@ struct KeyStep {
   bool operator==(const KeyStep&) const = default;
 };
 
-// "keys-frames" joined by commas; a count that ends in "s" is in seconds.
+// Parses entries "keys-frames" that are separated by commas. A count that ends in "s" is in
+// seconds.
 std::vector<KeyStep> parse_key_string(std::string_view text, double fps);
-// Equal neighbours are joined.
+// Joins consecutive steps with equal keys.
 std::string format_key_string(const std::vector<KeyStep>& steps);
-// Whether `text` is meant as a key string; parse_key_string may still find an error in it.
+// Whether `text` has the form of a key string. parse_key_string may still find an error in it.
 bool looks_like_key_string(std::string_view text);
 
-// The camera under the keys. It moves on the horizontal plane along its yaw, whatever its pitch,
-// and two moving keys held together do not go faster than one.
+// A camera that keys move. It moves in the horizontal plane along its yaw, independently of its
+// pitch. Two movement keys held together are as fast as one.
 class KeyCamera {
  public:
   explicit KeyCamera(const KeySpeeds& speeds = {}) : speeds_(speeds) {}
 
-  // The pose after `seconds` with these keys held. Position follows the yaw half way through.
+  // The pose after `seconds` with these keys held. The position moves along the yaw at half of that
+  // time.
   Pose advance(const Keys& keys, double seconds);
   Pose drive(const Axes& axes, double seconds);
-  // Turns by so many radians, pitch within its limit.
+  // Adds the angles, in radians, and clamps the pitch to its limit.
   Pose look(double yaw, double pitch);
   Pose pose() const;
-  // Continues from a pose; its roll is dropped.
+  // Continues from `pose` without its roll.
   void set_pose(const Pose& pose);
 
  private:
@@ -79,8 +82,8 @@ class KeyCamera {
 // The identity followed by one pose for each frame of the steps.
 std::vector<Pose> key_path(const std::vector<KeyStep>& steps, const KeySpeeds& speeds, double fps);
 
-// The steps whose path is `poses`, or fail at the first frame that no keys make (more than 1 mm or
-// 0.05 degrees away).
+// The steps that make `poses`. A frame that no keys reach within 1 mm and 0.05 degrees is bad
+// input.
 std::vector<KeyStep> keys_of_path(std::span<const Pose> poses, const KeySpeeds& speeds, double fps);
 
 }  // namespace loci::camera

@@ -15,12 +15,14 @@ namespace loci::camera {
 
 namespace {
 
-// Speed rises over the first quarter of a leg and falls over the last; its peak is 4/3 of the mean.
+// The speed rises during the first quarter of a leg and falls during the last. Its peak is 4/3 of
+// the mean.
 constexpr double kRamp = 0.25;
 constexpr double kPeak = 1 / (1 - kRamp);
 constexpr double kDefaultSeconds = 20;
 
-// Share of a leg covered after share t of its time: speed is a raised cosine up, flat, and down.
+// The share of a leg covered after share t of its time. The speed follows a raised cosine up, is
+// constant, and follows a raised cosine down.
 double eased(double t) {
   if (t <= 0) return 0;
   if (t > 0.5) return 1 - eased(1 - t);
@@ -29,13 +31,13 @@ double eased(double t) {
   return kPeak * (ramp + std::max(0.0, t - kRamp));
 }
 
-// A stretch of path from standstill to standstill. `pose` takes the share covered, 0 to 1.
+// A part of a path from standstill to standstill. `pose` takes the share covered, from 0 to 1.
 struct Leg {
   double metres;   // along the path
-  double radians;  // turned
+  double radians;  // rotation along the path
   std::function<Pose(double)> pose;
 
-  // At the speeds of training.
+  // Duration at the training speeds.
   double seconds() const {
     return kPeak * std::max(metres / kTrainedSpeed, radians / kTrainedTurn);
   }
@@ -55,7 +57,8 @@ Leg walk(const Pose& from, double metres) {
           }};
 }
 
-// About a point `radius` ahead of the identity, which stays in view; positive angles go right.
+// A circle around a point `radius` ahead of the identity, looking at that point. Positive angles go
+// right.
 Leg orbit(double from, double to, double radius) {
   return {std::abs(to - from) * radius, std::abs(to - from), [=](double s) {
             const Mat3 rotation = rotation_from_angles(-(from + (to - from) * s), 0);
@@ -139,7 +142,7 @@ const Maker& find_maker(std::string_view name) {
 
 double choose(std::optional<double> wanted, double fallback, std::string_view name,
               std::string_view what, double largest) {
-  if (wanted && fallback == 0) fail("preset {} has no {} to choose", name, what);
+  if (wanted && fallback == 0) fail("preset {} takes no {}", name, what);
   if (wanted && !(*wanted > 0 && *wanted <= largest)) {
     fail("preset {}: the {} is {}; it must be above 0 and at most {}", name, what, *wanted,
          largest);
@@ -167,7 +170,8 @@ Trajectory make_preset(std::string_view name, const PresetOptions& options) {
   const double chunks =
       std::ceil(seconds * options.fps / static_cast<double>(kPathGrid.frames_per_chunk()) - 1e-9);
   if (!(options.fps > 0 && chunks >= 1 && chunks <= 1e6)) {
-    fail("preset {}: {} s at {} frames a second is no length", name, seconds, options.fps);
+    fail("preset {}: {} s at {} frames per second; expected 1 to 1e6 chunks of frames", name,
+         seconds, options.fps);
   }
   const auto frames = static_cast<int64_t>(chunks) * kPathGrid.frames_per_chunk();
 
@@ -175,7 +179,7 @@ Trajectory make_preset(std::string_view name, const PresetOptions& options) {
   Trajectory path;
   path.fps = options.fps;
   size_t leg = 0;
-  double begin = 0;  // of the leg, in seconds at trained speed
+  double begin = 0;  // of the leg, in seconds at training speed
   for (int64_t frame = 0; frame <= frames; ++frame) {
     const double time = needed * static_cast<double>(frame) / static_cast<double>(frames);
     while (leg + 1 < legs.size() && time >= begin + legs[leg].seconds()) {

@@ -10,19 +10,19 @@ namespace loci::camera {
 
 namespace {
 
-// Everything but the cameras.
+// A copy without the cameras.
 Trajectory like(const Trajectory& trajectory) {
   Trajectory copy = trajectory;
   copy.cameras.clear();
   return copy;
 }
 
-// Appends the path at pose index `at`, which may lie between two poses.
+// Appends the camera of `from` at index `at`, interpolated if it is between two cameras.
 void append(Trajectory& to, const Trajectory& from, double at) {
   const size_t last = from.cameras.size() - 1;
   const size_t index = std::min(static_cast<size_t>(std::max(at, 0.0)), last);
   const double t = at - static_cast<double>(index);
-  // An index a rounding error away from a pose is that pose.
+  // An index within rounding error of a camera is that camera.
   constexpr double kOnPose = 1e-9;
   if (t < kOnPose || index == last) {
     to.cameras.push_back(from.cameras[index]);
@@ -35,17 +35,18 @@ void append(Trajectory& to, const Trajectory& from, double at) {
   }
 }
 
-// Poses that `seconds` of path give at `fps`, the first included.
+// The number of cameras of a path of `seconds` at `fps`, including the first.
 int64_t pose_count(double seconds, double fps) {
   const double steps = std::floor(seconds * fps + 1e-6);
-  if (!(steps < 1e8)) fail("{:.4g} s at {:.4g} poses a second are too many poses", seconds, fps);
+  if (!(steps < 1e8))
+    fail("{:.4g} s at {:.4g} poses per second; expected fewer than 1e8 poses", seconds, fps);
   return static_cast<int64_t>(steps) + 1;
 }
 
 }  // namespace
 
 Trajectory resample(const Trajectory& trajectory, double fps) {
-  LOCI_CHECK(fps > 0 && !trajectory.cameras.empty(), "resampling {} poses to {} a second",
+  LOCI_CHECK(fps > 0 && !trajectory.cameras.empty(), "resampling {} poses to {} per second",
              trajectory.cameras.size(), fps);
   Trajectory result = like(trajectory);
   result.fps = fps;
@@ -77,7 +78,8 @@ Trajectory resample(const Trajectory& trajectory, const std::vector<double>& sec
 
 Trajectory latent_poses(const Trajectory& frames) {
   if (frames.frames_per_pose == kFramesPerLatent) return frames;
-  LOCI_CHECK(frames.frames_per_pose == 1, "{} frames a pose", frames.frames_per_pose);
+  LOCI_CHECK(frames.frames_per_pose == 1, "{} frames per pose; expected 1 or 4",
+             frames.frames_per_pose);
   Trajectory result = like(frames);
   result.frames_per_pose = kFramesPerLatent;
   result.fps = frames.fps / kFramesPerLatent;
@@ -99,7 +101,7 @@ int64_t padded_latents(int64_t latents) {
 }
 
 Trajectory pad_to_chunks(const Trajectory& latents) {
-  LOCI_CHECK(!latents.cameras.empty(), "nothing to hold");
+  LOCI_CHECK(!latents.cameras.empty(), "a path without cameras cannot be padded");
   Trajectory result = latents;
   const auto count =
       static_cast<size_t>(padded_latents(static_cast<int64_t>(latents.cameras.size())));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Camera paths at another rate: between frame rates, between video frames and latents, and to whole
-// chunks.
+// Conversion of camera paths between frame rates and between video frames and latents, and padding
+// to whole chunks.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace loci::camera {
 inline constexpr int kFramesPerLatent = 4;
 inline constexpr TimeGrid kPathGrid{.frames_per_latent = kFramesPerLatent, .latents_per_chunk = 5};
 
-// The path at `fps` poses a second from the first pose on: positions and lenses lerped, rotations
-// slerped. What is left of the last step when the rates do not divide is dropped.
+// The path at `fps` cameras per second, starting at the first camera. Positions and lenses are
+// interpolated linearly, rotations by slerp. A remainder shorter than one step is dropped.
 Trajectory resample(const Trajectory& trajectory, double fps);
-// The same for poses at given rising times (as many as poses).
+// The same for cameras at the given times, which must increase: one time per camera.
 Trajectory resample(const Trajectory& trajectory, const std::vector<double>& seconds, double fps);
 
-// One pose per latent from one per video frame: latent i has the pose of frame 4i. Up to three
-// frames at the end that fill no latent are dropped. A path of latents is returned as it is.
+// One camera per latent from one per video frame: latent i has the camera of frame 4i. Up to three
+// frames at the end that do not fill a latent are dropped. A path of latents is returned unchanged.
 Trajectory latent_poses(const Trajectory& frames);
-// The way back: 4 (n - 1) + 1 video frames, the three between two latents interpolated.
+// The inverse: 4 (n - 1) + 1 video frames. The three frames between two latents are interpolated.
 Trajectory frame_poses(const Trajectory& latents);
 
 // The smallest 1 + 5k that is at least `latents`, and at least 6.
 int64_t padded_latents(int64_t latents);
-// Holds the last pose up to that count.
+// Repeats the last camera up to that count.
 Trajectory pad_to_chunks(const Trajectory& latents);
 
 }  // namespace loci::camera

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Camera paths from and to files of any supported format, recognised by content.
+// Reading and writing of camera paths in any supported format. Reading recognises the format by the
+// content.
 #pragma once
 
 #include <filesystem>
@@ -13,13 +14,13 @@
 
 namespace loci::camera {
 
-// All formats, in the order in which recognition tries them.
+// All formats, in the order in which they are tried for recognition.
 std::span<const Format* const> formats();
-// By name; an unknown one is bad input that names the nearest.
+// Finds a format by name. An unknown name is bad input; the message suggests the nearest one.
 const Format& find_format(std::string_view name);
 std::vector<std::string> format_names();
 
-// The format of a file or folder; one that none recognises is bad input that lists them.
+// The format of a file or folder. An unknown format is bad input; the message lists the formats.
 const Format& recognise_format(const Source& source);
 
 struct LoadedTrajectory {
@@ -27,13 +28,13 @@ struct LoadedTrajectory {
   const Format* format;
 };
 
-// `input` is a file, a folder or a key string. Everything is checked (see checks.h).
+// `input` is a file, a folder or a key string. All values are validated (see checks.h).
 LoadedTrajectory load_trajectory(const std::string& input, const ReadOptions& options = {},
                                  const Format* format = nullptr);
 Trajectory read_trajectory(const std::filesystem::path& path, const ReadOptions& options = {});
 Trajectory read_key_string(std::string_view keys, const ReadOptions& options = {});
 
-// The path has one pose per video frame, or one per latent if the format wants that.
+// The path must have one camera per video frame, or one per latent if the format requires that.
 void write_trajectory(const std::filesystem::path& path, const Trajectory& trajectory,
                       const Format& format, const WriteOptions& options = {});
 

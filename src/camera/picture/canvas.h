@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simple anti-aliased drawing, the same to an SVG file and to pixels.
+// Simple anti-aliased drawing to an SVG file or to pixels, with equal results.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +40,10 @@ class Canvas {
   int height() const { return height_; }
 
   virtual void fill(std::span<const Point> polygon, const Colour& colour) = 0;
-  // Round joins and ends.
+  // A polyline with round joins and ends.
   virtual void stroke(std::span<const Point> line, double thickness, const Colour& colour) = 0;
   virtual void disc(const Point& centre, double radius, const Colour& colour) = 0;
-  // One line of text; `at` is on the baseline. `size` is the height of a line in pixels.
+  // One line of text with its baseline at `at`. `size` is the height of a line in pixels.
   virtual void text(const Point& at, std::string_view words, double size, const Colour& colour,
                     Anchor anchor = Anchor::kStart) = 0;
 
@@ -61,14 +61,14 @@ class SvgCanvas : public Canvas {
   void text(const Point& at, std::string_view words, double size, const Colour& colour,
             Anchor anchor) override;
 
-  // The whole file.
+  // The complete SVG file.
   std::string finish() const { return body_ + "</svg>\n"; }
 
  private:
   std::string body_;
 };
 
-// Coverage is the signed distance of the pixel's centre from the shape's outline, cut to 0 … 1.
+// A pixel's coverage is the signed distance of its centre from the outline, clamped to 0 … 1.
 class PixelCanvas : public Canvas {
  public:
   PixelCanvas(int width, int height, const Colour& background);
@@ -83,7 +83,7 @@ class PixelCanvas : public Canvas {
   at::Tensor image() const;
 
  private:
-  // Blends `colour` where distance(point) < 0, in the box of the points grown by `margin`.
+  // Blends `colour` where distance(point) < 0, inside the bounding box of the points plus `margin`.
   template <typename Distance>
   void paint(std::span<const Point> points, double margin, const Colour& colour,
              const Distance& distance);
@@ -91,7 +91,8 @@ class PixelCanvas : public Canvas {
   std::vector<float> pixels_;  // [height, width, 3], 0 … 255
 };
 
-// Words as strokes, for canvases without fonts: `size` as above, baseline at (0, 0).
+// Text as strokes, for canvases without fonts. `size` is the height of a line; the baseline is at
+// (0, 0).
 struct StrokedText {
   std::vector<std::vector<Point>> lines;
   double width = 0;

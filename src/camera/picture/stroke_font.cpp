@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small font of straight strokes, so that pictures need no font files.
+// A small font of straight strokes, so that drawing needs no font files.
 #include <algorithm>
 #include <array>
 
@@ -11,8 +11,8 @@ namespace {
 
 struct Glyph {
   char name;
-  // Points as two digits, x then y, joined by lines; a space lifts the pen. y 2 is the baseline,
-  // 6 the height of small letters, 8 that of capitals and figures.
+  // Points of two digits, x and y, joined by lines; a space starts a new line. y = 2 is the
+  // baseline, 6 the height of lower-case letters, 8 the height of capitals and digits.
   std::string_view strokes;
 };
 
@@ -104,7 +104,7 @@ std::string_view strokes_of(char name) {
   return glyph == kGlyphs.end() ? kUnknown : glyph->strokes;
 }
 
-// UTF-8 to glyph names: the degree sign has a glyph, other characters beyond ASCII a box each.
+// UTF-8 to glyph names. The degree sign has a glyph; other characters beyond ASCII become boxes.
 std::string glyph_names(std::string_view words) {
   std::string names;
   for (size_t i = 0; i < words.size(); ++i) {

@@ -24,7 +24,7 @@ std::string escaped(std::string_view words) {
         text += "&quot;";
         break;
       default:
-        // Control characters are not allowed in XML at all.
+        // XML does not allow control characters.
         text += static_cast<unsigned char>(c) < 32 ? ' ' : c;
     }
   }
