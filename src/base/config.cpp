@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "loci/base/choice.h"
 #include "loci/base/file.h"
 #include "loci/base/text.h"
 
@@ -84,7 +85,7 @@ std::string ConfigReader::choose(const std::string& key, const std::string& fall
                                  const std::vector<std::string>& choices) const {
   std::string value = get<std::string>(key, fallback);
   if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-    fail("{}: {} is '{}'; choose one of: {}", node_->where, key, value, fmt::join(choices, ", "));
+    fail("{}: {}", node_->where, unknown_choice(key, value, choices));
   }
   return value;
 }

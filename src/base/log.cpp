@@ -10,6 +10,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/base/progress.h"
 #include "loci/base/terminal.h"
@@ -52,12 +53,8 @@ spdlog::logger& logger() {
 }  // namespace
 
 LogLevel parse_log_level(std::string_view name) {
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "info") return LogLevel::kInfo;
-  if (name == "warning") return LogLevel::kWarning;
-  if (name == "error") return LogLevel::kError;
-  if (name == "off") return LogLevel::kOff;
-  fail("unknown log level '{}'; choose debug, info, warning, error or off", name);
+  constexpr std::string_view kNames[] = {"debug", "info", "warning", "error", "off"};
+  return static_cast<LogLevel>(choice_index("log level", name, kNames));
 }
 
 void set_log_level(LogLevel level) { current_level = level; }

@@ -11,16 +11,17 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include "loci/base/choice.h"
 #include "loci/kernels/attention/attention.h"
 #include "loci/kernels/attention/attention_spans.h"
-#include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/delta_rule/delta_rule.h"
 #include "loci/kernels/elementwise/gelu.h"
 #include "loci/kernels/elementwise/head_map.h"
-#include "loci/kernels/linear/packed_linear.h"
 #include "loci/kernels/elementwise/residual_norm.h"
 #include "loci/kernels/elementwise/rms_norm.h"
+#include "loci/kernels/linear/packed_linear.h"
 #include "loci/kernels/linear/wide_linear.h"
+#include "loci/kernels/machine/cpu_features.h"
 
 namespace loci::kernels {
 
@@ -165,7 +166,8 @@ struct PackedWeight : torch::CustomClassHolder {
 
   static WeightFormat known(const std::string& name) {
     const std::optional<WeightFormat> format = weight_format(name);
-    TORCH_CHECK(format, "loci::PackedLinear: '", name, "' is none of bf16, int8, int4");
+    TORCH_CHECK(format, "loci::PackedLinear: ",
+                unknown_choice("weight format", name, {"bf16", "int8", "int4"}));
     return *format;
   }
 

@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Every command that does something, with the words that lead to it.
+// Visits every command without subcommands, with the words that lead to it.
 void for_each_command(const CLI::App& app, const std::vector<std::string>& path,
                       const std::function<void(const CLI::App&, std::vector<std::string>)>& visit) {
   const auto subs = app.get_subcommands(std::function<bool(const CLI::App*)>());
@@ -65,7 +65,7 @@ TEST(Command, EveryHelpHasADescriptionAndExamples) {
   EXPECT_GE(commands, 3);
 }
 
-TEST(Command, AnswersSlipsWithTheNearestName) {
+TEST(Command, ReportsUsageErrorsInOneLine) {
   const auto problem = [](std::vector<std::string> arguments) {
     const Outcome outcome = run_command(std::move(arguments));
     EXPECT_EQ(outcome.code, 2) << outcome.err;
@@ -73,10 +73,13 @@ TEST(Command, AnswersSlipsWithTheNearestName) {
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
     return outcome.err;
   };
-  EXPECT_EQ(problem({"trajctory", "show", "a.json"}),
-            "loci: error: unknown command 'trajctory'; did you mean 'trajectory'? "
-            "try 'loci --help'\n");
-  EXPECT_EQ(problem({"zebra"}), "loci: error: unknown command 'zebra'; try 'loci --help'\n");
+  EXPECT_EQ(
+      problem({"trajctory", "show", "a.json"}),
+      "loci: error: unknown command 'trajctory' (did you mean 'trajectory'?); choose one of: "
+      "demo, generate, train, serve, eval, convert, inspect, verify, trajectory, world, bench, "
+      "doctor, completion, manual; try 'loci --help'\n");
+  EXPECT_THAT(problem({"zebra"}),
+              StartsWith("loci: error: unknown command 'zebra'; choose one of: demo, "));
   EXPECT_EQ(problem({"doctor", "--jsn"}),
             "loci: error: unknown option '--jsn'; did you mean '--json'? "
             "try 'loci doctor --help'\n");
@@ -85,20 +88,22 @@ TEST(Command, AnswersSlipsWithTheNearestName) {
             "loci: error: unexpected argument 'now'; try 'loci doctor --help'\n");
   EXPECT_THAT(problem({"completion"}), HasSubstr("shell is required"));
   EXPECT_EQ(problem({"trajectory", "mkae"}),
-            "loci: error: unknown command 'mkae'; did you mean 'make'? "
-            "try 'loci trajectory --help'\n");
+            "loci: error: unknown command 'mkae' (did you mean 'make'?); choose one of: show, "
+            "convert, make; try 'loci trajectory --help'\n");
   EXPECT_EQ(problem({"trajectory"}),
             "loci: error: a command is missing; choose one of: show, convert, make; "
             "try 'loci trajectory --help'\n");
   EXPECT_THAT(problem({"--threads", "0", "doctor"}), HasSubstr("--threads: Value 0 not in range"));
   EXPECT_THAT(problem({"--threads", "many", "doctor"}), HasSubstr("--threads"));
   EXPECT_THAT(problem({"--threads"}), HasSubstr("--threads"));
-  EXPECT_THAT(problem({"--log-level", "loud", "doctor"}), HasSubstr("{debug,info,"));
-  // Bytes that would disturb a terminal.
+  EXPECT_EQ(problem({"--log-level", "inof", "doctor"}),
+            "loci: error: --log-level: unknown value 'inof' (did you mean 'info'?); choose one of: "
+            "debug, info, warning, error, off; try 'loci --help'\n");
+  // Control characters do not reach the terminal.
   EXPECT_THAT(problem({"a\033[2Jb\nc"}), HasSubstr("unknown command 'a [2Jb c'"));
 }
 
-TEST(Command, GlobalOptionsStandBeforeOrAfterTheCommand) {
+TEST(Command, GlobalOptionsPrecedeOrFollowTheCommand) {
   const int threads = at::get_num_threads();
   EXPECT_EQ(run_command({"completion", "bash", "--threads", "3", "--quiet"}).code, 0);
   EXPECT_EQ(at::get_num_threads(), 3);
@@ -128,8 +133,7 @@ TEST(Command, ShowsOptionsWithoutClutter) {
                              ->check(CLI::Range(1, 9))
                              ->envname("COUNT")
                              ->capture_default_str();
-  app.add_option("--mode", value, "which")
-      ->check(CLI::IsMember(std::vector<std::string>{"a", "b"}));
+  app.add_option("--mode", value, "which")->check(one_of({"a", "b"}));
   CLI::Option* simple = app.add_flag("--flag", flag, "whether");
   app.add_option("file", value, "what to read")->required();
   const std::string help = app.help();
@@ -143,12 +147,11 @@ TEST(Command, ShowsOptionsWithoutClutter) {
   EXPECT_FALSE(takes_value(*simple));
 }
 
-TEST(Command, FindsItsChoices) {
+TEST(Command, FindsTheChoicesOfAnOption) {
   CLI::App app("test", "test");
   std::string value;
   const CLI::Option* free = app.add_option("--free", value);
-  const CLI::Option* fixed =
-      app.add_option("--fixed", value)->check(CLI::IsMember(std::vector<std::string>{"a", "b c"}));
+  const CLI::Option* fixed = app.add_option("--fixed", value)->check(one_of({"a", "b c"}));
   EXPECT_TRUE(choices_of(*free).empty());
   EXPECT_THAT(choices_of(*fixed), ::testing::ElementsAre("a", "b c"));
 }

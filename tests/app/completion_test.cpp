@@ -34,7 +34,7 @@ class Completion : public ::testing::Test {
   }
   ~Completion() override { fs::remove(script_); }
 
-  // What bash offers for the last of `words`; `line` is them as bash splits a command line.
+  // The completions that bash offers for the last of `words`, which are split like a command line.
   std::vector<std::string> offered(const std::string& words) const {
     const std::string command = fmt::format(
         "bash -c 'set -eu; source {}; COMP_WORDS=({}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
@@ -61,7 +61,7 @@ TEST_F(Completion, OffersCommandsOptionsAndValues) {
   EXPECT_THAT(offered("loci doc"), ElementsAre("doctor"));
   EXPECT_THAT(offered("loci -"), IsSupersetOf({"--help", "--version", "--threads", "-q"}));
   EXPECT_THAT(offered("loci doctor --j"), ElementsAre("--json"));
-  // Global options after the command, but no --version there.
+  // Global options may follow the command, but not --version.
   EXPECT_THAT(offered("loci doctor -"), IsSupersetOf({"--help", "--threads", "--json"}));
   EXPECT_THAT(offered("loci doctor -"), Not(Contains("--version")));
   EXPECT_THAT(offered("loci completion \"\""), ElementsAre("bash"));
@@ -71,12 +71,12 @@ TEST_F(Completion, OffersChoicesAfterAnOption) {
   EXPECT_THAT(offered("loci --log-level \"\""),
               ElementsAre("debug", "info", "warning", "error", "off"));
   EXPECT_THAT(offered("loci doctor --log-level w"), ElementsAre("warning"));
-  // bash splits at the equals sign
+  // bash splits words at the equals sign.
   EXPECT_THAT(offered("loci --log-level = d"), ElementsAre("debug"));
   EXPECT_THAT(offered("loci --log-level ="), Contains("off"));
   // A flag takes no value.
   EXPECT_THAT(offered("loci --quiet doc"), ElementsAre("doctor"));
-  // The command counts wherever the options stand.
+  // Options before the command do not hide it.
   EXPECT_THAT(offered("loci --threads 2 doctor --js"), ElementsAre("--json"));
 }
 
@@ -85,7 +85,7 @@ TEST_F(Completion, LeavesFileNamesToBash) {
   EXPECT_THAT(offered("loci doctor \"\""), IsEmpty());
 }
 
-TEST_F(Completion, ReachesCommandsWithinCommands) {
+TEST_F(Completion, CompletesNestedCommands) {
   const auto subs =
       make_cli()->get_subcommand("trajectory")->get_subcommands(std::function<bool(CLI::App*)>());
   ASSERT_FALSE(subs.empty());

@@ -36,7 +36,7 @@ TEST(Manual, HasEveryCommandAndOption) {
     }
   };
   check(*make_cli());
-  // A line that begins with a dot would be taken for a request.
+  // roff would read a line that begins with a dot as a request.
   EXPECT_EQ(manual.out.find("\n.."), std::string::npos);
 }
 

@@ -53,7 +53,8 @@ TEST(Log, KnowsItsLevels) {
   EXPECT_EQ(parse_log_level("warning"), LogLevel::kWarning);
   EXPECT_EQ(parse_log_level("error"), LogLevel::kError);
   EXPECT_EQ(parse_log_level("off"), LogLevel::kOff);
-  EXPECT_BAD_INPUT(parse_log_level("loud"), HasSubstr("unknown log level 'loud'; choose debug"));
+  EXPECT_BAD_INPUT(parse_log_level("loud"),
+                   HasSubstr("unknown log level 'loud'; choose one of: debug"));
 }
 
 TEST(Terminal, HasColourUnlessTheUserObjects) {

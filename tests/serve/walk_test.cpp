@@ -327,7 +327,8 @@ TEST_F(Walking, RefusesInvalidMessages) {
   EXPECT_THAT(init({{"size", "16000x16000"}}), HasSubstr("limit"));
   EXPECT_THAT(init({{"size", "big"}}), HasSubstr("bad_request"));
   EXPECT_THAT(init({{"num_inference_steps", 100000}}), HasSubstr("num_inference_steps"));
-  EXPECT_THAT(init({{"history", "all"}}), HasSubstr("history: choose one of: dense"));
+  EXPECT_THAT(init({{"history", "all"}}),
+              HasSubstr("history: unknown value 'all'; choose one of: dense"));
   EXPECT_THAT(init({{"seed", -1}}), HasSubstr("seed"));
   EXPECT_THAT(init({{"second", 7}}), HasSubstr("second"));
   EXPECT_THAT(init({{"pacing", "fast"}}), HasSubstr("pacing"));

@@ -43,9 +43,10 @@ constexpr std::array kCommands = {
     Command{"This machine", "manual", add_manual},
 };
 
-constexpr std::string_view kOutOfMemory = "out of memory; use a smaller size or free some memory";
+constexpr std::string_view kOutOfMemory =
+    "out of memory; use a smaller size or close other programs";
 
-// What libtorch says is long: its own stack trace and hints follow the first line.
+// Messages of libtorch continue with a stack trace and hints after the first line.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 struct GlobalOptions {
@@ -61,18 +62,18 @@ struct GlobalOptions {
 };
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {
-  app.add_option("--threads", options.threads, "CPU threads to use; all cores if not given")
+  app.add_option("--threads", options.threads, "number of CPU threads (default: all cores)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""))
       ->envname("LOCI_THREADS");
-  app.add_option("--log-level", options.log_level, "how much to say on stderr")
-      ->check(CLI::IsMember(std::vector<std::string>{"debug", "info", "warning", "error", "off"}))
+  app.add_option("--log-level", options.log_level, "least severe messages to print on stderr")
+      ->check(one_of({"debug", "info", "warning", "error", "off"}))
       ->envname("LOCI_LOG_LEVEL")
       ->capture_default_str();
-  app.add_flag("-q,--quiet", options.quiet, "no progress, errors only");
+  app.add_flag("-q,--quiet", options.quiet, "print no progress and only errors on stderr");
 }
 
-// A command that only groups others, having no options of its own, needs one of them.
+// A command without options of its own only groups subcommands; one of them must follow it.
 void require_subcommands(CLI::App& app) {
   const auto all = app.get_subcommands(std::function<bool(CLI::App*)>());
   const auto options =
@@ -81,7 +82,7 @@ void require_subcommands(CLI::App& app) {
   for (CLI::App* sub : all) require_subcommands(*sub);
 }
 
-// One line, whatever the message: names from a hostile file may hold line breaks and escapes.
+// Always one line: names from a hostile file may contain line breaks and terminal escapes.
 int report(std::string_view kind, std::string_view message, int code) {
   const ProgressPause pause;
   const std::string line = one_line(message);
@@ -91,7 +92,7 @@ int report(std::string_view kind, std::string_view message, int code) {
   return code;
 }
 
-// Results that did not reach their file or pipe are not done.
+// A result that could not be written to its file or pipe is a failure.
 int finish_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
   return report("error", fmt::format("cannot write to standard output: {}", std::strerror(errno)),
@@ -116,15 +117,15 @@ int report_libtorch(const c10::Error& error) {
 
 std::unique_ptr<CLI::App> make_cli() {
   auto cli = std::make_unique<CLI::App>(
-      "Streaming, camera-controlled world models with a spatial memory.", "loci");
+      "Streaming, camera-controlled world models with spatial memory.", "loci");
   cli->formatter(std::make_shared<HelpFormatter>());
   cli->require_subcommand(0, 1);
   cli->fallthrough();  // global options may follow the command; subcommands inherit it
-  cli->set_help_flag("-h,--help", "show this help");
-  cli->set_version_flag("--version", LOCI_VERSION, "show the version");
+  cli->set_help_flag("-h,--help", "print this help and exit");
+  cli->set_version_flag("--version", LOCI_VERSION, "print the version and exit");
   cli->footer(
-      "Start with 'loci demo'; 'loci doctor' checks this machine; 'loci COMMAND --help' has "
-      "examples.");
+      "Start with 'loci demo'. 'loci doctor' checks this machine. 'loci COMMAND --help' shows the "
+      "options of a command and examples.");
   auto globals = std::make_shared<GlobalOptions>();
   add_global_options(*cli, *globals);
   cli->parse_complete_callback([globals] { globals->apply(); });

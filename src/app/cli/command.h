@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `loci` command line: global options, the table of subcommands, errors to exit codes.
+// The `loci` command line: global options, the table of commands, exit codes.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,16 @@
 
 namespace loci::app {
 
-// A subcommand fills in its own CLI::App: description, options, examples() and a callback that does
-// the work. Callbacks print results to stdout and report problems by throwing loci::Error.
+// `add` fills in the CLI::App of a command: description, options, examples() and a callback.
+// Callbacks print results to stdout and throw loci::Error.
 struct Command {
   std::string_view group;  // heading in `loci --help`
   std::string_view name;
   void (*add)(CLI::App& app);
 };
 
-// One per file of this folder, listed in command.cpp in the order of `loci --help`.
+// Defined in one file each, in the subfolders of src/app. command.cpp lists them in the order of
+// `loci --help`.
 void add_bench(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_convert(CLI::App& app);
@@ -37,11 +38,12 @@ void add_trajectory(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_world(CLI::App& app);
 
-// The tree of all commands, ready to parse.
+// All commands with their options, ready to parse.
 std::unique_ptr<CLI::App> make_cli();
 
 // Parses the arguments (without the program's name), runs the command and returns the exit code:
-// 0 done, 1 a check failed, 2 bad input or usage, 3 the machine lacks something, 130 interrupted.
+// 0 success, 1 failed check or internal error, 2 bad input or usage, 3 missing resource of the
+// machine (memory, disk, library), 130 or 143 interrupted.
 int run(std::vector<std::string> arguments);
 
 }  // namespace loci::app

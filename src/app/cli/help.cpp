@@ -5,13 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "loci/base/choice.h"
 #include "loci/base/text.h"
 
 namespace loci::app {
 
 namespace {
 
-constexpr size_t kColumn = 30;        // where descriptions begin
+constexpr size_t kColumn = 30;        // column where descriptions begin
 constexpr size_t kExampleWidth = 46;  // longer commands get their meaning on the next line
 
 bool is_option(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
@@ -36,11 +37,11 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-std::string unknown(std::string_view kind, std::string_view word,
-                    const std::vector<std::string>& known) {
-  const std::string_view near = nearest(word, known);
-  if (near.empty()) return fmt::format("unknown {} '{}'", kind, word);
-  return fmt::format("unknown {} '{}'; did you mean '{}'?", kind, word, near);
+// A command has too many options to list them in a message; its --help shows them.
+std::string unknown_option(std::string_view name, const std::vector<std::string>& known) {
+  const std::string_view near = nearest(name, known);
+  if (near.empty()) return fmt::format("unknown option '{}'", name);
+  return fmt::format("unknown option '{}'; did you mean '{}'?", name, near);
 }
 
 }  // namespace
@@ -69,8 +70,9 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (!option->get_option_text().empty()) return " " + option->get_option_text();
   std::string type = option->get_type_name();
-  // Validators follow the type, as in "TEXT:{a,b}" and "N:INT in [1 - 9]". A list of choices says
-  // it all; a range would make the line hard to read, and its error message states it.
+  // Validators follow the type, as in "TEXT:{a,b}" and "N:INT in [1 - 9]". A list of choices
+  // replaces the type. A range is left out, since it makes the line hard to read; the error message
+  // states it.
   const size_t colon = type.find(':');
   if (colon != std::string::npos) {
     const bool choices = type.compare(colon, 2, ":{") == 0;
@@ -96,12 +98,22 @@ std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
 std::string HelpFormatter::make_footer(const CLI::App* app) const {
   std::string footer = CLI::Formatter::make_footer(app);
   if (app->get_parent() != nullptr) {
-    footer += "\nFor every command: --threads N, --log-level LEVEL, --quiet; see 'loci --help'\n";
+    footer += "\nGlobal options: --threads N, --log-level LEVEL, --quiet; see 'loci --help'\n";
   }
   return footer;
 }
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+CLI::Validator one_of(std::vector<std::string> choices) {
+  std::string shown = fmt::format("{{{}}}", fmt::join(choices, ","));
+  return CLI::Validator(
+      [choices = std::move(choices)](std::string& value) -> std::string {
+        if (std::find(choices.begin(), choices.end(), value) != choices.end()) return {};
+        return unknown_choice("value", value, choices);
+      },
+      std::move(shown));
+}
 
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -111,8 +123,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   std::vector<std::string> choices;
   const std::string_view list = std::string_view(type).substr(open + 1, close - open - 1);
   for (const std::string_view piece : split(list, ',')) {
-    // A mapping shows as "name->value".
-    choices.emplace_back(trim(piece.substr(0, piece.find("->"))));
+    choices.emplace_back(trim(piece));
   }
   return choices;
 }
@@ -132,14 +143,14 @@ std::string usage_problem(const CLI::App& root, const CLI::ParseError& error) {
   const CLI::App& reached = command_reached(root);
   const std::vector<std::string> commands = command_names(reached);
   const std::vector<std::string> leftover = root.remaining(/*recurse=*/true);
-  // The first word nobody understood explains more than what CLI11 noticed as a consequence.
+  // The first unknown word explains the failure better than the consequence that CLI11 reports.
   if (!leftover.empty() && is_option(leftover.front())) {
     const std::string name = leftover.front().substr(0, leftover.front().find('='));
-    return unknown("option", name, option_names(reached));
+    return unknown_option(name, option_names(reached));
   }
   const bool needs_command = reached.get_require_subcommand_min() > 0;
   if (!leftover.empty() && (needs_command || reached.get_parent() == nullptr)) {
-    return unknown("command", leftover.front(), commands);
+    return unknown_choice("command", leftover.front(), commands);
   }
   if (!leftover.empty()) return fmt::format("unexpected argument '{}'", leftover.front());
   if (needs_command && error.get_name() == "RequiredError") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How `--help` looks, and one-line messages for commands and options that do not exist.
+// The layout of `--help`, and one-line messages for arguments that cannot be parsed.
 #pragma once
 
 #include <string>
@@ -15,10 +15,11 @@ struct Example {
   std::string_view meaning;
 };
 
-// Puts "Examples:" at the end of a command's help. Every command that does something has some.
+// Adds "Examples:" to the end of a command's help. Every command with a callback has some.
 void examples(CLI::App& app, const std::vector<Example>& list);
 
-// Shows options as "--threads N  CPU threads (default: …)" and reminds of the global options.
+// Shows options as "--threads N  number of CPU threads (default 4)". The help of a subcommand ends
+// with the global options.
 class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter();
@@ -28,19 +29,22 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 };
 
-// Whether an option is followed by a value: a flag is not.
+// False for flags.
 bool takes_value(const CLI::Option& option);
 
-// Values an option accepts if it has a fixed list of them (CLI::IsMember), otherwise none.
+// Accepts one of `choices`. The help shows them as {a,b}; the error for another value lists them.
+CLI::Validator one_of(std::vector<std::string> choices);
+
+// The values of one_of() if the option has that validator, otherwise none.
 std::vector<std::string> choices_of(const CLI::Option& option);
 
-// "loci trajectory show": the command with those it belongs to.
+// The command with its parents: "loci trajectory show".
 std::string full_name(const CLI::App& app);
 
-// The innermost command that the arguments named before parsing stopped.
+// The innermost command that was parsed before parsing stopped.
 const CLI::App& command_reached(const CLI::App& root);
 
-// What to say about arguments that could not be parsed, as one line.
+// One line that describes why the arguments could not be parsed.
 std::string usage_problem(const CLI::App& root, const CLI::ParseError& error);
 
 }  // namespace loci::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `loci manual`: the manual page, made from the tree of commands.
+// `loci manual`: prints the manual page, generated from all commands and options.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace loci::app {
 
 namespace {
 
-// Text as roff shows it: hyphens that can be copied, no line taken for a request.
+// Escapes text for roff: hyphens can be copied, and no line is read as a request.
 std::string roff(std::string_view text) {
   std::string out;
   bool line_begins = true;
@@ -72,28 +72,30 @@ std::string manual(const CLI::App& root) {
   std::string out = fmt::format(".TH LOCI 1 \"\" \"loci {}\" \"User commands\"\n", LOCI_VERSION);
   out += fmt::format(".SH NAME\nloci \\- {}\n", roff(root.get_description()));
   out += ".SH SYNOPSIS\n.B loci\n[options] command [arguments]\n";
-  out += ".SH OPTIONS\nThey may stand before or after the command.\n";
+  out += ".SH OPTIONS\nGlobal options may precede or follow the command.\n";
   out += options_page(root, formatter);
   out += ".SH COMMANDS\n";
   for (const CLI::App* sub : root.get_subcommands(std::function<bool(const CLI::App*)>())) {
     out += command_page(*sub, formatter);
   }
-  out += section("EXIT STATUS", {{"0", "done"},
-                                 {"1", "a check failed, or a bug"},
-                                 {"2", "bad input or usage"},
-                                 {"3", "the machine lacks something: memory, disk, a library"},
-                                 {"130, 143", "interrupted; nothing half written is left"}});
+  out += section("EXIT STATUS",
+                 {{"0", "success"},
+                  {"1", "failed check or internal error"},
+                  {"2", "bad input or usage"},
+                  {"3", "missing resource of the machine: memory, disk space or a library"},
+                  {"130, 143", "interrupted; no partial output files are left behind"}});
   out += section(
       "ENVIRONMENT",
-      {{"LOCI_THREADS, LOCI_LOG_LEVEL", "like --threads and --log-level"},
+      {{"LOCI_THREADS, LOCI_LOG_LEVEL", "default of --threads and --log-level"},
        {"LOCI_MODELS",
-        "a folder of model folders, searched first by demo, doctor, generate and serve"},
-       {"LOCI_CACHE", "where encoded prompts are kept, instead of ~/.cache/loci"},
-       {"LOCI_ISA", "the instruction set that kernels use at most: plain, avx2, avx512, …"},
-       {"LOCI_TOKEN", "what clients of loci serve must know, like --token-file"},
+        "folder of model folders, searched first by demo, doctor, generate and serve"},
+       {"LOCI_CACHE", "folder for encoded prompts instead of ~/.cache/loci"},
+       {"LOCI_ISA",
+        "highest instruction set that kernels use: plain, avx2, avx512, avx512_bf16 or amx"},
+       {"LOCI_TOKEN", "secret that clients of loci serve must send; --token-file overrides it"},
        {"RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT",
         "set by torchrun or Slurm: this process is one rank of a training or an evaluation"},
-       {"NO_COLOR", "no colours on a terminal"}});
+       {"NO_COLOR", "print no colours on a terminal"}});
   return out;
 }
 
@@ -102,8 +104,9 @@ std::string manual(const CLI::App& root) {
 void add_manual(CLI::App& app) {
   app.description("Print the manual page");
   app.callback([&app] { fmt::print("{}", manual(*app.get_parent())); });
-  examples(app, {{"loci manual | man -l -", "read it"},
-                 {"loci manual > /usr/local/share/man/man1/loci.1", "keep it for man loci"}});
+  examples(app, {{"loci manual | man -l -", "read the manual page"},
+                 {"loci manual > /usr/local/share/man/man1/loci.1",
+                  "install the manual page for man loci"}});
 }
 
 }  // namespace loci::app

@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/base/text.h"
 #include "loci/camera/lens.h"
@@ -135,9 +136,7 @@ const Maker& find_maker(std::string_view name) {
     if (maker.preset.name == name) return maker;
     names.emplace_back(maker.preset.name);
   }
-  const std::string_view near = nearest(name, names);
-  fail("no preset is called '{}'{}; there are {}", name,
-       near.empty() ? "" : fmt::format(" (did you mean {}?)", near), fmt::join(names, ", "));
+  fail_choice("preset", name, names);
 }
 
 double choose(std::optional<double> wanted, double fallback, std::string_view name,

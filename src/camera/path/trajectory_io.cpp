@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/base/text.h"
 
@@ -30,10 +31,7 @@ const Format& find_format(std::string_view name) {
   for (const Format* format : kFormats) {
     if (format->name == name) return *format;
   }
-  const std::vector<std::string> names = format_names();
-  const std::string_view near = nearest(name, names);
-  fail("no format is called '{}'{}; there are {}", name,
-       near.empty() ? "" : fmt::format(" (did you mean {}?)", near), fmt::join(names, ", "));
+  fail_choice("format", name, format_names());
 }
 
 const Format& recognise_format(const Source& source) {

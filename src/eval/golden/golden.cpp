@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/base/text.h"
 #include "loci/eval/golden/golden_case.h"
@@ -73,8 +74,7 @@ GoldenResult run_golden(const std::filesystem::path& file, at::ScalarType comput
   if (runner == runners().end()) {
     std::vector<std::string> known;
     for (const auto& [name, run] : runners()) known.push_back(name);
-    fail("{}: unknown case '{}'; known cases: {}", file.string(), golden.kind,
-         fmt::join(known, ", "));
+    fail("{}: {}", file.string(), unknown_choice("case", golden.kind, known));
   }
   const std::map<std::string, at::Tensor> outputs = runner->second(golden);
   GoldenResult result;

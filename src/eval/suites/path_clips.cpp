@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/camera/lens.h"
 #include "loci/camera/path/presets.h"
@@ -15,7 +16,7 @@ namespace loci::eval {
 namespace {
 
 camera::Trajectory read_route(const std::string& route, const ClipFormat& format, double seconds) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {std::string(kRecordedRoute)};
   for (const camera::Preset& preset : camera::presets()) {
     names.emplace_back(preset.name);
     if (preset.name != route) continue;
@@ -26,8 +27,8 @@ camera::Trajectory read_route(const std::string& route, const ClipFormat& format
   }
   // Every key string says for how many frames.
   if (route.find_first_of("0123456789") == std::string::npos) {
-    fail("--route: '{}' is neither a key string such as w-12,left-8 nor one of {}, {}", route,
-         kRecordedRoute, fmt::join(names, ", "));
+    fail("--route: {}; or give a key string such as w-12,left-8",
+         unknown_choice("route", route, names));
   }
   camera::ReadOptions options;
   options.video_fps = format.fps;

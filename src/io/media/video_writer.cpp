@@ -15,6 +15,7 @@ extern "C" {
 
 #include <ATen/ATen.h>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/io/media/ffmpeg.h"
@@ -55,10 +56,8 @@ void check_options(const VideoOptions& options, int64_t width, int64_t height,
     fail("cannot write {}: crf is {}; it must be 0 (best) to 51", name, options.crf);
   }
   if (std::find(kSpeeds.begin(), kSpeeds.end(), options.speed) == kSpeeds.end()) {
-    fail(
-        "cannot write {}: unknown speed '{}'; choose ultrafast, superfast, veryfast, faster, "
-        "fast, medium, slow, slower or veryslow",
-        name, options.speed);
+    fail("cannot write {}: {}", name,
+         unknown_choice("speed", options.speed, {kSpeeds.begin(), kSpeeds.end()}));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 
 namespace loci::kernels {
@@ -79,14 +80,6 @@ CpuFeatures detect() { return {}; }
 
 #endif
 
-std::string level_names() {
-  std::string names;
-  for (const IsaLevel level : kIsaLevels) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(level));
-  }
-  return names;
-}
-
 }  // namespace
 
 std::string_view name_of(IsaLevel level) {
@@ -139,7 +132,9 @@ const CpuFeatures& cpu_features() {
 
 IsaLevel choose_level(std::optional<std::string_view> requested, IsaLevel best) {
   if (!requested || requested->empty()) return best;
+  std::vector<std::string> names;
   for (const IsaLevel level : kIsaLevels) {
+    names.emplace_back(name_of(level));
     if (name_of(level) != *requested) continue;
     if (level > best) {
       fail_machine(
@@ -148,7 +143,7 @@ IsaLevel choose_level(std::optional<std::string_view> requested, IsaLevel best) 
     }
     return level;
   }
-  fail("LOCI_ISA={}: there is no such level; choose one of: {}", *requested, level_names());
+  fail("LOCI_ISA: {}", unknown_choice("instruction set", *requested, names));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/memory/history/history_policy.h"
 #include "loci/memory/history/history_registry.h"
@@ -112,7 +113,7 @@ std::unique_ptr<HistoryPolicy> make_history(const HistoryOptions& o) {
   if (const auto found = registered().find(o.kind); found != registered().end()) {
     return found->second(o);
   }
-  fail("unknown history '{}'; choose one of: {}", o.kind, fmt::join(history_names(), ", "));
+  fail_choice("history", o.kind, history_names());
 }
 
 void check_held(const std::vector<HeldFrame>& frames, int64_t most, std::string_view policy) {

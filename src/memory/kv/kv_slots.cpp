@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 
 namespace loci::memory {
@@ -44,11 +45,7 @@ const std::vector<std::string>& kv_format_names() {
 }
 
 KvFormat parse_kv_format(const std::string& name) {
-  if (name == "plain") return KvFormat::kPlain;
-  if (name == "bf16") return KvFormat::kBf16;
-  if (name == "int8") return KvFormat::kInt8;
-  fail("unknown format '{}' of keys and values; choose one of: {}", name,
-       fmt::join(kv_format_names(), ", "));
+  return static_cast<KvFormat>(choice_index("format of keys and values", name, kv_format_names()));
 }
 
 KvSlots::KvSlots(std::vector<int64_t> frame, at::ScalarType dtype, KvFormat format,

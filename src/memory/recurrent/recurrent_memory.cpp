@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 
 namespace loci::memory {
@@ -71,8 +72,7 @@ std::shared_ptr<const RecurrentMemory> make_recurrent_memory(const std::string& 
   if (name == "linear") return make_linear_state();
   if (name == "ssm") return make_state_space();
   if (name == "none") return nullptr;
-  fail("unknown recurrent memory '{}'; choose one of: {}", name,
-       fmt::join(recurrent_memory_names(), ", "));
+  fail_choice("recurrent memory", name, recurrent_memory_names());
 }
 
 at::Tensor fold_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(0, 1); }

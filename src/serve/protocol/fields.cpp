@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "loci/base/choice.h"
 #include "loci/base/text.h"
 #include "loci/sample/stream/stream_options.h"
 #include "loci/serve/net/refusal.h"
@@ -68,7 +69,7 @@ std::optional<std::string> Fields::choice(const char* name,
                                           const std::vector<std::string>& from) const {
   std::optional<std::string> value = text(name, 64);
   if (value && std::find(from.begin(), from.end(), *value) == from.end()) {
-    refuse("bad_request", "{}: choose one of: {}", name, fmt::join(from, ", "));
+    refuse("bad_request", "{}: {}", name, unknown_choice("value", *value, from));
   }
   return value;
 }

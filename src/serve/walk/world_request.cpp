@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "loci/base/text.h"
+#include "loci/base/pixel_size.h"
 #include "loci/camera/lens.h"
 #include "loci/sample/stream/stream_options.h"
 #include "loci/serve/net/refusal.h"
@@ -23,15 +23,9 @@ void parse_size(WorldRequest& request, const std::optional<std::string>& text,
   request.width = model.defaults().width;
   request.height = model.defaults().height;
   if (text) {
-    const std::vector<std::string_view> parts = split(*text, 'x');
-    const std::optional<int64_t> width = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt;
-    const std::optional<int64_t> height = parts.size() == 2 ? parse_int(parts[1]) : std::nullopt;
-    constexpr int64_t kMost = 16384;
-    if (!width || !height || *width < 1 || *height < 1 || *width > kMost || *height > kMost) {
-      refuse("bad_request", "size: expected pixels such as 768x512");
-    }
-    request.width = *width;
-    request.height = *height;
+    const PixelSize size = checked("bad_request", [&] { return parse_pixel_size(*text, "size"); });
+    request.width = size.width;
+    request.height = size.height;
   }
   const int64_t side = model.side();
   if (request.width % side != 0 || request.height % side != 0) {

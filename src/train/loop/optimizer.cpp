@@ -8,6 +8,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/kernels/machine/cpu_features.h"
 #include "loci/sample/stream/finite.h"
@@ -55,8 +56,9 @@ Group parse_group(const std::string& name, const std::string& where) {
   for (const Group group : kGroups) {
     if (name == group_name(group)) return group;
   }
-  fail("{}: unknown parameter group '{}'; groups are backbone, camera, recurrent and text", where,
-       name);
+  std::vector<std::string> names;
+  for (const Group group : kGroups) names.emplace_back(group_name(group));
+  fail("{}: {}", where, unknown_choice("parameter group", name, names));
 }
 
 Group group_of(const std::string& name) {

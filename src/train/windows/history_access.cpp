@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "loci/base/choice.h"
+
 namespace loci::train {
 
 namespace {
@@ -31,7 +33,7 @@ HistoryAccessConfig HistoryAccessConfig::from(const ConfigReader& reader) {
   if (c.kinds.empty()) fail("{}: the list of kinds is empty", reader.where());
   for (const std::string& kind : c.kinds) {
     if (std::ranges::find(kKinds, kind) == kKinds.end()) {
-      fail("{}: kinds has '{}'; choose among: {}", reader.where(), kind, fmt::join(kKinds, ", "));
+      fail("{}: {}", reader.where(), unknown_choice("history", kind, kKinds));
     }
   }
   c.bank_frames =

@@ -38,7 +38,7 @@ bool is_test_scene(uint64_t scene_seed) { return hash_keys({scene_seed, 0x73706c
 
 std::string_view name_of(Split split) { return kSplitNames[static_cast<size_t>(split)]; }
 
-Split parse_split(std::string_view name) { return value_of<Split>("the split", name, kSplitNames); }
+Split parse_split(std::string_view name) { return value_of<Split>("split", name, kSplitNames); }
 
 ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
   if (index < 0) fail("clip index {} is negative", index);

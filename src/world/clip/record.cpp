@@ -182,10 +182,10 @@ void record_tars(const fs::path& folder, const RecordOptions& options) {
 }  // namespace
 
 RecordOptions::Video parse_video(std::string_view name) {
-  return value_of<RecordOptions::Video>("the video format", name, kVideoNames);
+  return value_of<RecordOptions::Video>("video format", name, kVideoNames);
 }
 RecordOptions::Depth parse_depth(std::string_view name) {
-  return value_of<RecordOptions::Depth>("the depth", name, kDepthNames);
+  return value_of<RecordOptions::Depth>("depth", name, kDepthNames);
 }
 
 Json describe(const Clip& clip) {

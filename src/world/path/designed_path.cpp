@@ -116,7 +116,7 @@ void follow(DesignedPath path, const Start& start, double longest, TrajectorySim
 std::string_view name_of(DesignedPath path) { return kDesignedNames[static_cast<size_t>(path)]; }
 
 DesignedPath parse_designed_path(std::string_view name) {
-  return value_of<DesignedPath>("the path", name, kDesignedNames);
+  return value_of<DesignedPath>("path", name, kDesignedNames);
 }
 
 std::vector<camera::Pose> make_designed_path(const FreeSpace& free_space, const Scene& scene,

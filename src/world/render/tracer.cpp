@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/world/render/tracer.h"
 
-#include "loci/base/error.h"
+#include "loci/base/choice.h"
 #include "loci/kernels/machine/cpu_features.h"
 #include "loci/world/scene/patterns.h"
 
@@ -26,10 +26,8 @@ TracerScene::TracerScene(const SceneGeometry& from)
       geometry(&from) {}
 
 const Tracer* find_tracer(std::string_view name) {
-  if (name == "plain") return &kPlainTracer;
-  if (name != "avx2" && name != "avx512") {
-    fail("there is no tracer '{}'; choose plain, avx2 or avx512", name);
-  }
+  constexpr std::string_view kNames[] = {"plain", "avx2", "avx512"};
+  if (choice_index("tracer", name, kNames) == 0) return &kPlainTracer;
 #if defined(__x86_64__)
   if (name == "avx2" && __builtin_cpu_supports("avx2")) return &kAvx2Tracer;
   if (name == "avx512" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -4,19 +4,14 @@
 
 #include <string_view>
 
-#include <fmt/format.h>
-
-#include "loci/base/error.h"
+#include "loci/base/choice.h"
 
 namespace loci::world {
 
 // The value called `name`; another name is bad input. `what` is what the user has to choose.
 template <typename Enum, size_t N>
 Enum value_of(std::string_view what, std::string_view name, const std::string_view (&names)[N]) {
-  for (size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  fail("{} is '{}'; it must be one of {}", what, name, fmt::join(names, ", "));
+  return static_cast<Enum>(choice_index(what, name, names));
 }
 
 }  // namespace loci::world

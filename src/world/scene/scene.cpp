@@ -51,10 +51,10 @@ void build(Style style, Draft& draft) {
 std::string_view name_of(Style style) { return kStyleNames[static_cast<size_t>(style)]; }
 std::string_view name_of(Time time) { return kTimeNames[static_cast<size_t>(time)]; }
 std::string_view name_of(Weather weather) { return kWeatherNames[static_cast<size_t>(weather)]; }
-Style parse_style(std::string_view name) { return value_of<Style>("the style", name, kStyleNames); }
-Time parse_time(std::string_view name) { return value_of<Time>("the time", name, kTimeNames); }
+Style parse_style(std::string_view name) { return value_of<Style>("style", name, kStyleNames); }
+Time parse_time(std::string_view name) { return value_of<Time>("time", name, kTimeNames); }
 Weather parse_weather(std::string_view name) {
-  return value_of<Weather>("the weather", name, kWeatherNames);
+  return value_of<Weather>("weather", name, kWeatherNames);
 }
 
 Scene make_scene(uint64_t seed, const SceneOptions& options) {
