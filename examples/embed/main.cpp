@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine inside another program: a picture in, one image file a chunk out, chunk by chunk, as a
-// robot, a game or a server would drive it.
+// Embeds the engine in another program: starts from a picture, generates chunk by chunk, and writes one
+// image per chunk. A robot, a game or a server would drive a stream in the same way.
 //
 //   embed MODEL PICTURE FOLDER
 #include <loci/base/error.h>
@@ -9,13 +9,13 @@
 #include <loci/io/media/image.h>
 #include <loci/io/media/resize.h>
 #include <loci/sample/model_folder.h>
+#include <loci/sample/open_stream.h>
 #include <loci/sample/stream/stream.h>
 
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <string>
-#include <tuple>
 
 namespace {
 
@@ -24,7 +24,7 @@ void walk(const std::filesystem::path& model, const std::filesystem::path& pictu
   const loci::sample::ModelFolder folder(model);
   const loci::sample::GenerationDefaults& defaults = folder.defaults();
 
-  // A designed path; any poses will do, one a latent: camera to world, OpenCV axes, metres.
+  // A preset. Any cameras work, one per latent: camera-to-world poses, OpenCV axes, metres.
   loci::camera::PresetOptions path;
   path.seconds = 2.5;
   path.fps = defaults.fps;
@@ -32,12 +32,8 @@ void walk(const std::filesystem::path& model, const std::filesystem::path& pictu
   const loci::camera::Trajectory poses =
       loci::camera::latent_poses(loci::camera::make_preset("look_around", path));
 
-  loci::sample::StreamOptions options;
-  std::tie(options.latent_height, options.latent_width) =
-      folder.latent_size(defaults.height, defaults.width);
-  options.history.kind = defaults.history;
-  options.solver = defaults.solver;
-  loci::sample::Stream stream(folder.transformer(), &folder.vae(), options, folder.prompt("", ""));
+  // All options from the folder's generation.json; a StreamOverrides changes single values.
+  loci::sample::Stream stream = loci::sample::open_stream(folder);
 
   const loci::io::FittedImage first =
       loci::io::resize_and_crop(loci::io::read_image(picture), defaults.width, defaults.height);
@@ -49,7 +45,7 @@ void walk(const std::filesystem::path& model, const std::filesystem::path& pictu
     const loci::sample::Chunk chunk = stream.push({poses.cameras.data() + at, size});
     const auto file = out / ("chunk-" + std::to_string(at) + ".png");
     loci::io::write_png(file, chunk.frames[-1]);
-    std::printf("%s: %zu earlier frames seen\n", file.c_str(), chunk.visible.size());
+    std::printf("%s: attended to %zu earlier frames\n", file.c_str(), chunk.visible.size());
   }
 }
 

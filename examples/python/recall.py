@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delta rule of the recurrent memory in a PyTorch program, with gradients.
+"""Uses the delta rule kernel of the recurrent memory in PyTorch, with gradients.
 
-Pairs of noisy keys and values are written to one state of fixed size, then read back with clean keys.
-Two matrices that map keys and queries before they meet the state are trained through the kernel.
+Pairs of noisy keys and values are written to a state of fixed size, then read with clean keys. Two matrices
+that map keys and queries are trained through the kernel.
 
 Usage: recall.py path/to/libloci_ops.so
 """
@@ -29,7 +29,7 @@ map_key = torch.nn.Parameter(torch.eye(CHANNELS))
 map_query = torch.nn.Parameter(torch.eye(CHANNELS))
 strength = torch.nn.Parameter(torch.zeros(()))
 optimizer = torch.optim.Adam([map_key, map_query, strength], lr=1e-2)
-# Half of the channels carry nothing but noise: the maps must learn to leave them out.
+# Half of the channels contain only noise. The matrices must learn to ignore them.
 carries = (torch.arange(CHANNELS) < CHANNELS // 2).float()
 
 errors = []
@@ -48,6 +48,6 @@ for update in range(200):
     errors.append(error.item())
 
 before, after = sum(errors[:10]) / 10, sum(errors[-10:]) / 10
-print(f"error of recall {before:.3f} before training, {after:.3f} after; "
+print(f"recall error {before:.3f} before training, {after:.3f} after; "
       f"kernels: {torch.ops.loci.isa_level()}")
 sys.exit(0 if after < 0.8 * before else 1)

@@ -20,18 +20,17 @@ namespace {
 fs::path vae_path(const fs::path& folder) {
   if (fs::exists(folder / "vae")) return folder / "vae";
   if (fs::exists(folder / "Wan2.2_VAE.pth")) return folder / "Wan2.2_VAE.pth";
-  fail("{} holds no autoencoder: expected vae/ or Wan2.2_VAE.pth", folder.string());
+  fail("{} has no autoencoder; expected vae/ or Wan2.2_VAE.pth", folder.string());
 }
 
 model::TransformerConfig read_config(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
-    fail("{} is no model folder: expected one with config.json, weights and vae/", folder.string());
+    fail("{} is not a model folder; expected a folder with config.json, weights and vae/", folder.string());
   }
   const model::ModelFiles files = model::open_model(folder);
   if (!files.weights)
     fail(
-        "{} holds no weights of a transformer: expected diffusion_pytorch_model*.safetensors "
-        "beside its "
+        "{} has no transformer weights; expected diffusion_pytorch_model*.safetensors beside "
         "config.json",
         folder.string());
   return files.config;
@@ -58,17 +57,6 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
   d.commit_level = reader.get<double>("commit_level", d.commit_level, 0, 0.999);
   reader.finish();
   return d;
-}
-
-StreamOptions GenerationDefaults::stream() const {
-  StreamOptions options;
-  options.history.kind = history;
-  options.history.set_budget(history_frames);
-  options.history.archive = archive;
-  options.solver = solver;
-  options.guidance = guidance;
-  options.commit_level = commit_level;
-  return options;
 }
 
 fs::path prompt_cache() {
@@ -125,7 +113,7 @@ Prompt ModelFolder::prompt(const std::string& text, const std::string& negative)
   Prompt prompt{text, {}, negative, {}};
   if (!has_text_encoder()) {
     if (!text.empty() || !negative.empty()) {
-      fail("{} holds no text encoder: leave the prompt empty", path_.string());
+      fail("{} has no text encoder; leave the prompt empty", path_.string());
     }
     return prompt;
   }
@@ -140,10 +128,10 @@ Prompt ModelFolder::prompt(const std::string& text, const std::string& negative)
 }
 
 std::pair<int64_t, int64_t> ModelFolder::latent_size(int64_t height, int64_t width) const {
-  const int64_t factor = vae().config().spatial_factor(), side = factor * config_.patch;
+  const int64_t factor = vae_config().spatial_factor(), side = factor * config_.patch;
   if (height < side || width < side || height % side != 0 || width % side != 0) {
     const auto near = [side](int64_t x) { return std::max(side, (x + side / 2) / side * side); };
-    fail("{}x{} pixels do not divide into tokens of {}; choose {}x{}", width, height, side,
+    fail("{}x{} pixels do not divide into tokens of {} pixels; choose {}x{}", width, height, side,
          near(width), near(height));
   }
   return {height / factor, width / factor};

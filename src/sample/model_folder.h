@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder with all that generation needs: transformer, autoencoder, text encoder, and the settings
-// it was trained for.
+// A model folder: transformer, autoencoder, optional text encoder, and defaults for generation.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +15,7 @@
 
 namespace loci::sample {
 
-// From generation.json in the folder, every key of it optional.
+// Values of generation.json in the model folder. Every key is optional.
 struct GenerationDefaults {
   int64_t width = 768, height = 512;  // pixels
   double fps = 16;
@@ -24,28 +23,27 @@ struct GenerationDefaults {
   double guidance = 1;
   SolverOptions solver;
   std::string history = "sparse";
-  int64_t history_frames = StreamOptions().history.budget;  // that a bounded one shows a chunk
-  int64_t archive = 0;  // frames kept aside for retrieval; 0 = all
+  // Maximum number of retained frames that a chunk attends to under a bounded history policy.
+  int64_t history_frames = StreamOptions().history.budget;
+  int64_t archive = 0;  // maximum number of frames kept for retrieval; 0 = all
   double commit_level = StreamOptions().commit_level;
 
-  // Options of a stream by these defaults, without its size.
-  StreamOptions stream() const;
   static GenerationDefaults load(const std::filesystem::path& folder);
 };
 
 class ModelFolder {
  public:
-  // config.json and weights in the folder or in transformer/; vae/ or Wan2.2_VAE.pth; a text
-  // encoder where find_prompt_files() looks for it, or none. `dtype` is that of weights and
-  // products of the transformer; the autoencoder runs in FP32. Weights are loaded at first use.
+  // Expects config.json and weights in the folder or in transformer/, vae/ or Wan2.2_VAE.pth, and
+  // optionally a text encoder (see find_prompt_files()). `dtype` is the data type of the transformer;
+  // the autoencoder uses FP32. Weights are loaded at first use.
   explicit ModelFolder(std::filesystem::path folder, at::ScalarType dtype = at::kFloat);
 
   const std::filesystem::path& path() const { return path_; }
   const model::Transformer& transformer() const;
   const model::Vae& vae() const;
-  // Of both, which do not change: computed once.
+  // Hashes of both models, computed at the first call.
   const ModelHashes& hashes() const;
-  // Without loading weights.
+  // Configs, without loading weights.
   const model::TransformerConfig& config() const { return config_; }
   model::VaeConfig vae_config() const;
   camera::TimeGrid time_grid() const {
@@ -54,11 +52,12 @@ class ModelFolder {
   const GenerationDefaults& defaults() const { return defaults_; }
 
   bool has_text_encoder() const;
-  // Embeds both texts; the encoder is in memory no longer than that, and results are kept in
-  // prompt_cache(). A folder without a text encoder takes empty ones only, which are zeros.
+  // Embeds both texts and frees the text encoder again. Results are cached in prompt_cache(). Without a
+  // text encoder the texts must be empty; their embeddings are zeros.
   Prompt prompt(const std::string& text, const std::string& negative) const;
 
-  // Latents per side of a picture; a size that does not divide is bad input naming one that does.
+  // Height and width of the latents of a frame in pixels. Bad input if the size does not divide into
+  // tokens; the message suggests a size that does.
   std::pair<int64_t, int64_t> latent_size(int64_t height, int64_t width) const;
 
  private:
@@ -72,8 +71,8 @@ class ModelFolder {
   mutable std::optional<ModelHashes> hashes_;
 };
 
-// Where embeddings of prompts are kept: $LOCI_CACHE, else loci/ in $XDG_CACHE_HOME or ~/.cache,
-// with prompts/ in it; nowhere (empty) without any of them.
+// Folder of cached prompt embeddings: prompts/ in $LOCI_CACHE, $XDG_CACHE_HOME/loci or ~/.cache/loci.
+// Empty if none of these variables is set.
 std::filesystem::path prompt_cache();
 
 }  // namespace loci::sample

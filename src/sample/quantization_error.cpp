@@ -20,7 +20,7 @@ namespace loci::sample {
 
 namespace {
 
-// Squares of differences and of what should be.
+// Sums of the squared differences and of the squared expected values.
 struct Squares {
   double off = 0, all = 0;
 
@@ -29,12 +29,12 @@ struct Squares {
     off += (got.to(at::kDouble) - right).square().sum().item<double>();
     all += right.square().sum().item<double>();
   }
-  // A layer that gives zeros, as an untrained branch does, has no error if it gives them still.
+  // Untrained branches give zeros. Their error is 0 if the quantized branch gives zeros, too.
   double relative() const { return off == 0 ? 0 : std::sqrt(off / all); }
 };
 
-// As long as this lives the large layers of `original` compute as before, and hand every input to
-// the same layer of `quantized` too.
+// During its lifetime the large layers of `original` also pass every input to the same layer of
+// `quantized` and accumulate the error. Their results do not change.
 class Comparison {
  public:
   Comparison(model::Transformer& original, model::Transformer& quantized) : original_(original) {
@@ -42,7 +42,7 @@ class Comparison {
     quantized.visit_large([&](const model::Linear& linear) { others[linear.name] = linear; });
     original_.visit_large([&](model::Linear& linear) {
       const auto other = others.find(linear.name);
-      LOCI_CHECK(other != others.end(), "{} is in one of two models only", linear.name);
+      LOCI_CHECK(other != others.end(), "the layer {} is missing in the quantized model", linear.name);
       before_.push_back(linear);
       names_.push_back(linear.name);
       Squares& squares = squares_[linear.name];
@@ -80,7 +80,7 @@ std::string kind_of(const std::string& name) {
   return rest == std::string::npos ? name : name.substr(rest + 1);
 }
 
-// The clean latents with noise at each of the solver's levels.
+// Error of the velocity of the latents at each of the solver's noise levels.
 double velocity_error(const Stream& original, const Stream& quantized, const at::Tensor& latents) {
   const std::unique_ptr<Solver> solver = make_solver(original.options().solver);
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(original.options().seed);
@@ -133,10 +133,17 @@ Json QuantizationError::to_json() const {
 QuantizationError measure_quantization(model::Transformer& original, model::Transformer& quantized,
                                        const QuantizationRun& run) {
   const at::NoGradGuard no_grad;
+<<<<<<< HEAD
   const camera::TimeGrid grid{.latents_per_chunk = original.config().chunk_size};
   const int64_t latents = std::ssize(run.cameras), chunks = grid.chunks_in_latents(latents);
   LOCI_CHECK(grid.whole_chunks(latents), "{} cameras; expected 1 + whole chunks of {}", latents,
              grid.latents_per_chunk);
+=======
+  const auto chunk = static_cast<size_t>(original.config().chunk_size);
+  LOCI_CHECK(!run.cameras.empty() &&
+                 (run.cameras.size() - 1) % chunk == 0,
+             "expected one camera and whole chunks of {} cameras", chunk);
+>>>>>>> b006def (Add open_stream and RecordingEncoder, and use them everywhere)
   QuantizationError error;
   const Comparison comparison(original, quantized);
   Stream a(original, nullptr, run.options, run.prompt);

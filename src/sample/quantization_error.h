@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a model with quantized weights is from the one it was made of, on what layers really see.
+// Measures the error of a quantized model on the inputs of a real run.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace loci::sample {
 
-// Errors are relative: |difference| / |what it should be|, as lengths of vectors.
+// Errors are relative: |difference| / |output of the original|, with Euclidean norms.
 struct QuantizationError {
   struct Layer {
     std::string name;  // "blocks.0.attn1.to_q"
-    double error = 0;  // of the outputs, all inputs of the run together
+    double error = 0;  // of the layer's outputs over all inputs of the run
   };
   std::vector<Layer> layers;     // in the model's order
-  std::vector<double> velocity;  // of the whole model, by generated chunk, over noise levels
+  std::vector<double> velocity;  // of the model by generated chunk, over all noise levels
 
   struct Kind {
     std::string name;  // "attn1.to_q"
@@ -25,12 +25,12 @@ struct QuantizationError {
     double mean = 0, worst = 0;
   };
   std::vector<Kind> kinds() const;
-  // The largest first.
+  // The `count` layers with the largest errors, in descending order.
   std::vector<Layer> worst(size_t count) const;
   Json to_json() const;
 };
 
-// Where the run begins and goes: a first latent [1, C, 1, h, w], then whole chunks of poses.
+// The run: a first latent [1, C, 1, h, w], then whole chunks.
 struct QuantizationRun {
   StreamOptions options;
   Prompt prompt;
@@ -38,9 +38,9 @@ struct QuantizationRun {
   std::vector<camera::Camera> cameras;  // one for the first latent, then those of the chunks
 };
 
-// Generates with `original`; `quantized` follows the same latents. Layers are compared on the
-// inputs that they have in the original, velocities at the solver's noise levels of each chunk,
-// each with the past that the model itself committed. Both models compute as before afterwards.
+// Generates with `original` and replays the same latents with `quantized`. Layers are compared on the
+// inputs of the original's layers. Velocities are compared at the solver's noise levels of each chunk,
+// each with the history that the model itself committed. Both models are unchanged afterwards.
 QuantizationError measure_quantization(model::Transformer& original, model::Transformer& quantized,
                                        const QuantizationRun& run);
 

@@ -31,28 +31,28 @@ class DemoCommand : public ::testing::Test {
       fs::path(::testing::TempDir()) / ("loci_demo_test_" + std::to_string(::getpid()));
 };
 
-TEST_F(DemoCommand, WritesAWalkAndSaysWhereItIs) {
+TEST_F(DemoCommand, WritesAVideoAndPrintsItsPath) {
   const fs::path model = folder_ / "models" / "tiny";
   const Outcome outcome = demo(model);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("are shown to the model"));
-  EXPECT_THAT(outcome.out, HasSubstr("dB against the world itself"));
+  EXPECT_THAT(outcome.out, HasSubstr("s of recorded context"));
+  EXPECT_THAT(outcome.out, HasSubstr("PSNR"));
   EXPECT_THAT(outcome.out, HasSubstr("loci serve --model " + model.string()));
-  // The first frame and six seconds at 16 frames/s.
+  // The first frame and six seconds at 16 frames per second.
   io::VideoReader video(folder_ / "out" / "walk.mp4");
   int64_t frames = 0;
   while (video.next()) ++frames;
   EXPECT_EQ(frames, 97);
 }
 
-TEST_F(DemoCommand, LooksForItsModelAndSaysWhenThereIsNone) {
+TEST_F(DemoCommand, FindsItsModelOrReportsThatItIsMissing) {
   ::setenv("LOCI_MODELS", (folder_ / "models").c_str(), 1);
   const Outcome found = demo("elsewhere/tiny");
   ::unsetenv("LOCI_MODELS");
   EXPECT_EQ(found.code, 0) << found.err;
   const Outcome none = demo("elsewhere/absent");
   EXPECT_EQ(none.code, 2);
-  EXPECT_THAT(none.err, HasSubstr("elsewhere/absent is no model folder"));
+  EXPECT_THAT(none.err, HasSubstr("elsewhere/absent is not a model folder"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// On a tiny model folder.
+// Runs `loci generate` with a tiny model folder.
 class GenerateCommand : public ::testing::Test {
  protected:
   static constexpr int64_t kWidth = testing::kTinyWidth, kHeight = testing::kTinyHeight;
@@ -40,7 +40,7 @@ class GenerateCommand : public ::testing::Test {
   }
   ~GenerateCommand() override { fs::remove_all(folder_); }
 
-  // A text encoder of one small block that reads bytes.
+  // A text encoder with one small block and a byte tokenizer.
   static void add_text_encoder(const fs::path& folder) {
     model::TextConfig config;
     config.vocab_size = 259;
@@ -79,7 +79,7 @@ class GenerateCommand : public ::testing::Test {
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
     return outcome.err;
   }
-  // Two seconds, four chunks, from the image.
+  // Two seconds (four chunks) from the image.
   std::vector<std::string> walk(const std::string& out) const {
     return {"--image", path("first.png"), "--trajectory", "w-16,left-16", "--out", path(out)};
   }
@@ -108,12 +108,12 @@ TEST_F(GenerateCommand, WritesVideoRecordAndLatents) {
   EXPECT_EQ(latents.sizes(), at::IntArrayRef({1, 3, 2, 4, 6}));
 }
 
-TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
+TEST_F(GenerateCommand, RepeatedAndResumedRunsAreByteIdentical) {
   must(walk("a.mp4"));
   must(walk("b.mp4"));
   const std::string video = read_file(path("a.mp4"));
   EXPECT_EQ(read_file(path("b.mp4")), video);
-  // As if b had been killed in its third chunk.
+  // The state of a run that was killed during its third chunk.
   for (const char* name :
        {"b.mp4", "b.json", "b.latents/00003.safetensors", "b.latents/00004.safetensors"}) {
     ASSERT_TRUE(fs::remove(path(name)));
@@ -121,7 +121,7 @@ TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
   Json run = load_json(path("b.latents/run.json"));
   run["finished"] = false;
   write_file(path("b.latents/run.json"), run.dump());
-  EXPECT_THAT(refused(walk("b.mp4")), HasSubstr("unfinished run; go on with --resume"));
+  EXPECT_THAT(refused(walk("b.mp4")), HasSubstr("unfinished run; continue it with --resume"));
   std::vector<std::string> resumed = walk("b.mp4");
   resumed.emplace_back("--resume");
   std::vector<std::string> other = resumed;
@@ -132,8 +132,9 @@ TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
   for (const char* chunk : {"00003.safetensors", "00004.safetensors"}) {
     EXPECT_EQ(read_file(path("a.latents/") + chunk), read_file(path("b.latents/") + chunk));
   }
-  // A new run takes the old one's latents away from the last on: cut short, it leaves a beginning
-  // that the next one removes, and never an end that a later one would take for its own.
+  // A new run deletes the latents of the old one from the last to the first. If it is interrupted,
+  // the rest is a prefix that the next run deletes, never a suffix that it would mistake for its
+  // own.
   fs::remove(path("b.latents/00000.safetensors"));
   fs::create_directories(path("b.latents/00000.safetensors/in the way"));
   EXPECT_NE(GenerateCommand::run(walk("b.mp4")).code, 0);
@@ -141,7 +142,7 @@ TEST_F(GenerateCommand, RepeatsAndResumesByteByByte) {
   EXPECT_FALSE(fs::exists(path("b.latents/00004.safetensors")));
   std::vector<std::string> nothing = walk("c.mp4");
   nothing.emplace_back("--resume");
-  EXPECT_THAT(refused(nothing), HasSubstr("nothing to resume"));
+  EXPECT_THAT(refused(nothing), HasSubstr("no run to resume"));
 }
 
 TEST_F(GenerateCommand, BadInputLeavesNoTrace) {
@@ -156,10 +157,10 @@ TEST_F(GenerateCommand, BadInputLeavesNoTrace) {
   EXPECT_FALSE(fs::exists(path("new.latents")));
   std::vector<std::string> typo = walk("new.mp4");
   typo[3] = "lok_around";
-  EXPECT_THAT(refused(typo), HasSubstr("did you mean the preset look_around?"));
+  EXPECT_THAT(refused(typo), HasSubstr("(did you mean 'look_around'?); choose one of: "));
 }
 
-TEST_F(GenerateCommand, WorldsGoOn) {
+TEST_F(GenerateCommand, ContinuesSavedWorlds) {
   std::vector<std::string> first = walk("a.mp4");
   first.insert(first.end(), {"--seconds", "1", "--save-world", path("a.world")});
   must(first);
@@ -168,7 +169,7 @@ TEST_F(GenerateCommand, WorldsGoOn) {
   EXPECT_EQ(io::read_frames(path("b.mp4")).size(0), 16);
   EXPECT_THAT(refused({"--load-world", path("a.world"), "--trajectory", "w-8", "--seed", "1",
                        "--out", path("c.mp4")}),
-              HasSubstr("--seed belongs to the world"));
+              HasSubstr("--seed cannot be combined with --load-world"));
   fs::remove_all(path("model"));
   testing::make_tiny_folder(path("model"), 2);
   EXPECT_THAT(
@@ -184,17 +185,17 @@ TEST_F(GenerateCommand, ContinuesRecordings) {
   const std::string clip = path("data/clips/000000");
   must({"--context", clip, "--context-seconds", "1", "--out", path("a.mp4")});
   const Json record = load_json(path("a.json"));
-  // One second is two chunks; the other three follow the recorded path.
+  // One second is two chunks. The other three follow the recorded trajectory.
   EXPECT_EQ(record.at("context_latents"), 5);
   EXPECT_EQ(record.at("chunks").size(), 3u);
   EXPECT_EQ(io::read_frames(path("a.mp4")).size(0), 24);
   must({"--context", clip, "--trajectory", "left-8", "--keep-context", "--out", path("b.mp4")});
   EXPECT_EQ(io::read_frames(path("b.mp4")).size(0), 1 + 16 + 8);
   EXPECT_THAT(refused({"--context", clip, "--context-seconds", "9", "--out", path("c.mp4")}),
-              HasSubstr("no chunk left"));
+              HasSubstr("no whole chunk"));
 }
 
-TEST_F(GenerateCommand, FollowsTexts) {
+TEST_F(GenerateCommand, UsesPromptsAndGuidance) {
   add_text_encoder(path("model"));
   const auto latents = [&](const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> arguments = walk(name + ".mp4");
@@ -206,7 +207,7 @@ TEST_F(GenerateCommand, FollowsTexts) {
   const std::string empty = latents("empty", {});
   const std::string town = latents("town", {"--prompt", "town"});
   EXPECT_NE(town, empty);
-  // Without guidance the other text does not count; with it, it does.
+  // The negative prompt has an effect only with guidance.
   EXPECT_EQ(latents("alone", {"--prompt", "town", "--negative", "sand"}), town);
   const std::string guided = latents("guided", {"--prompt", "town", "--guidance", "3"});
   EXPECT_NE(guided, town);
@@ -214,21 +215,22 @@ TEST_F(GenerateCommand, FollowsTexts) {
   EXPECT_EQ(load_json(path("town.json")).at("prompt"), "town");
 }
 
-TEST_F(GenerateCommand, SaysWhatIsWrong) {
-  EXPECT_THAT(refused({"--trajectory", "w-8", "--out", path("c.mp4")}), HasSubstr("give one"));
+TEST_F(GenerateCommand, RejectsInvalidOptions) {
+  EXPECT_THAT(refused({"--trajectory", "w-8", "--out", path("c.mp4")}),
+              HasSubstr("give exactly one"));
   EXPECT_THAT(refused({"--image", path("first.png"), "--out", path("c.mp4")}),
               HasSubstr("--trajectory is missing"));
   std::vector<std::string> arguments = walk("c.mp4");
   arguments.insert(arguments.end(), {"--prompt", "a town"});
-  EXPECT_THAT(refused(arguments), HasSubstr("no text encoder: leave the prompt empty"));
+  EXPECT_THAT(refused(arguments), HasSubstr("no text encoder; leave the prompt empty"));
   arguments = walk("c.mp4");
   arguments.insert(arguments.end(), {"--size", "50x32"});
   EXPECT_THAT(refused(arguments), HasSubstr("choose 48x32"));
   fs::remove_all(path("model/vae"));
-  EXPECT_THAT(refused(walk("c.mp4")), HasSubstr("holds no autoencoder"));
+  EXPECT_THAT(refused(walk("c.mp4")), HasSubstr("has no autoencoder"));
 }
 
-TEST_F(GenerateCommand, BenchStreamReportsEveryForm) {
+TEST_F(GenerateCommand, BenchStreamWritesAllReportFormats) {
   const Outcome outcome =
       run_command({"bench", "stream", "--heads", "1", "--layers", "2", "--width", "64", "--height",
                    "32", "--steps", "1", "--seconds", "5,2.5", "--out", path("bench")});
@@ -249,8 +251,8 @@ TEST_F(GenerateCommand, BenchStreamReportsEveryForm) {
   EXPECT_LT(bytes("loci", "dense", 5), bytes("softmax", "dense", 5));
   const std::string csv = read_file(path("bench.csv"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 9);
-  EXPECT_THAT(read_file(path("bench.svg")),
-              AllOf(HasSubstr("<svg"), HasSubstr("softmax, dense"), HasSubstr("seconds a chunk")));
+  EXPECT_THAT(read_file(path("bench.svg")), AllOf(HasSubstr("<svg"), HasSubstr("softmax, dense"),
+                                                  HasSubstr("CPU seconds per chunk")));
 }
 
 TEST(LinePlot, TicksAreRoundNumbers) {

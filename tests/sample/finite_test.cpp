@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that are none, and cameras that nobody trained for.
+// NaN and infinite values, and extreme cameras.
 #include "loci/sample/stream/finite.h"
 
 #include <limits>
@@ -48,7 +48,7 @@ class Finite : public ::testing::Test {
   static std::vector<camera::Camera> still(size_t count = 2) {
     return {count, {camera::Pose(), {.fov_x = 1.4}}};
   }
-  // One element of a parameter becomes `value` as long as this lives.
+  // Sets one element of a parameter to `value` during its lifetime.
   class Broken {
    public:
     Broken(const model::Transformer& model, const std::string& part, double value) {
@@ -74,7 +74,7 @@ class Finite : public ::testing::Test {
   const model::Transformer model_ = testing::random_transformer(testing::tiny_config());
 };
 
-TEST_F(Finite, FindsWhatIsNone) {
+TEST_F(Finite, DetectsNaNAndInfinity) {
   EXPECT_TRUE(all_finite({}));
   EXPECT_TRUE(all_finite(at::zeros({0})));
   EXPECT_TRUE(all_finite(at::ones({3}, at::kLong)));
@@ -84,15 +84,15 @@ TEST_F(Finite, FindsWhatIsNone) {
       EXPECT_TRUE(all_finite(tensor));
       tensor[6][32] = bad;
       EXPECT_FALSE(all_finite(tensor)) << bad;
-      tensor[0][0] = -bad;  // infinities that would cancel
+      tensor[0][0] = -bad;  // infinities of opposite sign
       EXPECT_FALSE(all_finite(tensor)) << bad;
     }
   }
-  // Large numbers are numbers, even where their sum is not.
+  // Large finite values are accepted even if their sum overflows.
   EXPECT_TRUE(all_finite(at::full({1000}, std::numeric_limits<float>::max(), at::kFloat)));
 }
 
-TEST_F(Finite, AStepThatGivesNoneNamesChunkAndLayerAndKeepsNothing) {
+TEST_F(Finite, ANonFiniteStepNamesChunkAndLayerAndKeepsNothing) {
   for (const double guidance : {1.0, 2.0}) {
     Stream stream = begun(options("sparse", guidance)), twin = stream.fork();
     twin.push(still());
@@ -102,7 +102,7 @@ TEST_F(Finite, AStepThatGivesNoneNamesChunkAndLayerAndKeepsNothing) {
       LOCI_EXPECT_ERROR(stream.push(still()), kCheckFailed,
                         AllOf(HasSubstr("chunk "), HasSubstr("layer " + layer + " gives")));
     }
-    // Healed, it goes on as if nothing had happened.
+    // With the weight restored, the stream continues without a difference.
     EXPECT_EQ(stream.frames(), twin.frames());
     for (int i = 0; i < 3; ++i) {
       EXPECT_TRUE(at::equal(stream.push(still()).latents, twin.push(still()).latents));
@@ -110,8 +110,8 @@ TEST_F(Finite, AStepThatGivesNoneNamesChunkAndLayerAndKeepsNothing) {
   }
 }
 
-TEST_F(Finite, ACommitThatGivesNoneChangesNeitherStream) {
-  // The second stream's commit fails after the first one's has been computed.
+TEST_F(Finite, ANonFiniteCommitChangesNeitherSetOfStates) {
+  // The commit of the negative prompt fails after that of the prompt has been computed.
   Stream stream = begun(options("dense", 2)), twin = stream.fork();
   twin.push(still());
   stream.push(still());
@@ -127,7 +127,7 @@ TEST_F(Finite, ACommitThatGivesNoneChangesNeitherStream) {
   }
 }
 
-TEST_F(Finite, GivenLatentsAndCamerasMustBeNumbers) {
+TEST_F(Finite, LatentsAndCamerasMustBeFinite) {
   Stream stream = begun(options());
   at::Tensor latents = at::zeros({1, 3, 2, kHeight, kWidth});
   latents[0][1][1][2][3] = kNaN;
@@ -145,13 +145,13 @@ TEST_F(Finite, GivenLatentsAndCamerasMustBeNumbers) {
   stream.push(still());
 }
 
-TEST_F(Finite, NoWorldHoldsNone) {
+TEST_F(Finite, WorldFilesAreFinite) {
   const std::string file = ::testing::TempDir() + "/finite.world";
   Stream stream = begun(options());
   stream.push(still());
   stream.save(file);
   const std::string good = read_file(file);
-  // A file that was changed by others.
+  // A modified file.
   const io::SafetensorsFile stored = io::SafetensorsFile::open(file);
   for (const std::string name : {"main.state.1", "main.policy.poses", "last_lens"}) {
     io::NamedTensors tensors;
@@ -161,9 +161,9 @@ TEST_F(Finite, NoWorldHoldsNone) {
     }
     io::write_safetensors(file, tensors, stored.metadata());
     EXPECT_BAD_INPUT(Stream::load(file, model_, nullptr),
-                     AllOf(HasSubstr(name), HasSubstr("not finite")));
+                     AllOf(HasSubstr(name), HasSubstr("NaN or infinite")));
   }
-  // An autoencoder that gives no pictures: its state is not saved.
+  // An autoencoder with non-finite output: its state is not saved.
   const model::Vae vae(testing::tiny_vae_config());
   Stream shown = begun(options(), &vae);
   write_file(file, good);
@@ -173,7 +173,7 @@ TEST_F(Finite, NoWorldHoldsNone) {
     weight.view({-1})[0] = kNaN;
   }
   LOCI_EXPECT_ERROR(shown.push(still()), kCheckFailed, HasSubstr("autoencoder"));
-  LOCI_EXPECT_ERROR(shown.save(file), kCheckFailed, HasSubstr("not finite"));
+  LOCI_EXPECT_ERROR(shown.save(file), kCheckFailed, HasSubstr("NaN or infinite"));
   EXPECT_EQ(read_file(file), good);
   std::filesystem::remove(file);
 }
@@ -205,7 +205,7 @@ std::vector<std::pair<std::string, std::vector<camera::Pose>>> extreme_walks() {
   };
 }
 
-TEST_F(Finite, ExtremeCamerasGiveNumbersUnderEveryHistory) {
+TEST_F(Finite, ExtremeCamerasGiveFiniteResultsWithEveryHistory) {
   for (const std::string& history : memory::history_names()) {
     for (const auto& [name, poses] : extreme_walks()) {
       for (const double fov : {1e-3, 0.02, 1.4, 3.1}) {
@@ -222,7 +222,7 @@ TEST_F(Finite, ExtremeCamerasGiveNumbersUnderEveryHistory) {
   }
 }
 
-TEST_F(Finite, TextOfNoLengthIsNoText) {
+TEST_F(Finite, AnEmptyTextEmbeddingEqualsNoText) {
   Stream none(model_, nullptr, options(), {});
   Stream empty(model_, nullptr, options(), {"", at::zeros({0, 16}), "", at::zeros({0, 16})});
   for (Stream* stream : {&none, &empty}) {

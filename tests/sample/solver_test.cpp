@@ -11,8 +11,8 @@
 namespace loci::sample {
 namespace {
 
-// Runs a solver on a model that is known exactly: data of deviation `spread` around `centre`. With
-// level s, x has variance V = (1-s)² spread² + s², the expected velocity is
+// Runs a solver on a Gaussian with standard deviation `spread` around `centre`, whose velocity is known
+// exactly. At noise level s, x has variance V = (1-s)² spread² + s², the expected velocity is
 // -centre + (s - (1-s) spread²) / V * (x - (1-s) centre), and the flow ends at
 // centre + spread * x(1).
 double solve(const std::string& kind, int64_t steps, double start, double centre, double spread) {
@@ -31,18 +31,18 @@ double solve(const std::string& kind, int64_t steps, double start, double centre
 
 class EverySolver : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(EverySolver, FindsASinglePointInAnyNumberOfSteps) {
+TEST_P(EverySolver, ReachesASinglePointInAnyNumberOfSteps) {
   for (const int64_t steps : {1, 2, 5, 20}) {
     EXPECT_NEAR(solve(GetParam(), steps, 1.7, 0.4, 0), 0.4, 1e-9) << steps;
   }
 }
 
 TEST_P(EverySolver, ConvergesToTheExactFlow) {
-  if (GetParam() == "mean") {  // which it does not follow: it finds the mean at once
+  if (GetParam() == "mean") {  // does not solve the ODE, but finds the mean in one step
     EXPECT_NEAR(solve("mean", 1, 1.7, 0.4, 0.8), 0.4, 1e-9);
     return;
   }
-  // UniPC starts just below level 1, which costs it a little that does not shrink with the steps.
+  // UniPC starts just below level 1, which causes a small error independent of the number of steps.
   const double tolerance = GetParam() == "euler" ? 0.02 : 2e-3;
   EXPECT_NEAR(solve(GetParam(), 200, 1.7, 0.4, 0.8), 0.4 + 0.8 * 1.7, tolerance);
 }
@@ -52,17 +52,17 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EverySolver, ::testing::ValuesIn(solver_names())
                            return info.param == "dpm++" ? std::string("dpmpp") : info.param;
                          });
 
-TEST(Solver, SecondOrderBeatsEuler) {
+TEST(Solver, SecondOrderIsMoreAccurateThanEuler) {
   const double exact = 0.4 + 0.8 * 1.7;
   const double euler = std::abs(solve("euler", 20, 1.7, 0.4, 0.8) - exact);
   EXPECT_LT(std::abs(solve("dpm++", 20, 1.7, 0.4, 0.8) - exact), 0.3 * euler);
   EXPECT_LT(std::abs(solve("unipc", 20, 1.7, 0.4, 0.8) - exact), 0.3 * euler);
 }
 
-TEST(Solver, OppositeLooksCancelWhatTheNoiseDoes) {
+TEST(Solver, OppositeNoiseCancelsFirstOrderErrors) {
   at::manual_seed(2);
   const at::Tensor truth = at::randn({2, 3}), noise = at::randn({2, 3});
-  // A model that mistakes some of the noise for the picture.
+  // A model whose prediction contains a part of the noise.
   const auto velocity = [&](const at::Tensor& x) { return 0.7 * x - truth; };
   for (const int64_t steps : {1, 2, 3, 6}) {
     const auto solver = make_solver({.kind = "mean", .steps = steps, .shift = 1});
@@ -81,7 +81,7 @@ TEST(Solver, OppositeLooksCancelWhatTheNoiseDoes) {
   }
 }
 
-TEST(Solver, EulersLevelsAreTheReleases) {
+TEST(Solver, EulerUsesTheLevelsOfTheRelease) {
   const auto solver = make_euler(50, 5);
   EXPECT_DOUBLE_EQ(solver->timestep(0), 1000);
   EXPECT_NEAR(solver->timestep(1), 995.935, 1e-3);
@@ -91,7 +91,7 @@ TEST(Solver, EulersLevelsAreTheReleases) {
   EXPECT_EQ(solver->steps(), 50);
 }
 
-TEST(Solver, WansTimestepsAreWhole) {
+TEST(Solver, WanSolversUseIntegerTimesteps) {
   for (const std::string& kind : {std::string("unipc"), std::string("dpm++")}) {
     const auto solver = make_solver({.kind = kind, .steps = 20, .shift = 5});
     for (int64_t i = 0; i < 20; ++i) {
@@ -102,7 +102,7 @@ TEST(Solver, WansTimestepsAreWhole) {
   EXPECT_EQ(make_dpmpp(50, 5)->timestep(0), 1000);
 }
 
-TEST(Solver, RefusesWhatMakesNoSense) {
+TEST(Solver, RejectsInvalidOptions) {
   EXPECT_THROW(make_solver({.kind = "rk4"}), Error);
   EXPECT_THROW(make_solver({.steps = 0}), Error);
   EXPECT_THROW(make_solver({.shift = 0}), Error);

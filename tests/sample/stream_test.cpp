@@ -27,7 +27,7 @@ using testing::TinyWindow;
 
 constexpr int64_t kHeight = 4, kWidth = 6;
 
-// A model, an autoencoder, a walk, and a text.
+// A model, an autoencoder, a trajectory and a prompt.
 struct Setting {
   explicit Setting(const model::TransformerConfig& config = testing::tiny_config())
       : model(testing::random_transformer(config)) {}
@@ -85,8 +85,8 @@ void expect_same(const Chunk& a, const Chunk& b) {
   EXPECT_TRUE(at::equal(a.frames, b.frames));
 }
 
-// Streaming without any of its economies: every step builds geometry, text keys and history anew,
-// and computes the state update that it then throws away.
+// Denoising without any reuse: every step recomputes geometry, text keys and history, and discards the
+// state update.
 at::Tensor direct_denoise(const ModelStream& past, const Setting& s, const Prompt& prompt,
                           const Solver& levels, at::Tensor x, Solver& solver) {
   const at::NoGradGuard no_grad;
@@ -122,7 +122,7 @@ at::Tensor direct_denoise(const ModelStream& past, const Setting& s, const Promp
   return x;
 }
 
-TEST(Stream, DenoisingEqualsTheDirectVersionAndChangesNothing) {
+TEST(Stream, DenoisingEqualsTheDirectVersionAndLeavesTheMemoryUnchanged) {
   const Setting s;
   StreamOptions options = s.options();
   Stream stream = s.after(options, 4);
@@ -145,7 +145,7 @@ TEST(Stream, DenoisingEqualsTheDirectVersionAndChangesNothing) {
   EXPECT_TRUE(at::equal(direct, chunk.latents));
 }
 
-TEST(Stream, CommitsAChunkOnlyWhenItsSuccessorNeedsIt) {
+TEST(Stream, CommitsAChunkWhenTheNextChunkNeedsIt) {
   const Setting s;
   Stream stream = s.begun(s.options());
   EXPECT_EQ(stream.main().next_frame(), 0);
@@ -159,7 +159,7 @@ TEST(Stream, CommitsAChunkOnlyWhenItsSuccessorNeedsIt) {
   EXPECT_EQ(stream.main().next_frame(), 3);
 }
 
-TEST(Stream, IsRepeatableAndFollowsItsSeed) {
+TEST(Stream, IsDeterministicForASeed) {
   const Setting s;
   Stream a = s.begun(s.options());
   Stream b = s.begun(s.options());
@@ -174,7 +174,7 @@ TEST(Stream, IsRepeatableAndFollowsItsSeed) {
   }
 }
 
-TEST(Stream, ReplayedChunksAreThePastThatGeneratedOnesAre) {
+TEST(Stream, ReplayedChunksEqualGeneratedChunks) {
   const Setting s;
   Stream stream = s.begun(s.options());
   std::vector<at::Tensor> latents;
@@ -187,7 +187,7 @@ TEST(Stream, ReplayedChunksAreThePastThatGeneratedOnesAre) {
   EXPECT_TRUE(at::equal(s.push(replayed).latents, latents[3]));
 }
 
-TEST(Stream, TellsItsHistoryWhatWasShownAndWhatWasMade) {
+TEST(Stream, MarksFramesAsRecordedOrGenerated) {
   const Setting s;
   const std::string file = ::testing::TempDir() + "/origins.world";
   StreamOptions options = s.options();
@@ -209,7 +209,7 @@ TEST(Stream, TellsItsHistoryWhatWasShownAndWhatWasMade) {
   std::filesystem::remove(file);
 }
 
-TEST(Stream, TakesRecordingsOfAnyLength) {
+TEST(Stream, AcceptsRecordingsOfAnyLength) {
   const Setting s;
   for (const int64_t length : {1, 2, 3, 8, 9}) {
     Stream stream(s.model, &s.vae, s.options(), s.prompt);
@@ -239,7 +239,7 @@ TEST(Stream, StartsFromAPicture) {
                         HasSubstr("without an autoencoder"));
 }
 
-TEST(Stream, GuidanceKeepsASecondStream) {
+TEST(Stream, GuidanceUsesASecondSetOfStates) {
   const Setting s;
   StreamOptions options = s.options("dense");
   EXPECT_EQ(s.begun(options).negative(), nullptr);
@@ -249,7 +249,7 @@ TEST(Stream, GuidanceKeepsASecondStream) {
   ASSERT_NE(guided.negative(), nullptr);
   EXPECT_EQ(guided.history_bytes(), 2 * plain.history_bytes());
   EXPECT_GT(relative_error(s.push(guided).latents, s.push(plain).latents), 1e-3);
-  // Guided away from the prompt itself, nothing changes but rounding.
+  // With a negative prompt equal to the prompt, guidance changes only rounding.
   Prompt same = s.prompt;
   same.negative_embedding = same.embedding;
   Stream idle(s.model, &s.vae, options, same);
@@ -258,7 +258,7 @@ TEST(Stream, GuidanceKeepsASecondStream) {
   EXPECT_LT(relative_error(s.push(idle).latents, s.push(alone).latents), 1e-4);
 }
 
-TEST(Stream, PromptsAndSolversChangeAtAnyChunk) {
+TEST(Stream, PromptAndSolverCanChangeAtEveryChunk) {
   const Setting s;
   Stream stream = s.after(s.options(), 1);
   Stream other = stream.fork();
@@ -274,7 +274,7 @@ TEST(Stream, PromptsAndSolversChangeAtAnyChunk) {
   EXPECT_BAD_INPUT(stream.set_solver({.kind = "heun"}), HasSubstr("unknown solver"));
 }
 
-TEST(Stream, MemoryCanBeSwitched) {
+TEST(Stream, ReadoutAndStatesCanBeSwitched) {
   const Setting s;
   const Stream stream = s.after(s.options(), 3);
   Stream on = stream.fork(), off = stream.fork(), random = stream.fork(), reset = stream.fork();
@@ -288,7 +288,7 @@ TEST(Stream, MemoryCanBeSwitched) {
   EXPECT_LT(relative_error(s.push(reset).latents, without), 1e-4);
 }
 
-TEST(Stream, ForksExploreTwoFuturesOfOnePast) {
+TEST(Stream, ForksAreIndependent) {
   const Setting s;
   Stream stream = s.after(s.options(), 3);
   Stream same = stream.fork();
@@ -309,7 +309,7 @@ class EveryWorld : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Histories, EveryWorld, ::testing::ValuesIn(memory::history_names()),
                          [](const auto& info) { return info.param; });
 
-TEST_P(EveryWorld, GoesOnBitByBit) {
+TEST_P(EveryWorld, ContinuesBitForBit) {
   const Setting s;
   const std::string file = ::testing::TempDir() + "/stream_" + GetParam() + ".world";
   StreamOptions options = s.options(GetParam());
@@ -336,7 +336,7 @@ TEST_P(EveryWorld, GoesOnBitByBit) {
   std::filesystem::remove(file);
 }
 
-TEST(World, TakesHashesThatWereComputedBefore) {
+TEST(World, AcceptsPrecomputedHashes) {
   const Setting s;
   const std::string file = ::testing::TempDir() + "/hashed.world";
   const ModelHashes hashes = hash_models(s.model, &s.vae);
@@ -347,16 +347,16 @@ TEST(World, TakesHashesThatWereComputedBefore) {
   EXPECT_EQ(Stream::load(file, s.model, &s.vae).frames(), 5);
   EXPECT_EQ(Stream::load(file, s.model, &s.vae, hashes).frames(), 5);
   EXPECT_BAD_INPUT(Stream::load(file, s.model, &s.vae, {"x", hashes.autoencoder}),
-                   HasSubstr("made with other weights"));
+                   HasSubstr("saved with other weights"));
   std::filesystem::remove(file);
 }
 
-TEST(Stream, ShowsWhatFollowsTheFramesOfAnother) {
+TEST(Stream, DecodesAfterTheFramesOfAnotherStream) {
   const Setting s;
   Stream seen = s.after(s.options(), 2);
   Stream blind(s.model, nullptr, s.options(), s.prompt);
   Stream whole(s.model, &s.vae, s.options(), s.prompt);
-  // Both take over the latents of the first; one without looking at them.
+  // Both replay the latents of the first stream, one of them without decoding.
   Stream source(s.model, nullptr, s.options(), s.prompt);
   s.accept(source, 1);
   std::vector<at::Tensor> latents = {s.latents(0, 1)};
@@ -371,7 +371,7 @@ TEST(Stream, ShowsWhatFollowsTheFramesOfAnother) {
   for (int i = 0; i < 2; ++i) expect_same(s.push(blind), s.push(whole));
 }
 
-TEST(World, RefusesOtherModelsAndDamage) {
+TEST(World, RejectsOtherModelsAndDamagedFiles) {
   const Setting s;
   const std::string file = ::testing::TempDir() + "/refused.world";
   Stream stream = s.after(s.options(), 2);
@@ -379,7 +379,7 @@ TEST(World, RefusesOtherModelsAndDamage) {
   const model::Transformer other =
       testing::random_transformer(testing::tiny_config(), at::kFloat, /*seed=*/2);
   EXPECT_NE(model::weight_hash(other.parameters()), model::weight_hash(s.model.parameters()));
-  EXPECT_BAD_INPUT(Stream::load(file, other, nullptr), HasSubstr("made with other weights"));
+  EXPECT_BAD_INPUT(Stream::load(file, other, nullptr), HasSubstr("saved with other weights"));
   model::TransformerConfig config = testing::tiny_config();
   config.text_len = 5;
   EXPECT_BAD_INPUT(Stream::load(file, testing::random_transformer(config), nullptr),
@@ -396,8 +396,8 @@ TEST(World, RefusesOtherModelsAndDamage) {
   std::filesystem::remove(file);
 }
 
-TEST(Stream, StagingLimitsChangeNoNumber) {
-  // Two layers have keys to turn, of which one fits.
+TEST(Stream, StagingLimitsDoNotChangeResults) {
+  // Two layers have keys to rotate; the limit holds one of them.
   model::TransformerConfig config = testing::tiny_config();
   config.layers = 3;
   const Setting s(config);
@@ -435,7 +435,7 @@ TEST(Stream, DecodesInTiles) {
   EXPECT_BAD_INPUT(s.begun(options), HasSubstr("does not divide into latents"));
 }
 
-TEST(Stream, NarrowHistoriesStayClose) {
+TEST(Stream, CompressedHistoriesStayClose) {
   const Setting s;
   StreamOptions options = s.options();
   Stream exact = s.after(options, 1);
@@ -462,25 +462,25 @@ TEST(Stream, BoundedHistoriesDoNotGrow) {
   EXPECT_EQ(stream.frames(), 63);
 }
 
-TEST(Stream, RefusesWhatDoesNotFit) {
+TEST(Stream, RejectsInputThatDoesNotFit) {
   const Setting s;
   Stream stream(s.model, &s.vae, s.options(), s.prompt);
   EXPECT_BAD_INPUT(stream.push(s.cameras(0, 2)), HasSubstr("first frame"));
   EXPECT_BAD_INPUT(stream.accept(s.latents(0, 2), s.cameras(0, 1)),
                    HasSubstr("expected [1, 3, 1, 4, 6]"));
   s.accept(stream, 1);
-  EXPECT_BAD_INPUT(stream.push(s.cameras(0, 3)), HasSubstr("takes 2"));
-  // And goes on after a refusal.
+  EXPECT_BAD_INPUT(stream.push(s.cameras(0, 3)), HasSubstr("expects 2"));
+  // The stream continues after a rejected input.
   s.push(stream);
   StreamOptions options = s.options();
   options.guidance = -1;
-  EXPECT_BAD_INPUT(Stream(s.model, nullptr, options, s.prompt), HasSubstr("guidance of -1"));
+  EXPECT_BAD_INPUT(Stream(s.model, nullptr, options, s.prompt), HasSubstr("guidance -1 is out of range"));
   options = s.options();
   options.latent_width = 0;
-  EXPECT_BAD_INPUT(Stream(s.model, nullptr, options, s.prompt), HasSubstr("0 x 4 latents"));
+  EXPECT_BAD_INPUT(Stream(s.model, nullptr, options, s.prompt), HasSubstr("latent size of 0x4"));
   Prompt wrong;
   wrong.embedding = at::zeros({2, 5});
-  EXPECT_BAD_INPUT(Stream(s.model, nullptr, s.options(), wrong), HasSubstr("5 numbers"));
+  EXPECT_BAD_INPUT(Stream(s.model, nullptr, s.options(), wrong), HasSubstr("5 values"));
 }
 
 }  // namespace

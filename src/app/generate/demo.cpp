@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// loci demo: a walk through a world that the model was never trained on. It sees the beginning,
-// then has to go on by itself, and comes back to what it saw.
+// loci demo: continues a recording of a scene that the model was not trained on. The trajectory
+// returns to places in the recorded context.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -18,9 +18,9 @@
 #include "loci/eval/metrics/image_metrics.h"
 #include "loci/io/media/image.h"
 #include "loci/io/media/video.h"
-#include "loci/model/autoencoder/pixels.h"
-#include "loci/model/autoencoder/vae_stream.h"
 #include "loci/sample/model_folder.h"
+#include "loci/sample/open_stream.h"
+#include "loci/sample/recording_encoder.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/train/loop/compute_type.h"
 #include "loci/world/clip/clip_maker.h"
@@ -42,11 +42,11 @@ struct Options {
 
 struct Walk {
   world::Clip clip;
-  int64_t context = 0, latents = 0;      // of the beginning, and of all
-  std::vector<camera::Revisit> returns;  // of frames after the context to frames of it
+  int64_t context = 0, latents = 0;      // latents of the context and of the whole recording
+  std::vector<camera::Revisit> returns;  // from generated frames to frames of the context
 };
 
-// Of the first walks, the one whose second part returns most often to views of the first.
+// The recording, among the first few of the seed, with the most returns to its context.
 Walk choose_walk(const Options& o, const sample::GenerationDefaults& d, int64_t factor,
                  int64_t chunk) {
   constexpr int64_t kTried = 24;
@@ -90,7 +90,7 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-// Rows of four: the first visit, the way between, the return as generated, and the truth.
+// Rows of four pictures: first visit, a frame in between, generated return, ground truth.
 at::Tensor return_sheet(const Walk& walk, const at::Tensor& made) {
   constexpr size_t kRows = 4;
   std::vector<at::Tensor> pictures;
@@ -108,7 +108,8 @@ at::Tensor return_sheet(const Walk& walk, const at::Tensor& made) {
 void demo(const Options& o) {
   const fs::path model = find_model(o.model);
   if (!fs::is_directory(model)) {
-    fail("{} is no model folder; run this in the project's folder, or give --model DIR", o.model);
+    fail("{} is not a model folder; run this command in the repository, or give --model DIR",
+         o.model);
   }
   const at::ScalarType type = train::compute_type("auto", at::kCPU);
   const sample::ModelFolder folder(model, type);
@@ -117,101 +118,97 @@ void demo(const Options& o) {
   const int64_t factor = vae.config().temporal_factor();
   const int64_t chunk = folder.transformer().config().chunk_size;
   const Walk walk = choose_walk(o, d, factor, chunk);
-  fmt::print(
-      "A walk of {:.0f} s through \"{}\": {:.0f} s are shown to the model, the rest it makes.\n",
-      static_cast<double>(walk.clip.frames.size(0)) / d.fps, walk.clip.caption, o.context);
+  fmt::print("\"{1}\", {0:.0f} s: {2:.0f} s of recorded context, the rest is generated.\n",
+             static_cast<double>(walk.clip.frames.size(0)) / d.fps, walk.clip.caption, o.context);
 
-  sample::StreamOptions options = d.stream();
-  std::tie(options.latent_height, options.latent_width) = folder.latent_size(d.height, d.width);
-  options.seed = o.seed;
   const std::string prompt = folder.has_text_encoder() ? walk.clip.caption : "";
-  sample::Stream stream(folder.transformer(), &vae, options, folder.prompt(prompt, ""));
+  sample::Stream stream = sample::open_stream(folder, {.seed = o.seed}, folder.prompt(prompt, ""));
 
   const fs::path out = o.out;
   fs::create_directories(out);
-  const auto budget = static_cast<int64_t>(options.history.budget);
-  DemoPicture picture(d.width, d.height, budget);
+  DemoPicture picture(d.width, d.height, d.history_frames);
   io::VideoWriter video(out / "walk.mp4", picture.width(), picture.height(), {.fps = d.fps});
   const at::Tensor made = at::zeros_like(walk.clip.frames);
-  model::VaeEncoder encoder(vae);
   Progress progress("demo", static_cast<uint64_t>(walk.latents), "latents");
+  int64_t shown = 0;  // frames in the video
+  const auto show = [&](const std::string& label, const at::Tensor& frames,
+                        const sample::Chunk& part) {
+    made.narrow(0, shown, frames.size(0)).copy_(frames);
+    std::vector<at::Tensor> attended;
+    for (const int64_t latent : part.visible) attended.push_back(made[latent * factor]);
+    for (const int64_t end = shown + frames.size(0); shown < end; ++shown) {
+      video.add(picture.compose(label, made[shown], walk.clip.frames[shown], attended));
+    }
+    progress.advance(static_cast<uint64_t>(part.latents.size(2)));
+  };
+  std::vector<camera::Camera> cameras;
+  for (int64_t i = 0; i < walk.latents; ++i) {
+    cameras.push_back(walk.clip.trajectory.cameras[static_cast<size_t>(i * factor)]);
+  }
+  const auto context = static_cast<size_t>(walk.context);
+  sample::RecordingEncoder(vae).accept_all(
+      stream, std::span(cameras).first(context),
+      [&](int64_t first, int64_t count) { return walk.clip.frames.narrow(0, first, count); },
+      [&](const sample::Chunk& part) {
+        const int64_t count = part.frames.size(0);
+        show("recorded context", walk.clip.frames.narrow(0, shown, count), part);
+      });
   double seconds = 0;
-  int64_t generated = 0;
-  for (int64_t first = 0; first < walk.latents;) {
+  const auto size = static_cast<size_t>(chunk);
+  for (size_t at = context; at < cameras.size(); at += size) {
     check_interrupt();
-    const int64_t count = first == 0 ? 1 : chunk;
-    std::vector<camera::Camera> cameras;
-    for (int64_t i = first; i < first + count; ++i) {
-      cameras.push_back(walk.clip.trajectory.cameras[i * factor]);
-    }
-    const int64_t begin = first == 0 ? 0 : 1 + (first - 1) * factor;
-    const int64_t frames = first == 0 ? 1 : count * factor;
-    const bool given = first < walk.context;
     const Clock::time_point started = Clock::now();
-    sample::Chunk part;
-    if (given) {
-      const at::NoGradGuard no_grad;
-      part = stream.accept(
-          encoder.encode(model::pixels_from_frames(walk.clip.frames.narrow(0, begin, frames))),
-          cameras);
-      made.narrow(0, begin, frames).copy_(walk.clip.frames.narrow(0, begin, frames));
-    } else {
-      part = stream.push(cameras);
-      made.narrow(0, begin, frames).copy_(part.frames);
-      seconds += std::chrono::duration<double>(Clock::now() - started).count();
-      generated += frames;
-    }
-    std::vector<at::Tensor> remembered;
-    for (const int64_t latent : part.visible) remembered.push_back(made[latent * factor]);
-    for (int64_t i = begin; i < begin + frames; ++i) {
-      video.add(picture.compose(given ? "what it is shown" : "what it makes", made[i],
-                                walk.clip.frames[i], remembered));
-    }
-    first += count;
-    progress.advance(static_cast<uint64_t>(count));
+    const sample::Chunk part = stream.push(std::span(cameras).subspan(at, size));
+    seconds += std::chrono::duration<double>(Clock::now() - started).count();
+    show("generated", part.frames, part);
   }
   video.finish();
+  const int64_t seen = 1 + (walk.context - 1) * factor;
+  const int64_t generated = shown - seen;
 
-  const int64_t seen = walk.clip.frames.size(0) - generated;
   const std::vector<double> scores =
       eval::psnr(made.narrow(0, seen, generated), walk.clip.frames.narrow(0, seen, generated));
-  fmt::print("{} frames made in {:.1f} s, {:.1f} a second; {:.1f} dB against the world itself",
-             generated, seconds, static_cast<double>(generated) / seconds, mean(scores));
+  fmt::print("{} frames generated in {:.1f} s, {:.1f} per second; PSNR {:.1f} dB", generated,
+             seconds, static_cast<double>(generated) / seconds, mean(scores));
   if (!walk.returns.empty()) {
     std::vector<double> at_returns;
     for (const camera::Revisit& r : walk.returns) at_returns.push_back(scores[r.frame - seen]);
-    fmt::print(", {:.1f} dB where it comes back", mean(at_returns));
+    fmt::print(", {:.1f} dB at returns", mean(at_returns));
     io::write_png(out / "returns.png", return_sheet(walk, made));
   }
-  fmt::print("\n\n{}: the walk\n", (out / "walk.mp4").string());
+  fmt::print("\n\n{}: the video with the ground truth beside it\n", (out / "walk.mp4").string());
   if (!walk.returns.empty()) {
-    fmt::print("{}: first visit, on the way, return as made, the world itself\n",
+    fmt::print("{}: first visit, in between, generated return, ground truth\n",
                (out / "returns.png").string());
   }
-  fmt::print("\nWalk through it yourself: loci serve --model {}{}\n", model.string(),
-             type == at::kBFloat16 ? " --dtype bf16" : "");
+  fmt::print("\nTo move through generated worlds yourself: loci serve --model {}{}\n",
+             model.string(), type == at::kBFloat16 ? " --dtype bf16" : "");
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app) {
   app.description(
-      "Walk through a world the model has never seen, and come back: a video with the truth beside "
+      "Continue a recording of an unseen scene and return: a video with the ground truth beside "
       "it");
   auto o = std::make_shared<Options>();
   app.add_option("--model", o->model, "model folder")->type_name("DIR")->capture_default_str();
-  app.add_option("--out", o->out, "folder of the results")->type_name("DIR")->capture_default_str();
-  app.add_option("--seed", o->seed, "of world and noise")->type_name("N")->capture_default_str();
-  app.add_option("--context", o->context, "seconds that the model is shown")
+  app.add_option("--out", o->out, "folder for the results")
+      ->type_name("DIR")
+      ->capture_default_str();
+  app.add_option("--seed", o->seed, "seed of the scene and of the noise")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--context", o->context, "length of the recorded context in seconds")
       ->type_name("S")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  app.add_option("--seconds", o->seconds, "seconds that it makes")
+  app.add_option("--seconds", o->seconds, "length of the generated video in seconds")
       ->type_name("S")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  examples(app, {{"loci demo", "the demo model, 25 s of walk"},
-                 {"loci demo --seed 7 --seconds 60", "another world, longer"}});
+  examples(app, {{"loci demo", "the demo model, 10 s of context and 15 s generated"},
+                 {"loci demo --seed 7 --seconds 60", "another scene, a longer video"}});
   app.callback([o] { demo(*o); });
 }
 

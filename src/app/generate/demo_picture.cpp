@@ -12,8 +12,8 @@ namespace loci::app {
 
 namespace {
 
-constexpr int64_t kScale = 2;      // of the two pictures
-constexpr int64_t kThumbnail = 4;  // a remembered frame is this much smaller than the model's
+constexpr int64_t kScale = 2;      // enlargement of the two pictures
+constexpr int64_t kThumbnail = 4;  // reduction of the attended frames
 constexpr int64_t kMargin = 12, kGap = 4, kLine = 28;
 constexpr camera::Colour kPaper{18, 20, 26};
 constexpr camera::Colour kInk{225, 228, 235};
@@ -38,14 +38,13 @@ at::Tensor DemoPicture::background(const std::string& label) const {
                 camera::Anchor::kStart);
   };
   write(kMargin, 20, label);
-  write(2 * kMargin + kScale * frame_width_, 20, "the world itself");
-  write(kMargin, kLine + kScale * frame_height_ + 20, "frames it looks back at");
+  write(2 * kMargin + kScale * frame_width_, 20, "ground truth");
+  write(kMargin, kLine + kScale * frame_height_ + 20, "frames that the chunk attends to");
   return canvas.image();
 }
 
-at::Tensor DemoPicture::compose(const std::string& label, const at::Tensor& made,
-                                const at::Tensor& truth,
-                                const std::vector<at::Tensor>& remembered) {
+at::Tensor DemoPicture::compose(const std::string& label, const at::Tensor& generated,
+                                const at::Tensor& truth, const std::vector<at::Tensor>& attended) {
   if (!background_.defined() || label != label_) {
     label_ = label;
     background_ = background(label);
@@ -58,13 +57,13 @@ at::Tensor DemoPicture::compose(const std::string& label, const at::Tensor& made
     return io::resize_image(frame, kScale * frame_width_, kScale * frame_height_,
                             io::ResizeFilter::kBicubic);
   };
-  paste(large(made), kMargin, kLine);
+  paste(large(generated), kMargin, kLine);
   paste(large(truth), 2 * kMargin + kScale * frame_width_, kLine);
   const int64_t w = frame_width_ / kThumbnail, h = frame_height_ / kThumbnail;
   const int64_t top = 2 * kLine + kScale * frame_height_;
-  const auto shown = std::min(thumbnails_, std::ssize(remembered));
+  const auto shown = std::min(thumbnails_, std::ssize(attended));
   for (int64_t i = 0; i < shown; ++i) {
-    paste(io::resize_image(remembered[i], w, h), kMargin + i % columns_ * (w + kGap),
+    paste(io::resize_image(attended[i], w, h), kMargin + i % columns_ * (w + kGap),
           top + i / columns_ * (h + kGap));
   }
   return picture;

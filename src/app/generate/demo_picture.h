@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the demo shows a walk: what the model makes and the truth side by side, with the frames that
-// it remembers below.
+// Pictures of `loci demo`: the generated frame and the ground truth side by side, with the frames
+// that the chunk attended to below.
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@ namespace loci::app {
 
 class DemoPicture {
  public:
-  // `width` x `height` is the model's frame; `retained` the most frames it remembers.
+  // `width` x `height` is the size of the model's frames, `retained` the maximum number of frames
+  // that a chunk attends to.
   DemoPicture(int64_t width, int64_t height, int64_t retained);
 
   int64_t width() const { return width_; }
   int64_t height() const { return height_; }
 
-  // Everything uint8 [H, W, 3] of the model's size. `label` stands over the left picture.
-  at::Tensor compose(const std::string& label, const at::Tensor& made, const at::Tensor& truth,
-                     const std::vector<at::Tensor>& remembered);
+  // All frames are uint8 [H, W, 3] of the model's size. `label` is written above the left picture.
+  at::Tensor compose(const std::string& label, const at::Tensor& generated, const at::Tensor& truth,
+                     const std::vector<at::Tensor>& attended);
 
  private:
   at::Tensor background(const std::string& label) const;
@@ -29,7 +30,7 @@ class DemoPicture {
   int64_t thumbnails_, columns_;
   int64_t width_, height_;
   std::string label_;
-  at::Tensor background_;  // with that label
+  at::Tensor background_;  // with label_
 };
 
 }  // namespace loci::app

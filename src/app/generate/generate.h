@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `loci generate` is asked for, and the run itself.
+// Options and run of `loci generate`.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 
 namespace loci::app {
 
-// Options that are not given follow the loaded world, else the model folder's generation.json.
+// Options that are not set follow the loaded world, or else the generation.json of the model
+// folder.
 struct GenerateOptions {
   std::string model;
-  std::string image, context, load_world;  // one of them
+  std::string image, context, load_world;  // exactly one is set
   std::optional<double> context_seconds;
   bool keep_context = false;
   std::string trajectory;
@@ -32,8 +33,8 @@ struct GenerateOptions {
   bool resume = false;
 };
 
-// Writes the video, <out>.json beside it (everything needed to repeat it, and the frames each chunk
-// saw) and <out>.latents/ (the latents as they come).
+// Writes the video, <out>.json (all inputs needed to repeat the run, and the frames that each chunk
+// attended to) and <out>.latents/ (the latents of each chunk as soon as it is done).
 void generate(const GenerateOptions& options);
 
 }  // namespace loci::app

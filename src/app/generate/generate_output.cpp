@@ -35,13 +35,13 @@ void GenerateOutput::add(const at::Tensor& frames) {
   thumbnails_.push_back(
       io::resize_image(last, width, std::max<int64_t>(1, width * last.size(0) / last.size(1))));
   if (thumbnails_.size() <= kThumbnails) return;
-  // Long runs show every second, fourth, … chunk.
+  // Long runs show only every second, fourth, … chunk.
   for (size_t i = 0; 2 * i < thumbnails_.size(); ++i) thumbnails_[i] = thumbnails_[2 * i];
   thumbnails_.resize((thumbnails_.size() + 1) / 2);
   stride_ *= 2;
 }
 
-void GenerateOutput::show_preview() const {
+void GenerateOutput::write_preview() const {
   if (thumbnails_.empty()) return;
   const int columns = std::min(kColumns, static_cast<int>(thumbnails_.size()));
   io::write_jpeg(std::filesystem::path(out_).replace_extension(".preview.jpg"),

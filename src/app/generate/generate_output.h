@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where generated frames go: a video or pictures, a preview while it grows, a record at the end.
+// Output of generated frames: a video or pictures, a preview during the run, a record at the end.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +20,9 @@ class GenerateOutput {
 
   // uint8 [T, H, W, 3]
   void add(const at::Tensor& frames);
-  // A contact sheet of what was added so far, <out>.preview.jpg, if asked for.
-  void show_preview() const;
-  // Makes the video appear, then <out>.json.
+  // Writes <out>.preview.jpg, a contact sheet of the frames so far, if the preview is enabled.
+  void write_preview() const;
+  // Completes the video, then writes <out>.json.
   void finish(const Json& record);
 
   int64_t frames() const { return frames_; }
@@ -32,7 +32,7 @@ class GenerateOutput {
   bool preview_;
   std::unique_ptr<io::FrameSink> sink_;
   int64_t frames_ = 0;
-  std::vector<at::Tensor> thumbnails_;  // every stride_-th addition's last frame
+  std::vector<at::Tensor> thumbnails_;  // last frame of every stride_-th call of add()
   int64_t additions_ = 0;
   int64_t stride_ = 1;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/base/text.h"
 #include "loci/camera/path/presets.h"
@@ -29,9 +30,11 @@ camera::Trajectory read(const std::string& input, double fps, double fov_degrees
     return camera::make_preset(input, options);
   }
   std::error_code ignored;
-  if (const std::string_view near = nearest(input, names);
-      !near.empty() && !std::filesystem::exists(input, ignored)) {
-    fail("cannot read {}: no such file or folder; did you mean the preset {}?", input, near);
+  // Every key string has a number of frames.
+  const bool key_string = input.find_first_of("0123456789") != std::string::npos;
+  if (!std::filesystem::exists(input, ignored) && (!key_string || !nearest(input, names).empty())) {
+    fail("cannot read {}: no such file or folder; {}; or give a key string such as w-32,left-16",
+         input, unknown_choice("preset", input, names));
   }
   camera::ReadOptions options;
   options.fov_x = camera::radians(fov_degrees);
@@ -52,10 +55,8 @@ std::vector<camera::Camera> read_latent_path(const std::string& input, double fp
     latents.push_back(path.cameras[i]);
   }
   if (latents.size() < 2) {
-    fail(
-        "the path '{}' has {} poses at {} frames a second; the shortest walk takes {}: give a "
-        "longer one",
-        input, path.cameras.size(), fps, frames_per_latent + 1);
+    fail("the trajectory '{}' has {} poses at {} frames per second; it needs at least {}", input,
+         path.cameras.size(), fps, frames_per_latent + 1);
   }
   return latents;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The camera path of a generation: one pose per latent in the world of its stream.
+// The trajectory of a run: one camera per latent.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace loci::app {
 
-// A file, a folder, the name of a preset, or a key string, at `fps` video frames a second and one
-// pose per latent of `frames_per_latent`; `seconds` is how long a preset takes. The first pose of
-// it is where the stream stands.
+// Reads a file, a folder, a preset or a key string at `fps` video frames per second and keeps one
+// camera per latent. `seconds` is the length of a preset. The first camera stands for the last
+// camera of the stream.
 std::vector<camera::Camera> read_latent_path(const std::string& input, double fps,
                                              int64_t frames_per_latent, double fov_degrees,
                                              std::optional<double> seconds);
 
-// `count` poses that follow `from`: the path's second pose and so on, placed as if its first were
-// `from`; after its end the last one is held.
+// The `count` cameras that follow `from`: the second camera of the path and later ones, transformed
+// so that the first pose becomes `from`. The last camera is repeated at the end.
 std::vector<camera::Camera> continued(std::span<const camera::Camera> path,
                                       const camera::Pose& from, size_t count);
 

@@ -17,13 +17,14 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/base/machine.h"
+#include "loci/base/pixel_size.h"
 #include "loci/base/progress.h"
 #include "loci/base/text.h"
 #include "loci/io/media/image.h"
 #include "loci/io/media/resize.h"
-#include "loci/model/autoencoder/pixels.h"
-#include "loci/model/autoencoder/vae_stream.h"
 #include "loci/sample/model_folder.h"
+#include "loci/sample/open_stream.h"
+#include "loci/sample/recording_encoder.h"
 #include "loci/sample/stream/latent_log.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/world/recording/recording.h"
@@ -36,35 +37,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct PixelSize {
-  int64_t width = 0, height = 0;
-};
-
-PixelSize parse_size(const std::string& text, const sample::GenerationDefaults& defaults) {
-  if (text.empty()) return {defaults.width, defaults.height};
-  const std::vector<std::string_view> parts = split(text, 'x');
-  const auto side = [&](size_t i) {
-    return parts.size() == 2 ? parse_int(parts[i]) : std::nullopt;
-  };
-  const std::optional<int64_t> width = side(0), height = side(1);
-  constexpr int64_t kMost = 16384;
-  if (!width || !height || *width < 1 || *height < 1 || *width > kMost || *height > kMost) {
-    fail("--size: '{}' is not of the form 768x512", text);
-  }
-  return {*width, *height};
-}
-
 void check(const GenerateOptions& o) {
   const int sources = !o.image.empty() + !o.context.empty() + !o.load_world.empty();
   if (sources != 1) {
-    fail("{} of --image, --context and --load-world are given; give one", sources);
+    fail("{} of --image, --context and --load-world are given; give exactly one", sources);
   }
   if (o.trajectory.empty() && o.context.empty()) {
     fail(
-        "--trajectory is missing: give a path, a preset such as look_around, or keys such as w-32");
+        "--trajectory is missing; give a file, a preset such as look_around, or a key string such "
+        "as "
+        "w-32");
   }
   if (o.context.empty() && (o.context_seconds || o.keep_context)) {
-    fail("--context-seconds and --keep-context belong to --context");
+    fail("--context-seconds and --keep-context require --context");
   }
   if (o.load_world.empty()) return;
   const std::pair<const char*, bool> fixed[] = {{"--history", o.history.has_value()},
@@ -77,48 +62,36 @@ void check(const GenerateOptions& o) {
                                                 {"--staging", o.staging_mib.has_value()},
                                                 {"--tile", o.tile.has_value()}};
   for (const auto& [name, given] : fixed) {
-    if (given) fail("{} belongs to the world and cannot change when it is loaded", name);
+    if (given) fail("{} cannot be combined with --load-world: the saved world defines it", name);
   }
 }
 
-sample::StreamOptions stream_options(const GenerateOptions& o, const sample::ModelFolder& folder,
-                                     const PixelSize& size) {
-  const sample::GenerationDefaults& d = folder.defaults();
-  sample::StreamOptions options = d.stream();
-  std::tie(options.latent_height, options.latent_width) =
-      folder.latent_size(size.height, size.width);
-  options.history.kind = o.history.value_or(d.history);
-  if (o.history_frames) options.history.set_budget(*o.history_frames);
-  options.history.archive = o.archive.value_or(d.archive);
-  if (o.kv) options.kv.format = memory::parse_kv_format(*o.kv);
-  options.kv.staging_bytes = o.staging_mib.value_or(0) << 20;
-  options.tiling.tile = o.tile.value_or(0);
-  if (options.tiling.tile > 0) {
-    const int64_t side = folder.vae().config().spatial_factor();
-    options.tiling.overlap =
-        std::min(options.tiling.overlap, options.tiling.tile / 2 / side * side);
-  }
-  options.guidance = o.guidance.value_or(d.guidance);
-  options.seed = o.seed.value_or(options.seed);
-  return options;
+sample::StreamOverrides overrides_of(const GenerateOptions& o) {
+  sample::StreamOverrides overrides;
+  if (!o.size.empty()) overrides.size = parse_pixel_size(o.size, "--size");
+  overrides.history = o.history;
+  overrides.history_frames = o.history_frames;
+  overrides.archive = o.archive;
+  overrides.kv = o.kv;
+  if (o.staging_mib) overrides.staging_bytes = *o.staging_mib << 20;
+  overrides.solver = o.solver;
+  overrides.steps = o.steps;
+  overrides.shift = o.shift;
+  overrides.guidance = o.guidance;
+  overrides.seed = o.seed;
+  overrides.tile = o.tile;
+  return overrides;
 }
 
-sample::SolverOptions solver_options(const GenerateOptions& o, sample::SolverOptions solver) {
-  solver.kind = o.solver.value_or(solver.kind);
-  solver.steps = o.steps.value_or(solver.steps);
-  solver.shift = o.shift.value_or(solver.shift);
-  return solver;
-}
-
-// A stream that is about to start, and where its past comes from.
+// A stream before its first chunk, and the source of its context.
 struct Run {
   std::unique_ptr<sample::ModelFolder> folder;
   std::unique_ptr<sample::Stream> stream;
   std::unique_ptr<world::Recording> recording;  // with --context
   PixelSize size;
   double fps = 16;
-  int64_t context = 0;               // latents
-  std::vector<camera::Camera> path;  // of the new chunks, one per latent
+  int64_t context = 0;  // latents
+  std::vector<camera::Camera> path;  // of the chunks to generate, one per latent
 
   int64_t frames_per_latent() const { return folder->vae().config().temporal_factor(); }
   int64_t chunk_size() const { return stream->chunk_size(); }
@@ -131,7 +104,8 @@ struct Run {
 void open_context(Run& run, const GenerateOptions& o) {
   const std::vector<world::RecordingFiles> found = world::find_recordings(o.context);
   if (found.size() != 1) {
-    fail("{} holds {} recordings; --context takes a folder of one", o.context, found.size());
+    fail("--context: {} has {} recordings; expected a folder with exactly one", o.context,
+         found.size());
   }
   world::RecordingOptions options;
   options.width = static_cast<int>(run.size.width);
@@ -147,7 +121,7 @@ void open_context(Run& run, const GenerateOptions& o) {
   run.context = 1 + chunks * run.chunk_size();
 }
 
-// Poses of the recording, one per latent, from latent `first` on.
+// Cameras of the recording from latent `first` on, one per latent.
 std::vector<camera::Camera> recorded_path(const Run& run, int64_t first) {
   const camera::Trajectory& all = run.recording->trajectory();
   std::vector<camera::Camera> path;
@@ -158,12 +132,12 @@ std::vector<camera::Camera> recorded_path(const Run& run, int64_t first) {
   return path;
 }
 
-// How many poses are wanted: whole chunks that hold `seconds`, or `available` poses.
+// Number of cameras in the fewest whole chunks that cover `seconds`, or `available` cameras.
 size_t wanted_poses(const Run& run, const std::optional<double>& seconds, size_t available) {
   const auto size = static_cast<double>(run.chunk_size());
   const double chunks =
       seconds ? *seconds / run.chunk_seconds() : static_cast<double>(available) / size;
-  // A length that is whole chunks but for rounding is not rounded up.
+  // The tolerance keeps rounding errors from adding a chunk.
   return static_cast<size_t>(std::max(1.0, std::ceil(chunks - 1e-6)) * size);
 }
 
@@ -175,7 +149,7 @@ void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
     if (o.seconds) count = std::min(whole, wanted_poses(run, o.seconds, whole));
     if (count == 0) {
       fail(
-          "{} has no chunk left after {} latents of context; give --trajectory or a shorter "
+          "{} has no whole chunk after {} latents of context; give --trajectory or a shorter "
           "--context-seconds",
           o.context, run.context);
     }
@@ -187,7 +161,8 @@ void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
                        o.fov.value_or(run.folder->defaults().fov), o.seconds);
   const size_t count = wanted_poses(run, o.seconds, path.size() - 1);
   if (count > path.size() - 1) {
-    log_info("the path's last pose is held for {} more latents", count - (path.size() - 1));
+    log_info("the last camera of the trajectory is repeated for {} more latents",
+             count - (path.size() - 1));
   }
   run.path = continued(path, from, count);
 }
@@ -197,7 +172,8 @@ Run open_run(const GenerateOptions& o) {
   run.folder = std::make_unique<sample::ModelFolder>(
       find_model(o.model), o.dtype == "bf16" ? at::kBFloat16 : at::kFloat);
   run.fps = run.folder->defaults().fps;
-  // Texts come first: their encoder may be larger than all the rest, and is gone before that loads.
+  // Embed the prompts first: the text encoder may be larger than all other weights, and it is freed
+  // before they are loaded.
   std::optional<sample::Prompt> prompt;
   if (o.load_world.empty()) {
     prompt = run.folder->prompt(o.prompt.value_or(""), o.negative.value_or(""));
@@ -206,23 +182,21 @@ Run open_run(const GenerateOptions& o) {
     prompt =
         run.folder->prompt(o.prompt.value_or(before.prompt), o.negative.value_or(before.negative));
   }
-  const model::Transformer& transformer = run.folder->transformer();
-  const model::Vae& vae = run.folder->vae();
+  const sample::StreamOverrides overrides = overrides_of(o);
   camera::Pose from;
   if (!o.load_world.empty()) {
-    run.stream = std::make_unique<sample::Stream>(
-        sample::Stream::load(o.load_world, transformer, &vae, run.folder->hashes()));
-    const int64_t factor = vae.config().spatial_factor();
-    run.size = {run.stream->options().latent_width * factor,
-                run.stream->options().latent_height * factor};
+    run.stream = std::make_unique<sample::Stream>(sample::Stream::load(
+        o.load_world, run.folder->transformer(), &run.folder->vae(), run.folder->hashes()));
+    run.stream->set_solver(overrides.apply(run.stream->options().solver));
     if (prompt) run.stream->set_prompt(*prompt);
     from = run.stream->last_camera().pose;
   } else {
-    run.size = parse_size(o.size, run.folder->defaults());
-    run.stream = std::make_unique<sample::Stream>(
-        transformer, &vae, stream_options(o, *run.folder, run.size), *prompt);
+    run.stream =
+        std::make_unique<sample::Stream>(sample::open_stream(*run.folder, overrides, *prompt));
   }
-  run.stream->set_solver(solver_options(o, run.stream->options().solver));
+  const int64_t factor = run.folder->vae().config().spatial_factor();
+  run.size = {run.stream->options().latent_width * factor,
+              run.stream->options().latent_height * factor};
   if (o.readout) run.stream->set_readout(sample::parse_readout(*o.readout), o.seed.value_or(0));
   if (!o.context.empty()) {
     open_context(run, o);
@@ -232,7 +206,7 @@ Run open_run(const GenerateOptions& o) {
   return run;
 }
 
-// What is needed to repeat the run, without what it gave.
+// All inputs of the run, without its results.
 Json describe(const Run& run, const GenerateOptions& o) {
   Json poses = Json::array(), lenses = Json::array();
   for (const auto& [pose, lens] : run.path) {
@@ -272,7 +246,7 @@ at::Tensor first_image(const Run& run, const std::string& file) {
   return fitted.image;
 }
 
-// The first frame, or the recorded past.
+// Gives the stream its first frame or its recorded context.
 void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateOutput& output) {
   if (!o.image.empty()) {
     const camera::Camera origin{camera::Pose(), run.path.front().lens};
@@ -285,27 +259,20 @@ void begin(Run& run, const GenerateOptions& o, sample::LatentLog& log, GenerateO
     }
   }
   if (run.recording == nullptr) return;
-  const at::NoGradGuard no_grad;
-  model::VaeEncoder encoder(run.folder->vae(), {.tiling = run.stream->options().tiling});
   const std::vector<camera::Camera> path = recorded_path(run, 0);
   Progress progress("context", static_cast<uint64_t>(run.context), "latents");
-  for (int64_t at = 0; at < run.context;) {
-    check_interrupt();
-    const int64_t count = at == 0 ? 1 : run.chunk_size();
-    const int64_t factor = run.frames_per_latent();
-    const world::Clip clip = at == 0 ? run.recording->read(0, 1)
-                                     : run.recording->read((at - 1) * factor + 1, count * factor);
-    const auto part = std::span(path).subspan(static_cast<size_t>(at), static_cast<size_t>(count));
-    const sample::Chunk chunk =
-        run.stream->accept(encoder.encode(model::pixels_from_frames(clip.frames)), part);
-    if (o.keep_context) output.add(chunk.frames);
-    at += count;
-    progress.advance(static_cast<uint64_t>(count));
-  }
+  sample::RecordingEncoder(run.folder->vae(), run.stream->options().tiling)
+      .accept_all(
+          *run.stream, std::span(path).first(static_cast<size_t>(run.context)),
+          [&](int64_t first, int64_t count) { return run.recording->read(first, count).frames; },
+          [&](const sample::Chunk& chunk) {
+            if (o.keep_context) output.add(chunk.frames);
+            progress.advance(static_cast<uint64_t>(chunk.latents.size(2)));
+          });
 }
 
 std::string memory_note(double seconds) {
-  return fmt::format("{:.2f} s/chunk, {}", seconds,
+  return fmt::format("{:.2f} s per chunk, {}", seconds,
                      format_bytes(process_memory().value_or(ProcessMemory()).now));
 }
 
@@ -320,7 +287,7 @@ void generate(const GenerateOptions& o) {
   sample::LatentLog log(latents, description, o.resume);
   begin(run, o, log, output);
 
-  // Latents of the first image come before those of the chunks.
+  // The log begins with the latent of the first image.
   const int64_t before = o.image.empty() ? 0 : 1;
   const int64_t done = std::min(log.size() - before, run.chunks());
   Json chunks = Json::array();
@@ -337,7 +304,7 @@ void generate(const GenerateOptions& o) {
         known ? run.stream->replay(log.read(before + i), part) : run.stream->push(part);
     if (!known) log.add(chunk.latents);
     output.add(chunk.frames);
-    output.show_preview();
+    output.write_preview();
     chunks.push_back({{"first", chunk.first}, {"visible", chunk.visible}});
     if (known) continue;
     const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
@@ -354,7 +321,8 @@ void generate(const GenerateOptions& o) {
   log.finish();
   const int64_t made = run.chunks() - done;
   fmt::print(
-      "{}: {} frames, {:.2f} s of video, {} chunks, {:.2f} s a chunk, history {}, peak memory {}\n",
+      "{}: {} frames, {:.2f} s of video, {} chunks, {:.2f} s per chunk, history {}, peak memory "
+      "{}\n",
       o.out, output.frames(), static_cast<double>(output.frames()) / run.fps, run.chunks(),
       made > 0 ? spent / static_cast<double>(made) : 0,
       format_bytes(static_cast<uint64_t>(run.stream->history_bytes())),

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `loci convert`: a model's weights in another type, layout or number of bits.
+// `loci convert`: writes a model with another data type, layout or quantization of its weights.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -15,6 +14,7 @@
 #include "loci/app/cli/command.h"
 #include "loci/app/generate/generate_path.h"
 #include "loci/app/tools/models.h"
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/text.h"
@@ -25,6 +25,7 @@
 #include "loci/model/autoencoder/vae_stream.h"
 #include "loci/model/weights/weights.h"
 #include "loci/sample/model_folder.h"
+#include "loci/sample/open_stream.h"
 #include "loci/sample/quantization_error.h"
 
 namespace loci::app {
@@ -42,27 +43,29 @@ struct Options {
 };
 
 model::WeightLayout parse_layout(const std::string& name) {
+  std::vector<std::string> names;
   for (const model::WeightLayout layout : model::kWeightLayouts) {
     if (model::name_of(layout) == name) return layout;
+    names.emplace_back(model::name_of(layout));
   }
-  fail("there is no layout '{}'", name);
+  fail_choice("layout", name, names);
 }
 
-// Where config.json and weights of the transformer stand.
+// The folder with the config.json and the weights of the transformer.
 fs::path transformer_folder(const fs::path& model) {
-  if (!fs::is_directory(model)) fail("{} is no model folder", model.string());
+  if (!fs::is_directory(model)) fail("{} is not a model folder", model.string());
   return fs::exists(model / "config.json") ? model : model / "transformer";
 }
 
-// Whether a file beside config.json gives way to the new weights. Autoencoder and text encoder may
-// stand there too, as *.pth.
+// Whether the new weights replace a file in the folder of config.json. The autoencoder and the text
+// encoder may be in the same folder as *.pth files.
 bool is_replaced(const std::string& name, const io::Checkpoint& weights) {
   return name == "config.json" || name == kReportName || name == weights.path().filename() ||
          name.starts_with("diffusion_pytorch_model") || name.starts_with("model.safetensors") ||
          name.starts_with("model-0");
 }
 
-// Autoencoder, text encoder, settings, examples: everything that is not the transformer.
+// Copies everything except the transformer: autoencoder, text encoder, settings, examples.
 void copy_the_rest(const fs::path& model, const io::Checkpoint& weights, const fs::path& to) {
   const bool flat = transformer_folder(model) == model;
   for (const auto& entry : fs::directory_iterator(model)) {
@@ -78,7 +81,8 @@ uint64_t weight_bytes(const fs::path& folder) {
   return bytes;
 }
 
-// The type in which no number of the file is rounded; BF16 files are then used where they stand.
+// The smallest type that holds all values of the file. BF16 files are then memory-mapped, not
+// copied.
 at::ScalarType stored_type(const io::Checkpoint& weights) {
   const auto& tensors = weights.tensors();
   const bool half = std::all_of(tensors.begin(), tensors.end(), [](const io::TensorInfo& tensor) {
@@ -87,7 +91,8 @@ at::ScalarType stored_type(const io::Checkpoint& weights) {
   return half ? at::kBFloat16 : at::kFloat;
 }
 
-// A picture to begin with and, beside it, its path and its text.
+// A start picture, with the trajectory (.json) and the prompt (.txt) of the same name if they
+// exist.
 struct Example {
   fs::path image;
   std::string trajectory = "look_around", prompt;
@@ -118,11 +123,9 @@ sample::QuantizationRun plan_run(const sample::ModelFolder& folder, const Option
   const at::NoGradGuard no_grad;
   const sample::GenerationDefaults& d = folder.defaults();
   sample::QuantizationRun run;
-  run.options = d.stream();
-  std::tie(run.options.latent_height, run.options.latent_width) =
-      folder.latent_size(d.height, d.width);
-  const bool speaks = example && folder.has_text_encoder();
-  run.prompt = folder.prompt(speaks ? example->prompt : "", "");
+  run.options = sample::stream_options(folder);
+  const bool prompted = example && folder.has_text_encoder();
+  run.prompt = folder.prompt(prompted ? example->prompt : "", "");
   if (example) {
     const at::Tensor image =
         io::resize_and_crop(io::read_image(example->image), d.width, d.height).image;
@@ -145,8 +148,8 @@ sample::QuantizationRun plan_run(const sample::ModelFolder& folder, const Option
 }
 
 void print_error(const sample::QuantizationError& error, const std::string& format) {
-  fmt::print("\nRelative error of outputs, {} against the original\n", format);
-  fmt::print("  {:<24}{:>8}{:>10}{:>10}\n", "layer", "layers", "mean", "worst");
+  fmt::print("\nRelative error of the outputs of {} layers\n", format);
+  fmt::print("  {:<24}{:>8}{:>10}{:>10}\n", "layer", "count", "mean", "maximum");
   for (const auto& kind : error.kinds()) {
     fmt::print("  {:<24}{:>8}{:>9.2f}%{:>9.2f}%\n", kind.name, kind.layers, 100 * kind.mean,
                100 * kind.worst);
@@ -155,13 +158,13 @@ void print_error(const sample::QuantizationError& error, const std::string& form
   for (const auto& layer : error.worst(3)) {
     worst.push_back(fmt::format("{} {:.2f} %", layer.name, 100 * layer.error));
   }
-  fmt::print("  worst: {}\n", fmt::join(worst, ", "));
+  fmt::print("  largest errors: {}\n", fmt::join(worst, ", "));
   std::vector<std::string> chunks;
   for (const double e : error.velocity) chunks.push_back(fmt::format("{:.2f} %", 100 * e));
-  fmt::print("Velocity of the whole model, chunk by chunk: {}\n", fmt::join(chunks, ", "));
+  fmt::print("Relative error of the model's velocity by chunk: {}\n", fmt::join(chunks, ", "));
 }
 
-// Beside the weights: what they cost and how far they are off.
+// Prints and writes the report: size of the weights and error of the quantized model.
 void report(const std::optional<sample::ModelFolder>& folder, const fs::path& source,
             const fs::path& weights, const Options& o) {
   const uint64_t before = weight_bytes(transformer_folder(source)), after = weight_bytes(weights);
@@ -187,15 +190,14 @@ void convert(const Options& o) {
   const model::WeightLayout layout = parse_layout(o.layout);
   const auto format = kernels::weight_format(o.quantize);
   if (format && model::is_plain(layout)) {
-    fail("--quantize belongs to the layouts of this program, release and training, not to {}",
-         o.layout);
+    fail("--quantize cannot be combined with --layout {}; choose release or training", o.layout);
   }
   const model::ModelFiles files = model::open_model(from);
   if (files.config.is_quantized()) {
-    fail("{} is quantized to {} already; convert the model that it was made of", from.string(),
+    fail("{} is already quantized to {}; convert the original model", from.string(),
          files.config.quantization);
   }
-  if (!files.weights) fail("{} holds no weights", from.string());
+  if (!files.weights) fail("{} has no weights", from.string());
   std::optional<sample::ModelFolder> folder;
   if (format && o.chunks > 0) folder.emplace(source);
   AtomicDirectory output(
@@ -222,37 +224,40 @@ void convert(const Options& o) {
   copy_the_rest(source, *files.weights, made);
   if (format) report(folder, source, weights, o);
   output.commit();
-  fmt::print("{} is ready\n", o.out);
+  fmt::print("{}: done\n", o.out);
 }
 
 }  // namespace
 
 void add_convert(CLI::App& app) {
-  app.description("Write a model with weights of another type, layout or number of bits");
+  app.description("Convert the weights of a model to another data type, layout or quantization");
   auto o = std::make_shared<Options>();
   app.add_option("model", o->model, "model folder")->type_name("DIR")->required();
-  app.add_option("--out", o->out, "model folder to make")->type_name("DIR")->required();
+  app.add_option("--out", o->out, "model folder to create")->type_name("DIR")->required();
   app.add_option("--quantize", o->quantize,
-                 "bits of the large linear layers' weights; with a report of the error")
-      ->check(CLI::IsMember(std::vector<std::string>{"none", "int8", "int4"}))
+                 "quantization of the large linear layers; prints a report of the error")
+      ->check(one_of({"none", "int8", "int4"}))
       ->capture_default_str();
-  app.add_option("--dtype", o->dtype, "type of all other weights")
-      ->check(CLI::IsMember(std::vector<std::string>{"bf16", "fp32"}))
+  app.add_option("--dtype", o->dtype, "data type of all other weights")
+      ->check(one_of({"bf16", "fp32"}))
       ->capture_default_str();
-  app.add_option("--layout", o->layout, "names of the weights; wan and diffusers: the base alone")
-      ->check(CLI::IsMember(std::vector<std::string>{"release", "training", "wan", "diffusers"}))
+  app.add_option("--layout", o->layout,
+                 "naming of the weights; wan and diffusers contain the Wan base only")
+      ->check(one_of({"release", "training", "wan", "diffusers"}))
       ->capture_default_str();
-  app.add_option("--chunks", o->chunks, "chunks that the error is measured on; 0 for none")
+  app.add_option("--chunks", o->chunks,
+                 "number of generated chunks for measuring the error; 0 = no measurement")
       ->type_name("N")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  app.add_option("--image", o->image,
-                 "picture that they begin with; the first of the model's examples if not given")
+  app.add_option(
+         "--image", o->image,
+         "start picture for measuring the error (default: the first of the model's examples)")
       ->type_name("FILE");
   app.add_flag("--replace", o->replace, "replace the folder if it exists");
   app.callback([o] { convert(*o); });
   examples(app, {{"loci convert models/mini --quantize int8 --out models/mini-int8",
-                  "faster, half the size, and how far it is off"},
+                  "faster, half the size, with a report of the error"},
                  {"loci convert models/mini --quantize int4 --out models/mini-int4 --chunks 4",
                   "a quarter of the size, error measured on four chunks"},
                  {"loci convert models/mini --dtype fp32 --layout diffusers --out base",

@@ -13,6 +13,7 @@
 #include "loci/io/tensors/safetensors.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/model/weights/weight_hash.h"
+#include "loci/sample/recording_encoder.h"
 
 namespace loci::eval {
 
@@ -46,18 +47,11 @@ at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t 
     const at::Tensor kept = io::SafetensorsFile::open(file).tensor("latents");
     if (kept.dim() == 5 && kept.size(2) >= count) return kept.narrow(2, 0, count).clone();
   }
-  model::VaeEncoder encoder(vae);
+  sample::RecordingEncoder encoder(vae);
   std::vector<at::Tensor> parts;
   for (int64_t at = 0; at < frames;) {
-    check_interrupt();
     const int64_t many = std::min(at == 0 ? 1 + kBlock : kBlock, frames - at);
-    const at::Tensor block = clips.read(clip, at, many);
-    for (int64_t i = 0; i < many;) {
-      const int64_t some =
-          at + i == 0 ? 1 : std::min(clips.format().grid.frames_per_latent, many - i);
-      parts.push_back(encoder.encode(model::pixels_from_frames(block.narrow(0, i, some))));
-      i += some;
-    }
+    parts.push_back(encoder.encode(clips.read(clip, at, many)));
     at += many;
   }
   // As they are read back: products of BF16 round by the order in memory.
@@ -102,14 +96,7 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
   const auto reset_if_due = [&] {
     if (arm.reset_every > 0 && ++chunks % arm.reset_every == 0) stream.reset_states();
   };
-  for (size_t at = 0; at < known;) {
-    check_interrupt();
-    const size_t count = at == 0 ? 1 : std::min(chunk_size, known - at);
-    if (at > 0) reset_if_due();
-    stream.accept(context_.narrow(2, static_cast<int64_t>(at), static_cast<int64_t>(count)),
-                  cameras.subspan(at, count));
-    at += count;
-  }
+  stream.accept_recording(context_, cameras.first(known), reset_if_due);
   model::VaeDecoder decoder = *decoder_;
   ContinuationCost cost;
   for (size_t at = known; at + chunk_size <= cameras.size(); at += chunk_size) {

@@ -9,6 +9,7 @@
 #include "loci/base/error.h"
 #include "loci/base/random.h"
 #include "loci/io/media/frames.h"
+#include "loci/sample/open_stream.h"
 
 namespace loci::eval {
 
@@ -122,16 +123,13 @@ bool has_recurrent_states(const model::TransformerConfig& config) {
 
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
                                      const Sampling& sampling, int64_t width, int64_t height) {
-  const sample::GenerationDefaults& defaults = folder.defaults();
-  sample::StreamOptions options = defaults.stream();
-  std::tie(options.latent_height, options.latent_width) = folder.latent_size(height, width);
-  options.history.kind = arm.history.value_or(defaults.history);
-  if (arm.budget) options.history.set_budget(*arm.budget);
-  options.solver.kind = sampling.solver.value_or(options.solver.kind);
-  options.solver.steps = sampling.steps.value_or(options.solver.steps);
-  options.guidance = sampling.guidance.value_or(defaults.guidance);
-  options.seed = sampling.seed;
-  return options;
+  return sample::stream_options(folder, {.size = PixelSize{width, height},
+                                         .history = arm.history,
+                                         .history_frames = arm.budget,
+                                         .solver = sampling.solver,
+                                         .steps = sampling.steps,
+                                         .guidance = sampling.guidance,
+                                         .seed = sampling.seed});
 }
 
 sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& caption,

@@ -7,16 +7,16 @@ namespace loci::sample {
 
 namespace {
 
-// Every step is one look from noise straight to the clean latent. The first starts from the chunk's
-// noise, the second from its opposite, the next pair from the same noise moved along by one.
+// Each step is a one-step sample. The first starts from the chunk's noise, the second from its
+// negation, the next pair from the same noise shifted by one column.
 class MeanSolver : public Solver {
  public:
   explicit MeanSolver(int64_t steps) : Solver(levels(steps)) {}
 
   at::Tensor step(int64_t i, const at::Tensor& x, const at::Tensor& velocity) override {
     if (i == 0) noise_ = x;
-    const at::Tensor guess = x - velocity;
-    sum_ = i == 0 ? guess : sum_ + guess;
+    const at::Tensor sample = x - velocity;
+    sum_ = i == 0 ? sample : sum_ + sample;
     const int64_t next = i + 1;
     if (next == steps()) return sum_ / steps();
     const at::Tensor noise = noise_.roll(next / 2, -1);

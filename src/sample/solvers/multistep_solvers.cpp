@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two second-order solvers that work on predictions of the clean latent, in the variable
+// UniPC and DPM-Solver++: second-order solvers on predictions of the clean latent, in the variable
 // lambda = ln((1 - level) / level).
 #include <cmath>
 #include <deque>
@@ -17,7 +17,7 @@ double lambda_of(double level) {
   return level <= 0 ? std::numeric_limits<double>::infinity() : std::log((1 - level) / level);
 }
 
-// A clean prediction and the lambda it was made at.
+// A prediction of the clean latent, and its lambda.
 struct Prediction {
   at::Tensor clean;
   double lambda = 0;
@@ -27,7 +27,7 @@ class MultistepSolver : public Solver {
  public:
   using Solver::Solver;
 
-  // The originals cut the timestep to a whole number.
+  // Wan's implementations truncate the timestep to an integer.
   double timestep(int64_t i) const override { return std::floor(1000 * level(i)); }
 
  protected:
@@ -44,7 +44,7 @@ class DpmppSolver : public MultistepSolver {
     const Prediction now = predict(i, x, velocity);
     const double from = level(i);
     const double to = level(i + 1);
-    // At level 1 lambda is minus infinity: the step is exact in the clean prediction alone.
+    // At level 1 lambda is minus infinity, and the step uses the clean prediction only.
     const double h = lambda_of(to) - now.lambda;
     const double decay = to / from * (1 - from) / (1 - to);  // exp(-h)
     const double gain = (1 - to) * (1 - decay);
@@ -108,7 +108,7 @@ class UnipcSolver : public MultistepSolver {
     return (past_.front().clean - past_.back().clean) / r;
   }
 
-  // The step that led to level i again, now that the prediction there is known.
+  // Repeats the step to level i with the prediction at level i.
   at::Tensor correct(int64_t i, const Prediction& now) const {
     const double to = level(i);
     const double h = now.lambda - past_.back().lambda;

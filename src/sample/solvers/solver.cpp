@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/sample/solvers/solver.h"
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 
 namespace loci::sample {
@@ -22,16 +23,16 @@ std::vector<double> shifted_levels(int64_t count, double first, double shift) {
 
 std::unique_ptr<Solver> make_solver(const SolverOptions& options) {
   if (options.steps < 1 || options.steps > 1000) {
-    fail("{} sampling steps; choose 1 to 1000", options.steps);
+    fail("{} denoising steps are out of range; choose 1 to 1000", options.steps);
   }
   if (!(options.shift > 0 && options.shift <= 1000)) {
-    fail("a shift of {}; choose a number above 0 and up to 1000, for example 5", options.shift);
+    fail("shift {} is out of range; choose a number above 0 and at most 1000, such as 5", options.shift);
   }
   if (options.kind == "euler") return make_euler(options.steps, options.shift);
   if (options.kind == "unipc") return make_unipc(options.steps, options.shift);
   if (options.kind == "dpm++") return make_dpmpp(options.steps, options.shift);
   if (options.kind == "mean") return make_mean(options.steps);
-  fail("unknown solver '{}'; choose one of: {}", options.kind, fmt::join(solver_names(), ", "));
+  fail_choice("solver", options.kind, solver_names());
 }
 
 }  // namespace loci::sample

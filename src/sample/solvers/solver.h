@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Solvers of the flow's differential equation: from noise (level 1) to a clean latent (level 0) in
-// a given number of steps.
+// Solvers of the flow ODE: from noise (noise level 1) to a clean latent (noise level 0) in a given
+// number of denoising steps.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace loci::sample {
 struct SolverOptions {
   std::string kind = "euler";  // or "unipc", "dpm++", "mean"
   int64_t steps = 50;
-  double shift = 5;  // bends the levels towards noise: shift*s / (1 + (shift-1)*s)
+  double shift = 5;  // moves noise levels towards 1: shift*s / (1 + (shift-1)*s)
 };
 
-// The names `kind` may have.
+// Valid values of SolverOptions::kind.
 const std::vector<std::string>& solver_names();
 
-// Solves for one chunk: for i = 0 … steps-1, ask the model for the velocity of x at timestep(i) and
-// hand both to step(). A solver remembers earlier steps; make a new one for the next chunk.
+// Denoises one chunk: for i = 0 … steps-1, the caller computes the model's velocity of x at
+// timestep(i) and passes both to step(). A solver keeps earlier steps; each chunk needs a new one.
 class Solver {
  public:
   virtual ~Solver() = default;
@@ -29,7 +29,7 @@ class Solver {
   int64_t steps() const { return static_cast<int64_t>(levels_.size()) - 1; }
   // Noise level before step i; level(steps()) is 0.
   double level(int64_t i) const { return levels_.at(i); }
-  // What the model is told, 0 … 1000.
+  // Timestep for the model, 0 … 1000.
   virtual double timestep(int64_t i) const { return 1000 * level(i); }
 
   virtual at::Tensor step(int64_t i, const at::Tensor& x, const at::Tensor& velocity) = 0;
@@ -43,17 +43,18 @@ class Solver {
 
 std::unique_ptr<Solver> make_solver(const SolverOptions& options);
 
-// The release's: plain Euler on levels 1 - i/steps, shifted.
+// Euler on the shifted levels 1 - i/steps. Default of the LOCI release.
 std::unique_ptr<Solver> make_euler(int64_t steps, double shift);
-// Wan's default: UniPC of order 2 (bh2) on levels that start at 0.999, whole timesteps.
+// UniPC of order 2 (bh2) with integer timesteps, on levels that start at 0.999. Default of Wan.
 std::unique_ptr<Solver> make_unipc(int64_t steps, double shift);
-// Wan's other one: DPM-Solver++ of order 2 (midpoint), whole timesteps.
+// DPM-Solver++ of order 2 (midpoint) with integer timesteps. Alternative of Wan.
 std::unique_ptr<Solver> make_dpmpp(int64_t steps, double shift);
-// No solver of the flow: the mean of what the model holds possible, from `steps` looks at pure
-// noise in pairs of opposites, whose errors cancel to first order. Nearest to the truth, and soft.
+// The mean of `steps` independent one-step samples, instead of a solution of the flow ODE. The noise
+// comes in pairs of opposite sign, whose errors cancel to first order. The result has the smallest
+// expected squared error, and is blurred.
 std::unique_ptr<Solver> make_mean(int64_t steps);
 
-// `count` levels from `first` down to, not including, 0 in equal steps, shifted, then 0.
+// `count` shifted levels in equal steps from `first` towards 0, followed by 0.
 std::vector<double> shifted_levels(int64_t count, double first, double shift);
 
 }  // namespace loci::sample

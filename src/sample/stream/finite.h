@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking for numbers that are none. A NaN that enters a memory stays there and spreads to every
-// later frame: it is looked for wherever a chunk or a step ends.
+// Detects NaN and infinite values. A NaN in a memory would spread to every later frame, so the result
+// of every chunk and training step is checked.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace loci::sample {
 
-// Whether no element is NaN or infinite; true for undefined tensors and whole numbers. One pass
-// over the elements, without memory of its own.
+// Whether no element is NaN or infinite. True for undefined and integer tensors. Reads the elements
+// once and allocates nothing.
 bool all_finite(const at::Tensor& tensor);
 
 }  // namespace loci::sample

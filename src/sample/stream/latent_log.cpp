@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kRun = "run.json";
 constexpr const char* kTensor = "latents";
 
-// Name of the first key in which two runs differ.
+// The first key whose values differ; empty if there is none.
 std::string difference(const Json& before, const Json& now) {
   for (const auto& [key, value] : now.items()) {
     if (!before.contains(key) || before.at(key) != value) return key;
@@ -33,7 +33,7 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
     : folder_(std::move(folder)), run_(run) {
   if (fs::exists(folder_) && !fs::exists(folder_ / kRun) &&
       !(fs::is_directory(folder_) && fs::is_empty(folder_))) {
-    fail("{} is there and holds no latents of a run; move it or choose another output",
+    fail("{} exists and is not the latents folder of a run; move it or choose another output",
          folder_.string());
   }
   if (fs::exists(folder_ / kRun)) {
@@ -45,7 +45,7 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
     if (resume) {
       const std::string key = difference(before.value("run", Json::object()), run_);
       if (!key.empty()) {
-        fail("{} was made with another '{}'; resume it with the options it was started with",
+        fail("{} was started with another '{}'; resume it with the original options",
              folder_.string(), key);
       }
       while (fs::exists(file(size_))) ++size_;
@@ -53,17 +53,17 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
       return;
     }
     if (!finished) {
-      fail("{} holds an unfinished run; go on with --resume, or remove it", folder_.string());
+      fail("{} has an unfinished run; continue it with --resume, or delete the folder", folder_.string());
     }
   } else if (resume) {
-    fail("{} is not there: nothing to resume", folder_.string());
+    fail("{} does not exist: there is no run to resume", folder_.string());
   }
 }
 
 void LatentLog::begin() {
   begun_ = true;
-  // From the last to the first: whenever this is cut short, what is left begins at 0 and is
-  // removed by the next run, instead of being taken for chunks of its own.
+  // Delete from the last to the first. If this is interrupted, the remaining files begin at 0, and the
+  // next run deletes them instead of mistaking them for its own.
   int64_t count = 0;
   while (fs::exists(file(count))) ++count;
   while (count > 0) fs::remove(file(--count));

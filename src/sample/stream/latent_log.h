@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The latents of a run on disk as they come, so that a crash loses the chunk in work at most.
+// Writes the latents of a run to disk chunk by chunk, so that a crash loses at most the current chunk.
 #pragma once
 
 #include <filesystem>
@@ -10,20 +10,20 @@
 
 namespace loci::sample {
 
-// A folder with run.json, what the run was asked for, and 00000.safetensors, 00001.safetensors, …,
-// one tensor "latents" [1, C, F, h, w] each. It appears with the first of them: a run that fails
-// before leaves no trace, and the latents of an earlier run as they are.
+// A folder with run.json (the inputs of the run) and 00000.safetensors, 00001.safetensors, …, each with
+// one tensor "latents" [1, C, F, h, w]. It is created with the first chunk. A run that fails earlier
+// leaves the folder of an earlier run unchanged.
 class LatentLog {
  public:
-  // A new run, or with `resume` the rest of one. Bad input: an unfinished run in the folder without
-  // `resume`, an absent or differently asked one with it, and files that are not of such a run.
+  // Starts a run, or with `resume` continues one. Bad input: an unfinished run without `resume`; a
+  // missing run or one with other inputs with `resume`; a folder with other files.
   LatentLog(std::filesystem::path folder, const Json& run, bool resume);
 
-  // Chunks that are there.
+  // Number of stored chunks.
   int64_t size() const { return size_; }
   at::Tensor read(int64_t index) const;
   void add(const at::Tensor& latents);
-  // Says that the run is complete: the next one may replace it.
+  // Marks the run as finished, so that the next run may replace it.
   void finish();
 
  private:
@@ -34,7 +34,7 @@ class LatentLog {
   std::filesystem::path folder_;
   Json run_;
   int64_t size_ = 0;
-  bool begun_ = false;  // the folder is this run's
+  bool begun_ = false;  // whether the folder belongs to this run
 };
 
 }  // namespace loci::sample

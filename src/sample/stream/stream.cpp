@@ -23,8 +23,10 @@ Stream::Stream(const model::Transformer& model, const model::Vae* vae, const Str
   options_.history.aspect =
       static_cast<double>(options.latent_width) / static_cast<double>(options.latent_height);
   if (vae != nullptr && vae->config().z_dim != model.config().channels) {
-    fail("the autoencoder has {} latent channels, the transformer {}; use those made together",
-         vae->config().z_dim, model.config().channels);
+    fail(
+        "the autoencoder has {} latent channels, the transformer {}; use models that were trained "
+        "together",
+        vae->config().z_dim, model.config().channels);
   }
   main_ = make_stream(prompt_.embedding);
   if (options_.guidance != 1) negative_ = make_stream(prompt_.negative_embedding);
@@ -39,7 +41,7 @@ model::TextKeys Stream::text_keys(const at::Tensor& embedding) const {
   const at::Tensor text =
       embedding.defined() ? embedding : at::zeros({1, model_->config().text_dim}, at::kFloat);
   if (text.dim() != 2 || text.size(1) != model_->config().text_dim) {
-    fail("the text encoder gives embeddings of {} numbers, the transformer takes {}",
+    fail("the text embeddings have {} values, the transformer expects {}",
          text.dim() == 2 ? text.size(1) : 0, model_->config().text_dim);
   }
   return model_->text_keys(text.unsqueeze(0));
@@ -69,7 +71,7 @@ void Stream::open(std::span<const camera::Camera> cameras) {
 }
 
 at::Tensor Stream::noise(Purpose purpose, int64_t frames) const {
-  // Named by its place, so that no generator has to be carried along.
+  // Keyed by purpose and frame, so that the stream has no generator state.
   at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(hash_keys(
       {options_.seed, static_cast<uint64_t>(purpose), static_cast<uint64_t>(main_->next_frame())}));
   return at::randn(
@@ -87,13 +89,15 @@ at::Tensor Stream::velocity(const at::Tensor& x, double timestep) const {
 
 at::Tensor Stream::decode(const at::Tensor& latents) {
   if (!decoder_) return {};
-  // In place: a copy would keep the old state beside the new one, a gigabyte at 768x512. The state
-  // is only whole between chunks.
+  // The decoder's state is updated in place, since a copy takes a gigabyte at 768x512. It is only
+  // consistent between chunks.
   const DeferInterrupts whole;
   const at::Tensor pixels = decoder_->decode(latents);
   if (!all_finite(pixels)) {
     fail_check(
-        "latents from {} on: the autoencoder's pictures of them are not finite; check its weights",
+        "latents from {} on: the decoded frames have NaN or infinite values; check the "
+        "autoencoder's "
+        "weights",
         frames_);
   }
   return model::frames_from_pixels(pixels);
@@ -123,7 +127,7 @@ Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Camera
          fmt::join(shape, ", "));
   }
   if (!all_finite(latents)) {
-    fail("latents from {} on: those given are not finite; nothing of them was kept", frames_);
+    fail("latents from {} on: the given latents are not finite; they were not added", frames_);
   }
   settle();
   open(cameras);
@@ -132,14 +136,16 @@ Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Camera
 
 Chunk Stream::accept_image(const at::Tensor& image, const camera::Camera& camera) {
   const at::NoGradGuard no_grad;
-  LOCI_CHECK(vae_ != nullptr, "a stream without an autoencoder takes latents, not pictures");
-  if (frames_ > 0) fail("a picture starts a stream; this one has {} latents already", frames_);
+  LOCI_CHECK(vae_ != nullptr, "a stream without an autoencoder accepts latents, not pictures");
+  if (frames_ > 0)
+    fail("only the first frame can be a picture; this stream has {} latents already", frames_);
   return accept(model::VaeEncoder(*vae_, {.tiling = options_.tiling})
                     .encode(model::pixels_from_frames(image)),
                 std::span(&camera, 1));
 }
 
-void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
+void Stream::accept_recording(const at::Tensor& latents, std::span<const camera::Camera> cameras,
+                              const std::function<void()>& before_chunk) {
   const auto total = static_cast<int64_t>(cameras.size());
   if (latents.dim() != 5 || latents.size(2) != total) {
     fail("a recording of {} latents has {} cameras; expected one camera per latent",
@@ -148,6 +154,7 @@ void Stream::accept_recording(const at::Tensor& latents, std::span<const camera:
   for (int64_t begin = 0; begin < total;) {
     check_interrupt();
     const int64_t size = std::min(frames_ == 0 ? 1 : chunk_size(), total - begin);
+    if (before_chunk && frames_ > 0) before_chunk();
     accept(latents.narrow(2, begin, size), cameras.subspan(begin, size));
     begin += size;
   }
@@ -155,9 +162,9 @@ void Stream::accept_recording(const at::Tensor& latents, std::span<const camera:
 
 Chunk Stream::push(std::span<const camera::Camera> cameras) {
   const at::NoGradGuard no_grad;
-  if (frames_ == 0) fail("a stream starts from a first frame; accept one before generating");
+  if (frames_ == 0) fail("the stream has no first frame; accept one before generating");
   if (static_cast<int64_t>(cameras.size()) != chunk_size()) {
-    fail("a chunk of {} cameras; this model takes {}", cameras.size(), chunk_size());
+    fail("a chunk of {} cameras; this model expects {}", cameras.size(), chunk_size());
   }
   settle();
   open(cameras);
@@ -168,7 +175,8 @@ Chunk Stream::push(std::span<const camera::Camera> cameras) {
     x = solver->step(i, x, velocity(x, solver->timestep(i)));
   }
   if (!all_finite(x)) {
-    fail_check("latents from {} on: those made are not finite; nothing of them was kept", frames_);
+    fail_check("latents from {} on: the generated latents are not finite; they were not added",
+               frames_);
   }
   return finish(x.to(at::kFloat), cameras, memory::Origin::kMade);
 }
@@ -182,7 +190,7 @@ void Stream::settle() {
   at::Tensor latents = pending_->latents;
   if (noised) latents = latents * (1 - level) + noise(Purpose::kCommit, frames) * level;
   const at::Tensor times = at::full({1, frames}, 1000 * level, at::kFloat);
-  // All or none: streams of one walk that differ by a chunk could not go on.
+  // Both or none: a stream whose two sets of states differ by a chunk could not continue.
   try {
     for (ModelStream* stream : streams()) stream->prepare_commit(latents, times);
   } catch (...) {
@@ -235,11 +243,11 @@ Stream Stream::fork() const {
 
 void Stream::adopt(Stream other) {
   LOCI_CHECK(model_ == other.model_ && frames_ == other.frames_,
-             "a stream of {} latents adopts one of {}, or of another model", frames_,
+             "a stream of {} latents cannot adopt one of {} latents or of another model", frames_,
              other.frames_);
   const model::VaeTiling tiling = options_.tiling;
   options_ = other.options_;
-  options_.tiling = tiling;  // the decoder's, which stays
+  options_.tiling = tiling;  // of the decoder, which stays
   prompt_ = std::move(other.prompt_);
   readout_ = other.readout_;
   readout_seed_ = other.readout_seed_;
@@ -250,7 +258,8 @@ void Stream::adopt(Stream other) {
 
 void Stream::show_like(const Stream& other, const model::Vae& vae) {
   LOCI_CHECK(frames_ == other.frames_ && other.decoder_,
-             "a stream of {} latents goes on from the frames of {}", frames_, other.frames_);
+             "a stream of {} latents cannot continue the frames of one of {}", frames_,
+             other.frames_);
   vae_ = &vae;
   options_.tiling = other.options_.tiling;
   decoder_.emplace(vae, other.decoder_->cache(), options_.tiling);

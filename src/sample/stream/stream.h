@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator that users drive, chunk by chunk: a first frame or a recorded past, then poses in,
-// latents and frames out, in memory that a bounded history does not let grow.
+// Generates video chunk by chunk: takes a first frame or a recorded context, then cameras, and
+// returns latents and frames. With a bounded history its memory does not grow.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,7 +20,7 @@
 
 namespace loci::sample {
 
-// Texts with their embeddings [l, text_dim]; undefined embeddings count as zeros.
+// Texts with their embeddings [l, text_dim]. Undefined embeddings are zeros.
 struct Prompt {
   std::string text;
   at::Tensor embedding;
@@ -27,72 +28,73 @@ struct Prompt {
   at::Tensor negative_embedding;  // only used with guidance
 };
 
-// Tells the models of world files apart. It takes a look at every weight: whoever saves often does
-// that once (see ModelFolder::hashes()).
+// Identifies the models of a world file. Computing it reads all weights; ModelFolder::hashes()
+// caches it.
 struct ModelHashes {
-  std::string transformer, autoencoder;  // the second empty without one
+  std::string transformer, autoencoder;  // the latter is empty without an autoencoder
 };
 ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae);
 
 struct Chunk {
-  int64_t first = 0;             // latent frame since the start of the stream
+  int64_t first = 0;             // index of its first latent frame in the stream
   at::Tensor latents;            // [1, C, F, h, w] FP32
   at::Tensor frames;             // uint8 [T, H, W, 3]; undefined without an autoencoder
   std::vector<int64_t> visible;  // earlier latent frames that the chunk attended to
 };
 
-// Poses are of the world, camera to world, one per latent frame; the stream makes them relative to
-// its first. All numbers of a chunk follow from the seed, its place and what came before, however
-// the past was brought in: generated here, replayed, or loaded.
+// Cameras have camera-to-world poses, one per latent frame. The stream converts them to be relative
+// to its first camera. All values of a chunk are a function of the seed, its index and the chunks
+// before it, whether these were generated, replayed or loaded.
 class Stream {
  public:
-  // Model and autoencoder (may be null) must outlive the stream.
+  // The model and the autoencoder (may be null) must outlive the stream.
   Stream(const model::Transformer& model, const model::Vae* vae, const StreamOptions& options,
          const Prompt& prompt);
 
-  // A chunk whose latents [1, C, F, h, w] are shown to the model: the first frame (F = 1) or
-  // recorded ones. F is at most the model's chunk size.
+  // Adds a recorded chunk with latents [1, C, F, h, w]: the first frame (F = 1) or F <=
+  // chunk_size() later frames.
   Chunk accept(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
     return bring_in(latents, cameras, memory::Origin::kGiven);
   }
-  // A chunk that push() made in an earlier run.
+  // Adds a chunk that push() generated in an earlier run.
   Chunk replay(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
     return bring_in(latents, cameras, memory::Origin::kMade);
   }
-  // The first frame from a picture, uint8 [H, W, 3] of the stream's size; needs an autoencoder.
+  // Encodes and adds the first frame, uint8 [H, W, 3] of the stream's size. Needs an autoencoder.
   Chunk accept_image(const at::Tensor& image, const camera::Camera& camera);
-  // A recorded past of any length, chunk by chunk; its frames are decoded only to go on from there.
-  void accept_recording(const at::Tensor& latents, std::span<const camera::Camera> cameras);
-  // Generates the next chunk along as many cameras as the model's chunk size. An interrupt or error
-  // leaves the stream as it was before, but for one of the autoencoder, whose state has then seen
-  // the chunk: load or replay the stream to go on.
+  // Adds recorded latents of any length chunk by chunk. Calls `before_chunk` before every chunk
+  // except the first frame.
+  void accept_recording(const at::Tensor& latents, std::span<const camera::Camera> cameras,
+                        const std::function<void()>& before_chunk = {});
+  // Generates the next chunk for chunk_size() cameras. After an interrupt or error the stream is
+  // unchanged, except for errors while decoding: the decoder's state has then advanced, and the
+  // stream must be loaded or replayed.
   Chunk push(std::span<const camera::Camera> cameras);
 
-  // Writes the newest chunk to states and history. The next chunk does so itself, and so does
-  // everything below that needs it: a stream that ends does without.
+  // Runs the commit pass of the newest chunk, which writes states and history. The next chunk and
+  // all functions below call it when they need it, so the last chunk of a stream is not committed.
   void settle();
 
-  // From the next chunk on.
+  // Change the prompt or solver from the next chunk on.
   void set_prompt(const Prompt& prompt);
   void set_solver(const SolverOptions& solver);
-  // Switches of the recurrent memory: what is read of it, and forgetting all of it.
+  // Change the readout of the recurrent state, or set the state to zero.
   void set_readout(model::Readout readout, uint64_t seed = 0);
   void reset_states();
 
-  // An independent stream with the same past.
+  // An independent copy with the same past.
   Stream fork() const;
 
-  // Goes on with the memory of `other`, a stream of the same model that went the same way under
-  // other options; frames go on from those of this one. Streams of different length are a
-  // programmer's error.
+  // Takes over the memory of `other`, a stream of the same model with the same latents and other
+  // options. The decoder's state stays. Both must have the same length.
   void adopt(Stream other);
-  // Makes frames from now on with `vae`, going on from those of `other`, a stream of the same
-  // latents whose autoencoder has the same weights.
+  // Decodes frames from now on with `vae`, starting with the decoder's state of `other`, a stream
+  // of the same latents whose autoencoder has the same weights.
   void show_like(const Stream& other, const model::Vae& vae);
 
-  // A world: everything needed to go on bit by bit as this stream would, in one file that appears
-  // whole. Loading it with another model or autoencoder is bad input; without an autoencoder no
-  // frames are made.
+  // Writes a world file with the complete state, atomically. A loaded stream continues bit for bit.
+  // Loading with another model or autoencoder is bad input. A stream that is loaded without an
+  // autoencoder makes latents only.
   void save(const std::filesystem::path& file) { save(file, hash_models(*model_, vae_)); }
   void save(const std::filesystem::path& file, const ModelHashes& hashes);
   static Stream load(const std::filesystem::path& file, const model::Transformer& model,
@@ -106,16 +108,16 @@ class Stream {
   const Prompt& prompt() const { return prompt_; }
   model::Readout readout() const { return readout_; }
   int64_t chunk_size() const { return model_->config().chunk_size; }
-  // Latent frames so far.
+  // Number of latent frames.
   int64_t frames() const { return frames_; }
   // Of the newest latent frame.
   const camera::Camera& last_camera() const { return last_camera_; }
-  // With guidance the second one follows the negative prompt, else it is null.
+  // The model with the prompt, and with guidance that with the negative prompt (otherwise null).
   const ModelStream& main() const { return *main_; }
   const ModelStream* negative() const { return negative_.get(); }
-  // The noise that push() starts from, once the newest chunk is settled.
+  // The noise that push() starts from, after settle().
   at::Tensor next_noise() const { return noise(Purpose::kSample, chunk_size()); }
-  // Bytes of states and stores.
+  // Bytes of all states, keys and values.
   int64_t history_bytes() const;
 
  private:
@@ -145,12 +147,12 @@ class Stream {
   uint64_t readout_seed_ = 0;
   std::unique_ptr<ModelStream> main_, negative_;
   std::optional<model::VaeDecoder> decoder_;
-  std::optional<Pending> pending_;  // the newest chunk, open in the streams
+  std::optional<Pending> pending_;  // the newest chunk, not committed yet
   int64_t frames_ = 0;
   camera::Camera last_camera_;
 };
 
-// What a world says about itself, without its tensors.
+// The metadata of a world file.
 struct WorldInfo {
   StreamOptions options;
   std::string prompt, negative;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/sample/stream/stream_options.h"
 
-#include <algorithm>
 #include <charconv>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 
 namespace loci::sample {
@@ -24,7 +24,7 @@ uint64_t parse_seed(const std::string& text, const std::string& where) {
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, seed);
   if (parsed.ec != std::errc() || parsed.ptr != end) {
-    fail("{}: the seed '{}' is no whole number from 0 to 2^64 - 1", where, text);
+    fail("{}: the seed '{}' is not an integer from 0 to 2^64 - 1", where, text);
   }
   return seed;
 }
@@ -32,17 +32,17 @@ uint64_t parse_seed(const std::string& text, const std::string& where) {
 void StreamOptions::check() const {
   if (latent_height < 1 || latent_width < 1 || latent_height > kLargestSide ||
       latent_width > kLargestSide) {
-    fail("a stream of {} x {} latents; choose 1 to {} a side", latent_width, latent_height,
+    fail("a latent size of {}x{} is out of range; each side must be 1 to {}", latent_width, latent_height,
          kLargestSide);
   }
   if (!(guidance >= 0 && guidance <= kLargestGuidance)) {
-    fail("a guidance of {}; choose 0 to {}, 1 for none", guidance, kLargestGuidance);
+    fail("guidance {} is out of range; choose 0 to {} (1 = none)", guidance, kLargestGuidance);
   }
   if (!(commit_level >= 0 && commit_level < 1)) {
-    fail("a commit level of {}; choose 0 to below 1", commit_level);
+    fail("commit level {} is out of range; choose at least 0 and below 1", commit_level);
   }
   if (kv.staging_bytes < 0)
-    fail("a staging limit of {} bytes; choose 0 (no limit) or more", kv.staging_bytes);
+    fail("a staging limit of {} bytes is out of range; choose 0 (no limit) or more", kv.staging_bytes);
   make_solver(solver);
   memory::make_history(history);
 }
@@ -69,7 +69,7 @@ StreamOptions StreamOptions::from_json(const Json& json, const std::string& wher
   const ConfigReader reader(json, where);
   StreamOptions o;
   const auto size = reader.get<std::vector<int64_t>>("latent_size");
-  if (size.size() != 2) fail("{}: latent_size has {} numbers, expected 2", where, size.size());
+  if (size.size() != 2) fail("{}: latent_size has {} values; expected height and width", where, size.size());
   o.latent_height = size[0];
   o.latent_width = size[1];
   const ConfigReader history = reader.section("history");
@@ -102,11 +102,7 @@ const std::vector<std::string>& readout_names() {
 }
 
 model::Readout parse_readout(const std::string& name) {
-  const auto found = std::find(readout_names().begin(), readout_names().end(), name);
-  if (found == readout_names().end()) {
-    fail("unknown readout '{}'; choose one of: {}", name, fmt::join(readout_names(), ", "));
-  }
-  return static_cast<model::Readout>(found - readout_names().begin());
+  return static_cast<model::Readout>(choice_index("readout", name, readout_names()));
 }
 
 std::string_view name_of(model::Readout readout) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides a stream beside its model, poses and text; and the same as JSON, for worlds and for
-// the record of a run.
+// Options of a stream, and their JSON form for world files and records of runs.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +16,26 @@ namespace loci::sample {
 
 struct StreamOptions {
   int64_t latent_height = 0, latent_width = 0;
-  memory::HistoryOptions history;  // its aspect is that of the latents
+  memory::HistoryOptions history;  // Stream sets its aspect from the latent size
   KvOptions kv;
   SolverOptions solver;
-  // 1 = the prompt alone, with one stream of state; otherwise a second stream follows the negative
-  // prompt, and v = v_negative + guidance (v_prompt - v_negative).
+  // Scale of classifier-free guidance. 1 = none. Otherwise a second set of states and keys follows the
+  // negative prompt, and v = v_negative + guidance (v_prompt - v_negative).
   double guidance = 1;
   uint64_t seed = 42;
-  // Noise level at which chunks are committed under a bounded history; others and the first frame
-  // are committed clean.
+  // Noise level of the commit pass with a bounded history. With a dense history, and for the first
+  // frame, the level is 0.
   double commit_level = 0.1;
-  // How frames are cut where the autoencoder's memory would be too much; whole by default.
+  // Tiles of the autoencoder, to bound its memory. By default frames are processed whole.
   model::VaeTiling tiling;
 
-  // Bad input where a value is out of its range.
+  // Throws bad input if a value is out of range.
   void check() const;
   Json to_json() const;
   static StreamOptions from_json(const Json& json, const std::string& where);
 };
 
-// Seeds are text in JSON: many readers of it round whole numbers above 2^53.
+// Parses a seed from JSON. Seeds are strings there, since many readers round integers above 2^53.
 uint64_t parse_seed(const std::string& text, const std::string& where);
 
 // "on", "off", "random".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds on disk: one safetensors file with the tensors of a stream; what they mean is in its
+// World files: one safetensors file with the tensors of a stream, and a JSON header in its
 // metadata.
 #include <ATen/ATen.h>
 
@@ -23,7 +23,7 @@ void add(io::NamedTensors& all, const std::string& prefix, const Tensors& tensor
   for (const auto& [name, tensor] : tensors) all.emplace_back(prefix + name, tensor);
 }
 
-// Tensors whose name starts with `prefix`, without it.
+// Tensors whose names start with `prefix`, with the prefix removed.
 Tensors take(const io::SafetensorsFile& file, const std::string& prefix) {
   Tensors tensors;
   for (const io::TensorInfo& info : file.tensors()) {
@@ -41,7 +41,7 @@ at::Tensor copy_if_there(const io::SafetensorsFile& file, const std::string& nam
 Json metadata_of(const io::SafetensorsFile& file, const std::filesystem::path& path) {
   const auto found = file.metadata().find(kKey);
   if (found == file.metadata().end()) {
-    fail("{} is no world: expected a file of 'loci generate --save-world'", path.string());
+    fail("{} is not a world file; expected a file of 'loci generate --save-world'", path.string());
   }
   return parse_json(found->second, path.string());
 }
@@ -49,7 +49,7 @@ Json metadata_of(const io::SafetensorsFile& file, const std::filesystem::path& p
 struct Header {
   WorldInfo info;
   Json config;
-  std::string weights, autoencoder;  // hashes; the second empty without one
+  std::string weights, autoencoder;  // hashes; the latter is empty without an autoencoder
   std::string readout;
   uint64_t readout_seed = 0;
 };
@@ -58,7 +58,7 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
   const ConfigReader reader(metadata_of(file, path), path.string());
   const auto version = reader.get<int64_t>("version");
   if (version != kVersion) {
-    fail("{} has version {}; this program reads version {}", path.string(), version, kVersion);
+    fail("{} has version {}; expected version {}", path.string(), version, kVersion);
   }
   Header header;
   header.info.options =
@@ -66,9 +66,9 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
   header.info.prompt = reader.get<std::string>("prompt");
   header.info.negative = reader.get<std::string>("negative");
   header.info.frames = reader.get<int64_t>("frames");
-  constexpr int64_t kMostFrames = int64_t{1} << 40;  // 8,000 years; counting on never overflows
+  constexpr int64_t kMostFrames = int64_t{1} << 40;  // 8,000 years; sums with it cannot overflow
   if (header.info.frames < 1 || header.info.frames > kMostFrames) {
-    fail("{}: a world of {} frames, expected 1 or more; the file is damaged", path.string(),
+    fail("{}: the world has {} frames, expected at least 1; the file is damaged", path.string(),
          header.info.frames);
   }
   header.config = reader.section("config").json();
@@ -87,7 +87,7 @@ ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae) 
 }
 
 void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) {
-  if (frames_ == 0) fail("there is no world to save yet: the stream has no frame");
+  if (frames_ == 0) fail("cannot save a world: the stream has no frame");
   settle();
   io::NamedTensors tensors;
   add(tensors, "main.", main_->save());
@@ -101,9 +101,8 @@ void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) 
   tensors.emplace_back("last_lens", lens_tensor(std::span(&last_camera_, 1)));
   for (const auto& [name, tensor] : tensors) {
     if (!all_finite(tensor)) {
-      fail_check(
-          "the world at latent {} is not written to {}: {} holds numbers that are not finite",
-          frames_, file.string(), name);
+      fail_check("cannot save the world at latent {} to {}: {} has NaN or infinite values", frames_,
+                 file.string(), name);
     }
   }
   const Json header = {{"version", kVersion},
@@ -124,23 +123,22 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   const io::SafetensorsFile file = io::SafetensorsFile::open(path);
   const Header header = read_header(file, path);
   if (header.config != model.config().to_json()) {
-    fail("{} was made by a model of another config; load it with the model that made it",
+    fail("{} was saved by a model with another config; load it with the model that saved it",
          path.string());
   }
   if (header.weights != hashes.transformer) {
     fail(
-        "{} was made with other weights (or in another precision); load it with the model that "
-        "made it",
+        "{} was saved with other weights or another data type; load it with the model that saved "
+        "it",
         path.string());
   }
   if (vae != nullptr && header.autoencoder != hashes.autoencoder) {
-    fail("{} was made with another autoencoder; load it with the model folder that made it",
+    fail("{} was saved with another autoencoder; load it with the model folder that saved it",
          path.string());
   }
   for (const io::TensorInfo& info : file.tensors()) {
     if (!all_finite(file.tensor(info.name))) {
-      fail("{}: {} holds numbers that are not finite; the file is damaged", path.string(),
-           info.name);
+      fail("{}: {} has NaN or infinite values; the file is damaged", path.string(), info.name);
     }
   }
   const Prompt prompt{header.info.prompt, copy_if_there(file, "prompt"), header.info.negative,
@@ -160,8 +158,8 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   }
   for (const ModelStream* each : stream.streams()) {
     if (each->next_frame() != header.info.frames) {
-      fail("{}: {} frames are announced and {} stored", path.string(), header.info.frames,
-           each->next_frame());
+      fail("{}: the header has {} frames, but {} are stored; the file is damaged", path.string(),
+           header.info.frames, each->next_frame());
     }
   }
   if (decoder) stream.decoder_.emplace(*vae, std::move(*decoder), stream.options_.tiling);

@@ -7,7 +7,7 @@
 #include "loci/base/log.h"
 #include "loci/io/media/image.h"
 #include "loci/io/media/resize.h"
-#include "loci/model/autoencoder/pixels.h"
+#include "loci/sample/open_stream.h"
 #include "loci/serve/net/refusal.h"
 
 namespace loci::serve {
@@ -41,13 +41,12 @@ std::string thumbnail_of(const at::Tensor& frame) {
 
 sample::StreamOptions View::options_of(const WorldFacts& facts, const ViewSettings& settings,
                                        const ServedModel& model) {
-  sample::StreamOptions options = model.defaults().stream();
-  std::tie(options.latent_height, options.latent_width) =
-      model.folder().latent_size(facts.height, facts.width);
+  sample::StreamOptions options =
+      sample::stream_options(model.folder(), {.size = PixelSize{facts.width, facts.height},
+                                              .guidance = facts.guidance,
+                                              .seed = facts.seed});
   options.history = settings.history;
   options.solver = settings.solver;
-  options.guidance = facts.guidance;
-  options.seed = facts.seed;
   return options;
 }
 
@@ -100,10 +99,9 @@ sample::Chunk View::show(const at::Tensor& frames, std::span<const camera::Camer
   const at::NoGradGuard no_grad;
   if (!encoder_) {
     LOCI_CHECK(latents() == 0, "a tour begins with the first frame");
-    encoder_.emplace(model_->folder().vae(),
-                     model::VaeStreamOptions{.tiling = stream_->options().tiling});
+    encoder_.emplace(model_->folder().vae(), stream_->options().tiling);
   }
-  return stream_->accept(encoder_->encode(model::pixels_from_frames(frames)), cameras);
+  return encoder_->accept(*stream_, frames, cameras);
 }
 
 void View::set_prompt(const std::string& prompt, const std::string& negative) {

@@ -12,6 +12,7 @@
 
 #include "loci/base/config.h"
 #include "loci/camera/visible_directions.h"
+#include "loci/sample/recording_encoder.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/serve/engine/models.h"
 #include "loci/serve/storage/chunk_record.h"
@@ -92,7 +93,7 @@ class View {
   ViewSettings settings_;
   std::string prompt_, negative_;
   std::optional<sample::Stream> stream_;
-  std::optional<model::VaeEncoder> encoder_;            // of a tour, as long as it lasts
+  std::optional<sample::RecordingEncoder> encoder_;     // of a tour, as long as it lasts
   std::map<int64_t, camera::VisibleDirections> shown_;  // by retained latent
 };
 

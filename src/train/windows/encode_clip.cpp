@@ -6,13 +6,13 @@
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/model/autoencoder/pixels.h"
-#include "loci/model/autoencoder/vae_stream.h"
+#include "loci/sample/recording_encoder.h"
 
 namespace loci::train {
 
 namespace {
 
-// Latents encoded in one call: enough work for the convolutions, little memory.
+// Images encoded in one call: enough work for the convolutions, little memory.
 constexpr int64_t kLatentsAtOnce = 8;
 
 }  // namespace
@@ -30,16 +30,7 @@ LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip) {
   for (int64_t i = 0; i < latents; ++i) {
     out.cameras.push_back(clip.trajectory.cameras[i * factor]);
   }
-  const auto pixels = [&](const at::Tensor& part) { return model::pixels_from_frames(part); };
-
-  model::VaeEncoder encoder(vae);
-  std::vector<at::Tensor> parts = {encoder.encode(pixels(clip.frames.narrow(0, 0, 1)))};
-  for (int64_t begin = 1; begin < frames; begin += kLatentsAtOnce * factor) {
-    check_interrupt();
-    const int64_t size = std::min(kLatentsAtOnce * factor, frames - begin);
-    parts.push_back(encoder.encode(pixels(clip.frames.narrow(0, begin, size))));
-  }
-  out.latents = at::cat(parts, 2).squeeze(0).to(at::kBFloat16);
+  out.latents = sample::RecordingEncoder(vae).encode(clip.frames).squeeze(0).to(at::kBFloat16);
 
   std::vector<at::Tensor> images;
   for (int64_t begin = 0; begin < latents; begin += kLatentsAtOnce) {
@@ -47,7 +38,8 @@ LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip) {
     const int64_t size = std::min(kLatentsAtOnce, latents - begin);
     // [1, 3, n, H, W] → [n, 3, 1, H, W]: every image a clip of its own.
     const at::Tensor alone =
-        pixels(clip.frames.slice(0, begin * factor, (begin + size - 1) * factor + 1, factor))
+        model::pixels_from_frames(
+            clip.frames.slice(0, begin * factor, (begin + size - 1) * factor + 1, factor))
             .transpose(0, 2);
     images.push_back(vae.normalise(vae.encode(alone).mean).squeeze(2));
   }

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/open_stream.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loci/base/file.h"
+
+#include "tests/base/expect_error.h"
+#include "tests/sample/tiny_folder.h"
+
+namespace loci::sample {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class OpenStream : public ::testing::Test {
+ protected:
+  OpenStream() {
+    testing::make_tiny_folder(folder_, 1);
+    const Json defaults = {{"width", testing::kTinyWidth},
+                           {"height", testing::kTinyHeight},
+                           {"solver", "unipc"},
+                           {"steps", 2},
+                           {"shift", 3},
+                           {"guidance", 1.5},
+                           {"history", "overlap"},
+                           {"history_frames", 7},
+                           {"archive", 11},
+                           {"commit_level", 0.25}};
+    write_file(folder_ / "generation.json", defaults.dump());
+  }
+  ~OpenStream() override { fs::remove_all(folder_); }
+
+  fs::path folder_ =
+      fs::path(::testing::TempDir()) / fmt::format("loci_open_stream_{}", ::getpid());
+};
+
+TEST_F(OpenStream, FollowsEveryDefaultOfTheFolder) {
+  const ModelFolder folder(folder_);
+  const Stream stream = open_stream(folder);
+  const StreamOptions& options = stream.options();
+  EXPECT_EQ(options.latent_width, testing::kTinyWidth / 8);
+  EXPECT_EQ(options.latent_height, testing::kTinyHeight / 8);
+  EXPECT_EQ(options.history.kind, "overlap");
+  EXPECT_EQ(options.history.budget, 7);
+  EXPECT_EQ(options.history.archive, 11);
+  EXPECT_EQ(options.solver.kind, "unipc");
+  EXPECT_EQ(options.solver.steps, 2);
+  EXPECT_EQ(options.solver.shift, 3);
+  EXPECT_EQ(options.guidance, 1.5);
+  EXPECT_EQ(options.commit_level, 0.25);
+  EXPECT_EQ(options.kv.format, memory::KvFormat::kPlain);
+  EXPECT_EQ(options.tiling.tile, 0);
+}
+
+TEST_F(OpenStream, AppliesOverrides) {
+  const ModelFolder folder(folder_);
+  const StreamOverrides overrides{.size = PixelSize{32, 64},
+                                  .history = "window",
+                                  .history_frames = 5,
+                                  .archive = 0,
+                                  .kv = "int8",
+                                  .staging_bytes = 1 << 20,
+                                  .solver = "euler",
+                                  .steps = 3,
+                                  .shift = 2,
+                                  .guidance = 1,
+                                  .commit_level = 0,
+                                  .seed = 8,
+                                  .tile = 32};
+  const StreamOptions options = stream_options(folder, overrides);
+  EXPECT_EQ(options.latent_width, 4);
+  EXPECT_EQ(options.latent_height, 8);
+  EXPECT_EQ(options.history.kind, "window");
+  EXPECT_EQ(options.history.budget, 5);
+  EXPECT_EQ(options.history.archive, 0);
+  EXPECT_EQ(options.kv.format, memory::KvFormat::kInt8);
+  EXPECT_EQ(options.kv.staging_bytes, 1 << 20);
+  EXPECT_EQ(options.solver.kind, "euler");
+  EXPECT_EQ(options.solver.steps, 3);
+  EXPECT_EQ(options.solver.shift, 2);
+  EXPECT_EQ(options.guidance, 1);
+  EXPECT_EQ(options.commit_level, 0);
+  EXPECT_EQ(options.seed, 8U);
+  EXPECT_EQ(options.tiling.tile, 32);
+  EXPECT_LE(options.tiling.overlap, 16);
+}
+
+TEST_F(OpenStream, RejectsSizesThatDoNotDivideIntoTokens) {
+  const ModelFolder folder(folder_);
+  EXPECT_BAD_INPUT(stream_options(folder, {.size = PixelSize{50, 32}}), HasSubstr("choose 48x32"));
+}
+
+}  // namespace
+}  // namespace loci::sample
