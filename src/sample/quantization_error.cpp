@@ -133,17 +133,10 @@ Json QuantizationError::to_json() const {
 QuantizationError measure_quantization(model::Transformer& original, model::Transformer& quantized,
                                        const QuantizationRun& run) {
   const at::NoGradGuard no_grad;
-<<<<<<< HEAD
   const camera::TimeGrid grid{.latents_per_chunk = original.config().chunk_size};
   const int64_t latents = std::ssize(run.cameras), chunks = grid.chunks_in_latents(latents);
   LOCI_CHECK(grid.whole_chunks(latents), "{} cameras; expected 1 + whole chunks of {}", latents,
              grid.latents_per_chunk);
-=======
-  const auto chunk = static_cast<size_t>(original.config().chunk_size);
-  LOCI_CHECK(!run.cameras.empty() &&
-                 (run.cameras.size() - 1) % chunk == 0,
-             "expected one camera and whole chunks of {} cameras", chunk);
->>>>>>> b006def (Add open_stream and RecordingEncoder, and use them everywhere)
   QuantizationError error;
   const Comparison comparison(original, quantized);
   Stream a(original, nullptr, run.options, run.prompt);

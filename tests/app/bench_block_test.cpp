@@ -20,7 +20,7 @@ Outcome bench(std::vector<std::string> more) {
   return run_command(all);
 }
 
-TEST(BenchBlock, MeasuresBothBlocksOverBothHistories) {
+TEST(BenchBlock, MeasuresBothBlocksWithBothHistories) {
   const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) /
                                      fmt::format("loci_bench_block_{}.json", ::getpid());
   const Outcome outcome = bench({"--json", "--out", file.string(), "--seconds", "20"});
@@ -35,7 +35,7 @@ TEST(BenchBlock, MeasuresBothBlocksOverBothHistories) {
     const Json& row = json.at("rows")[i];
     EXPECT_EQ(row.at("block"), i % 2 == 0 ? "softmax" : "hybrid");
     EXPECT_EQ(row.at("history"), i < 2 ? "sparse" : "dense");
-    // 20 s are 16 chunks; they see 1, 6, …, 76 frames, 38 in the middle.
+    // 20 s are 16 chunks. They attend to 1, 6, …, 76 frames, on average 38.
     EXPECT_EQ(row.at("past_frames"), i < 2 ? 29 : 38);
     EXPECT_EQ(row.at("keys"), i < 2 ? 34 * 96 : 43 * 96);
     EXPECT_GT(row.at("flops"), 0);
@@ -57,7 +57,7 @@ TEST(BenchBlock, PrintsATable) {
   const Outcome outcome = bench(
       {"--history", "sparse", "--dtype", "bf16", "--commit", "--width", "32", "--height", "48"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("mini, 30 tokens a chunk, bf16"));
+  EXPECT_THAT(outcome.out, HasSubstr("mini, 30 tokens per chunk, bf16"));
   EXPECT_THAT(outcome.out, HasSubstr("softmax  sparse, 29 frames"));
   EXPECT_THAT(outcome.out, HasSubstr("all 8 blocks"));
   EXPECT_EQ(outcome.out.find("dense"), std::string::npos);
@@ -69,7 +69,7 @@ TEST(BenchBlock, RunsAWholeModel) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json whole = Json::parse(outcome.out).at("whole");
   EXPECT_EQ(whole.at("weight_bytes"), 2 * whole.at("parameters").get<int64_t>());
-  // Two heads in four blocks and one camera head in eight; a byte a number and four a row.
+  // Two heads in four blocks and one camera head in eight; one byte per value and four per row.
   EXPECT_EQ(whole.at("history_bytes"), 34 * 96 * (4 * 2 + 8 * 1) * 2 * (128 + 4));
   EXPECT_GT(whole.at("peak_resident_bytes"), whole.at("weight_bytes"));
   EXPECT_GT(whole.at("processor_seconds"), 0);
@@ -88,21 +88,21 @@ TEST(BenchBlock, RunsAQuantizedModelInFewerBytes) {
             half.at("weight_bytes").get<int64_t>() * 7 / 10);
 }
 
-TEST(BenchBlock, RefusesWhatItCannotDo) {
+TEST(BenchBlock, RejectsUnsupportedOptions) {
   EXPECT_EQ(bench({"--dtype", "int3"}).code, 2);
   EXPECT_EQ(bench({"--preset", "wan500b"}).code, 2);
   EXPECT_EQ(bench({"--history", "window"}).code, 2);
   EXPECT_EQ(bench({"--compare", "jax"}).code, 2);
   const Outcome odd = bench({"--width", "100"});
   EXPECT_EQ(odd.code, 2);
-  EXPECT_THAT(odd.err, HasSubstr("100 pixels do not divide into tokens of 16"));
+  EXPECT_THAT(odd.err, HasSubstr("100 is not a multiple of 16 pixels"));
   const Outcome both = bench({"--whole", "--compare", "torch"});
   EXPECT_EQ(both.code, 2);
-  EXPECT_THAT(both.err, HasSubstr("--compare is for its blocks"));
+  EXPECT_THAT(both.err, HasSubstr("--whole and --compare cannot be combined"));
   const Outcome absent =
       bench({"--compare", "torch", "--history", "sparse", "--python", "/nowhere"});
   EXPECT_EQ(absent.code, 3);
-  EXPECT_THAT(absent.err, HasSubstr("/nowhere is not there"));
+  EXPECT_THAT(absent.err, HasSubstr("/nowhere does not exist"));
   const Outcome bare = bench({"--compare", "torch", "--history", "sparse", "--python", "/bin/false",
                               "--script", "/bin/false"});
   EXPECT_EQ(bare.code, 3);

@@ -50,11 +50,11 @@ TEST_F(BenchVae, MeasuresEveryLength) {
       EXPECT_GE(row.at("peak_bytes"), json.at("rows")[i - 1].at("peak_bytes"));
     }
   }
-  // From the third latent on nothing is added to the state.
+  // The state does not grow from the third latent on.
   EXPECT_EQ(json.at("rows")[1].at("state_bytes"), json.at("rows")[2].at("state_bytes"));
 }
 
-TEST_F(BenchVae, PrintsATableAndTakesTiles) {
+TEST_F(BenchVae, PrintsATableAndSupportsTiles) {
   const Outcome outcome =
       bench({"--latents", "2", "--direction", "decode", "--tile", "32", "--overlap", "16"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -73,7 +73,7 @@ TEST_F(BenchVae, CountsTheWorkOfConvolutions) {
   };
   const Json one = counted("1"), two = counted("2");
   ASSERT_GT(one.size(), 3u);
-  // The network begins with 4 channels of 4x3 latents, three taps of 3x3 for each frame.
+  // The network begins with 4 channels of 4x3 latents and a kernel of 3x3x3.
   EXPECT_EQ(one[0].at("channels")[0], 4);
   EXPECT_EQ(one[0].at("output"), (Json{3, 4}));
   EXPECT_EQ(one[0].at("pictures"), 3);
@@ -86,7 +86,7 @@ TEST_F(BenchVae, CountsTheWorkOfConvolutions) {
   EXPECT_LE(share, 1);
 }
 
-TEST_F(BenchVae, RefusesSizesThatDoNotFit) {
+TEST_F(BenchVae, RejectsSizesThatDoNotFit) {
   Outcome outcome = bench({"--width", "50"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(bench({"--tile", "40"}).err, HasSubstr("multiple of 16"));

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(Doctor, SaysOneLineAThing) {
+TEST(Doctor, PrintsOneLinePerCheck) {
   const Outcome outcome = run_command({"doctor"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::vector<std::string> names;
@@ -37,7 +37,7 @@ TEST(Doctor, SaysOneLineAThing) {
                                  "ffmpeg", "models", "disk"));
 }
 
-TEST(Doctor, HasAllFiguresAsJson) {
+TEST(Doctor, PrintsAllDetailsAsJson) {
   const Outcome outcome = run_command({"doctor", "--json", "--threads", "1"});
   const Json report = parse_json(outcome.out, "doctor");
   EXPECT_EQ(report["complete"], outcome.code == 0);
@@ -64,7 +64,7 @@ TEST(Doctor, FindsModels) {
   ::setenv("LOCI_MODELS", root.c_str(), 1);
   EXPECT_THAT(find_models(), ElementsAre(root / "any", root / "big"));
   EXPECT_THAT(run_command({"doctor"}).out, HasSubstr((root / "big").string()));
-  ::setenv("LOCI_MODELS", (root / "big").c_str(), 1);  // a model itself
+  ::setenv("LOCI_MODELS", (root / "big").c_str(), 1);  // is itself a model folder
   EXPECT_THAT(find_models(), ElementsAre(root / "big"));
   ::setenv("LOCI_MODELS", (root / "none").c_str(), 1);
   EXPECT_TRUE(find_models().empty());

@@ -63,7 +63,7 @@ TEST_F(EvalCommand, WritesReports) {
   EXPECT_EQ(results["variants"][0]["name"], "model, 0 frames");
 }
 
-TEST_F(EvalCommand, SwitchesTheMemoryAndSharesLatents) {
+TEST_F(EvalCommand, VariesTheReadoutAndSharesLatents) {
   const std::vector<std::string> data = {"--data", path("data"), "--cache", path("latents")};
   std::vector<std::string> switched = data;
   switched.insert(switched.end(), {"--context-seconds", "1", "--readouts", "off,random",
@@ -86,8 +86,9 @@ TEST_F(EvalCommand, SwitchesTheMemoryAndSharesLatents) {
               HasSubstr("loud"));
 }
 
-// Two clips, a process each; srun names them in its own way. The last one writes the report.
-TEST_F(EvalCommand, DividesClipsUnderLaunchers) {
+// Two clips in one process each, with the variables of torchrun and of srun. The last process
+// writes the report.
+TEST_F(EvalCommand, DistributesClipsOverProcesses) {
   eval::make_tiny_recording(path("data/b"), 41, 2);
   const std::vector<std::string> options = {"--data",        path("data"),        "--out",
                                             path("divided"), "--context-seconds", "1"};
@@ -111,7 +112,7 @@ TEST_F(EvalCommand, DividesClipsUnderLaunchers) {
             load_json(path("batch/results.json"))["variants"]);
 }
 
-TEST_F(EvalCommand, RefusesWhatMakesNoSense) {
+TEST_F(EvalCommand, RejectsInvalidOptions) {
   EXPECT_THAT(refused("memory", {"--data", path("nowhere"), "--out", path("x")}),
               HasSubstr("not a folder"));
   EXPECT_THAT(

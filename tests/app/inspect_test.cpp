@@ -34,7 +34,7 @@ TEST(Inspect, CountsThe5BModelFromItsConfig) {
                     HasSubstr("5,374,141,992"), HasSubstr("SSRSRSRRRRSRSRRSRSSSSSSRRRSRRS")));
 }
 
-TEST(Inspect, GivesTheHistoryInBytes) {
+TEST(Inspect, PrintsTheSizeOfTheHistory) {
   const Outcome outcome =
       run_command({"inspect", k5B.string(), "--json", "--seconds", "40,3600", "--size", "768x512"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -48,14 +48,32 @@ TEST(Inspect, GivesTheHistoryInBytes) {
   EXPECT_EQ(dense["main_bytes"], 161 * 15 * frame);
   EXPECT_EQ(dense["camera_bytes"], 161 * 30 * frame / 4);
   EXPECT_EQ(dense["state_bytes"], 15 * 24 * 128 * 128 * 4);
-  // After an hour the sparse history is what it was after 40 seconds.
+  // After an hour the sparse history has the same size as after 40 seconds.
   EXPECT_EQ(report["history"][7]["latents"], 14401);
   EXPECT_EQ(report["history"][7]["total_bytes"], report["history"][3]["total_bytes"]);
   EXPECT_EQ(report["history"][6]["main_bytes"], 34 * 30 * frame);
   EXPECT_EQ(report["history"][6]["state_bytes"], 0);
 }
 
-TEST(Inspect, DescribesWeightsThatKnowTheirConfig) {
+TEST(Inspect, UsesTheSizeRateAndHistoryOfTheModelFolder) {
+  const fs::path mini = fs::path(LOCI_TEST_DATA).parent_path().parent_path() / "models" / "mini";
+  const Outcome text = run_command({"inspect", mini.string()});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("History at 192x128 (96 tokens per latent frame, 16 fps)"));
+  const Json report = parse_json(
+      run_command({"inspect", mini.string(), "--json", "--seconds", "300"}).out, "inspect");
+  EXPECT_EQ(report["size"], Json({192, 128}));
+  const Json& dense = report["history"][1];
+  const Json& sparse = report["history"][3];
+  // A chunk of 5 latent frames attends to itself and to the 14 frames of generation.json.
+  EXPECT_EQ(sparse["main_bytes"].get<int64_t>() * dense["latents"].get<int64_t>(),
+            dense["main_bytes"].get<int64_t>() * 19);
+  const Json other = parse_json(
+      run_command({"inspect", mini.string(), "--json", "--size", "384x256"}).out, "inspect");
+  EXPECT_EQ(other["size"], Json({384, 256}));
+}
+
+TEST(Inspect, DescribesWeightsWithAConfig) {
   const Outcome outcome = run_command({"inspect", (kGolden / "weights_a.safetensors").string()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("SRSR"), HasSubstr("release layout"), HasSubstr("BF16"),
@@ -81,7 +99,7 @@ TEST(Inspect, ListsTheTensorsOfOtherFiles) {
   EXPECT_EQ(report["metadata"]["loci.case"], "bank");
 }
 
-TEST(Inspect, SaysWhatDoesNotFit) {
+TEST(Inspect, ReportsWeightsThatDoNotFit) {
   const fs::path folder =
       fs::path(::testing::TempDir()) / fmt::format("loci_inspect_{}", ::getpid());
   fs::create_directories(folder);
@@ -95,7 +113,7 @@ TEST(Inspect, SaysWhatDoesNotFit) {
   fs::remove_all(folder);
 }
 
-TEST(Inspect, RefusesBadInput) {
+TEST(Inspect, RejectsBadInput) {
   EXPECT_EQ(run_command({"inspect", "/nowhere/at/all"}).code, 2);
   const Outcome size = run_command({"inspect", k5B.string(), "--size", "100x100"});
   EXPECT_EQ(size.code, 2);
@@ -103,7 +121,7 @@ TEST(Inspect, RefusesBadInput) {
   EXPECT_EQ(run_command({"inspect"}).code, 2);
 }
 
-TEST(Verify, ShowsEveryOutputsError) {
+TEST(Verify, PrintsTheErrorOfEveryOutput) {
   const Outcome outcome = run_command({"verify", (kGolden / "delta_scan_a.safetensors").string(),
                                        (kGolden / "bank_a.safetensors").string()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -112,7 +130,7 @@ TEST(Verify, ShowsEveryOutputsError) {
 }
 
 TEST(Verify, FailsAboveTheTolerance) {
-  // The same case with one number changed.
+  // The same case with one changed value.
   const auto original = io::SafetensorsFile::open(kGolden / "delta_scan_a.safetensors");
   io::NamedTensors tensors;
   for (const io::TensorInfo& info : original.tensors()) {
@@ -134,7 +152,7 @@ TEST(Verify, FailsAboveTheTolerance) {
   fs::remove(file);
 }
 
-TEST(Verify, RefusesWhatIsNoCase) {
+TEST(Verify, RejectsFilesThatAreNotGoldenCases) {
   const Outcome weights = run_command({"verify", (kGolden / "weights_a.safetensors").string()});
   EXPECT_EQ(weights.code, 2);
   EXPECT_THAT(weights.err, HasSubstr("not a golden case"));

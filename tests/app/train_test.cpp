@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole way from nothing to a video: worlds are rendered, an autoencoder and a transformer are
-// trained on them, and what came out is exported and generates.
+// The whole pipeline: render scenes, train an autoencoder and a transformer on them, export the
+// model and generate a video.
 #include <filesystem>
 #include <fstream>
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Mean of `key` over the first and the last quarter of what a run logged.
+// Mean of `key` over the first and over the last quarter of a run's log.
 std::pair<double, double> first_and_last(const fs::path& metrics, const std::string& key) {
   std::vector<double> values;
   std::ifstream file(metrics);
@@ -36,7 +36,7 @@ std::pair<double, double> first_and_last(const fs::path& metrics, const std::str
   return {first, last};
 }
 
-TEST(TrainCommand, ProceduralWorldsBecomeAModelThatGenerates) {
+TEST(TrainCommand, TrainsExportsAndGenerates) {
   const fs::path folder = fs::path(::testing::TempDir()) / "train-command";
   fs::remove_all(folder);
   fs::create_directories(folder);
@@ -67,7 +67,8 @@ TEST(TrainCommand, ProceduralWorldsBecomeAModelThatGenerates) {
   write_file(folder / "vae.json", autoencoder.dump());
   expect_done({"train", "vae", in("vae.json"), "--out", in("vae")});
   const auto [vae_first, vae_last] = first_and_last(folder / "vae/metrics.jsonl", "l1");
-  EXPECT_LT(vae_last, 0.9 * vae_first);  // on clips, which are harder than the pictures before
+  EXPECT_LT(vae_last,
+            0.9 * vae_first);  // on clips, which are harder than the single pictures before
 
   expect_done({"world", "encode", "--vae", in("vae/vae"), "--out", in("latents"), "--count", "12",
                "--frames", "41", "--size", "96x64", "--workers", "1"});

@@ -39,7 +39,7 @@ class TrajectoryCommand : public ::testing::Test {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome;
   }
-  // The one line of a refusal.
+  // The error message of a command that must fail.
   static std::string refused(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "trajectory");
     const Outcome outcome = run_command(arguments);
@@ -57,9 +57,9 @@ TEST_F(TrajectoryCommand, ShowsLengthSpeedsAndRevisits) {
   EXPECT_EQ(shown.err, "");
   EXPECT_THAT(shown.out, StartsWith("w-16,right-192: key string\n"));
   for (const char* text :
-       {"209 poses, 209 video frames, 13.00 s at 16 frames a second",
-        "53; generation holds the last pose up to 56 = 1 + 5 x 11 chunks",
-        "1.00 m, ends 1.00 m from the start", "360 degrees", "1.00 m/s, 30.0 degrees/s",
+       {"209 poses, 209 video frames, 13.00 s at 16 frames per second",
+        "53; generation repeats the last camera up to 56 = 1 + 5 x 11 chunks",
+        "1.00 m; end is 1.00 m from the start", "360 degrees", "1.00 m/s, 30.0 degrees/s",
         "90.00 degrees", "the first at 11.94 s returns to 0.88 s"}) {
     EXPECT_THAT(shown.out, HasSubstr(text));
   }
@@ -74,7 +74,7 @@ TEST_F(TrajectoryCommand, ShowsLengthSpeedsAndRevisits) {
   EXPECT_EQ(run_command({"trajectory", "show", data("kitti.txt"), "--quiet"}).err, "");
 }
 
-TEST_F(TrajectoryCommand, OptionsFillInWhatAFileDoesNotSay) {
+TEST_F(TrajectoryCommand, OptionsReplaceMissingValuesOfAFile) {
   Json json = parse_json(must({"show", data("kitti.txt"), "--json", "--fov", "60", "--input-fps",
                                "24", "--scale", "0.1", "--size", "320x200"})
                              .out,
@@ -103,7 +103,7 @@ TEST_F(TrajectoryCommand, ConvertsEveryFormatToEveryOther) {
       "lingbot",   "sana.npz",  "matrix_game.npz", "worldplay.json", "mind_first"};
   for (const std::string& input : inputs) {
     for (const std::string& format : camera::format_names()) {
-      if (format == "keys") continue;  // holds only what keys can make
+      if (format == "keys") continue;  // can only represent motions of keys
       SCOPED_TRACE(input + " to " + format);
       const std::string out = path(input + "." + format);
       const Outcome outcome =
@@ -113,7 +113,7 @@ TEST_F(TrajectoryCommand, ConvertsEveryFormatToEveryOther) {
       EXPECT_EQ(loaded.format->name, format);
       const camera::Trajectory& result = loaded.trajectory;
       EXPECT_EQ(result.cameras.size(), format == "loci" ? 6u : format == "worldplay" ? 4u : 13u);
-      // Whatever the way, a metre forward and a quarter to the right.
+      // All formats give one metre forward and a quarter turn to the right.
       const camera::Pose& start = result.cameras[0].pose;
       const camera::Pose& turned = result.cameras[8 / result.frames_per_pose].pose;
       EXPECT_NEAR(dot(turned.position - start.position, start.forward()), 1, 1e-4);
@@ -140,17 +140,17 @@ TEST_F(TrajectoryCommand, ConvertsRatesLatentsAndOrigin) {
   EXPECT_EQ(result.cameras.size(), 11u) << "frame 41 fills no latent";
   EXPECT_NEAR(result.cameras[10].pose.position.z, 2.5, 1e-9);
 
-  // LOCI files begin at the identity and fill whole chunks, with or without being asked.
+  // LOCI files always begin at the identity and fill whole chunks.
   const Outcome converted =
       must({"convert", data("mind_third"), path("d.json"), "--to", "loci", "--actor"});
   EXPECT_THAT(converted.err, HasSubstr("relative to the first"));
-  EXPECT_THAT(converted.err, HasSubstr("held for 2 more latents"));
+  EXPECT_THAT(converted.err, HasSubstr("repeated the last camera for 2 more latents"));
   EXPECT_THAT(converted.out, HasSubstr("LOCI trajectory JSON, 6 latents"));
   result = camera::read_trajectory(path("d.json"));
   EXPECT_EQ(result.cameras[0].pose, camera::Pose{});
   EXPECT_EQ(result.video_fps(), 24);
 
-  // From latents back to frames, and keys from a path that keys made.
+  // From latents back to frames, and to a key string.
   must({"convert", path("d.json"), path("e.txt"), "--to", "kitti"});
   EXPECT_EQ(camera::read_trajectory(path("e.txt")).cameras.size(), 21u);
   must({"convert", "w-12,left-8,wd-5", path("f.txt"), "--to", "keys"});
@@ -158,7 +158,7 @@ TEST_F(TrajectoryCommand, ConvertsRatesLatentsAndOrigin) {
   EXPECT_THAT(must({"convert", "w-12", path("g.json"), "--to", "mind"}).err, HasSubstr("--fps 24"));
 }
 
-TEST_F(TrajectoryCommand, MakesPresets) {
+TEST_F(TrajectoryCommand, CreatesPresets) {
   const std::string help = must({"make", "--help"}).out;
   for (const camera::Preset& preset : camera::presets()) {
     EXPECT_THAT(help, HasSubstr(preset.name));
@@ -176,11 +176,11 @@ TEST_F(TrajectoryCommand, MakesPresets) {
   EXPECT_EQ(square.cameras.size(), 721u);
   EXPECT_NEAR(camera::degrees(square.cameras[0].lens.fov_x), 70, 1e-9);
   EXPECT_THAT(must({"make", "spin", "--out", path("s"), "--seconds", "5"}).err,
-              HasSubstr("slow the path down"));
+              HasSubstr("use a slower trajectory"));
   EXPECT_EQ(camera::read_trajectory(path("s")).cameras.size(), 21u);
 }
 
-TEST_F(TrajectoryCommand, RefusesWithOneLine) {
+TEST_F(TrajectoryCommand, RejectsBadInputWithOneLine) {
   EXPECT_THAT(refused({"show", path("missing.json")}), HasSubstr("no such file"));
   EXPECT_THAT(refused({"show", "w-12,q-3"}), HasSubstr("unknown key in 'q'"));
   write_file(path("bad.txt"), "0 0 0 0 0 0 0 1\n1 nan 0 0 0 0 0 1\n");

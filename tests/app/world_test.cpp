@@ -65,7 +65,7 @@ class WorldEncodeTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(WorldEncodeTest, BytesDoNotDependOnTheDivision) {
+TEST_F(WorldEncodeTest, BytesDoNotDependOnShardsOrWorkers) {
   const std::vector<std::string> dataset = {"--count",           "5", "--frames", "9",
                                             "--clips-per-world", "2", "--seed",   "3"};
   const auto with = [&](std::vector<std::string> more) {
@@ -75,7 +75,7 @@ TEST_F(WorldEncodeTest, BytesDoNotDependOnTheDivision) {
   Outcome outcome = encode("whole", with({"--workers", "2"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   ASSERT_EQ(encode("parts", with({"--shard", "1/2", "--workers", "1"})).code, 0);
-  EXPECT_EQ(files("parts").size(), 3u);  // clips 2 and 3 of the second world, and the manifest
+  EXPECT_EQ(files("parts").size(), 3u);  // clips 2 and 3 of the second scene, and the manifest
   ::setenv("RANK", "0", 1);
   ::setenv("WORLD_SIZE", "2", 1);
   outcome = encode("parts", with({}));
@@ -86,7 +86,7 @@ TEST_F(WorldEncodeTest, BytesDoNotDependOnTheDivision) {
   EXPECT_EQ(whole.size(), 6u);
   EXPECT_EQ(whole, files("parts"));
 
-  // A clip holds what the encoder makes of the world's frames.
+  // A clip contains the encoder's latents of the rendered frames.
   world::ClipOptions options;
   options.width = options.height = 32;
   options.frames = 9;
@@ -102,13 +102,13 @@ TEST_F(WorldEncodeTest, BytesDoNotDependOnTheDivision) {
   EXPECT_EQ(train::LatentFolder(folder_ / "whole", 0).clips(), 5u);
 }
 
-TEST_F(WorldEncodeTest, GoesOnWhereItStoppedAndRefusesAnotherDataset) {
+TEST_F(WorldEncodeTest, ContinuesADatasetAndRejectsAnotherOne) {
   const std::vector<std::string> two = {"--count", "2", "--frames", "5"};
   ASSERT_EQ(encode("out", two).code, 0);
   const auto before = files("out");
   const auto touched = fs::last_write_time(folder_ / "out" / "000000.safetensors");
   fs::remove(folder_ / "out" / "000001.safetensors");
-  // More clips of the same dataset may follow.
+  // More clips may be added to the same dataset.
   ASSERT_EQ(encode("out", {"--count", "3", "--frames", "5"}).code, 0);
   EXPECT_EQ(fs::last_write_time(folder_ / "out" / "000000.safetensors"), touched);
   auto after = files("out");
@@ -124,7 +124,7 @@ TEST_F(WorldEncodeTest, GoesOnWhereItStoppedAndRefusesAnotherDataset) {
   EXPECT_THAT(outcome.err, HasSubstr("manifest.json: vae is"));
 }
 
-TEST_F(WorldEncodeTest, TakesRecordings) {
+TEST_F(WorldEncodeTest, EncodesRecordings) {
   ASSERT_EQ(
       run_command({"-q", "world", "record", (folder_ / "rec").string(), "--count", "2", "--frames",
                    "11", "--size", "32x32", "--video", "lossless", "--depth", "none"})
@@ -133,7 +133,7 @@ TEST_F(WorldEncodeTest, TakesRecordings) {
   const std::string from = (folder_ / "rec").string();
   const Outcome outcome = encode("out", {"--from", from, "--frames", "5"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(files("out").size(), 5u);  // two pieces of each, and the manifest
+  EXPECT_EQ(files("out").size(), 5u);  // two clips of each recording, and the manifest
   world::ClipOptions options;
   options.width = options.height = 32;
   options.frames = 11;
@@ -148,7 +148,7 @@ TEST_F(WorldEncodeTest, TakesRecordings) {
 TEST_F(WorldEncodeTest, ImpossibleOptionsAreBadInput) {
   Outcome outcome = encode("out", {"--frames", "10"});
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("take 9 or 13"));
+  EXPECT_THAT(outcome.err, HasSubstr("use 9 or 13"));
   outcome = encode("out", {"--size", "40x32"});
   EXPECT_EQ(outcome.code, 2);
   outcome = encode("out", {"--shard", "2/2"});
@@ -174,18 +174,6 @@ TEST(WorldStats, PrintsATableOrJson) {
   std::vector<std::string> json = arguments;
   json.emplace_back("--json");
   EXPECT_EQ(parse_json(run_command(json).out, "stats")["collisions"], 0);
-}
-
-TEST(BenchRender, SaysThatEmbreeIsAbsent) {
-  const Outcome outcome = run_command({"bench", "render", "--seconds", "0.01", "--embree"});
-  EXPECT_THAT(outcome.out, HasSubstr("1 thread"));
-  EXPECT_THAT(outcome.out, HasSubstr("2 threads"));
-  if (outcome.code == 0) {
-    EXPECT_THAT(outcome.out, HasSubstr("Embree"));
-  } else {
-    EXPECT_EQ(outcome.code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("libembree-dev"));
-  }
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A clock that jumps, for processes that preload this library: the time of day is off by as many
-// seconds as the file $LOCI_TEST_CLOCK says at that moment. The monotonic clock goes on as it does.
+// A library for LD_PRELOAD that shifts the time of day by the number of seconds in the file
+// $LOCI_TEST_CLOCK. The file is read at every call. The monotonic clock is unchanged.
 #include <dlfcn.h>
 #include <sys/time.h>
 

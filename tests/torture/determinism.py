@@ -4,10 +4,9 @@
 
 Usage: determinism.py LOCI MAKE_TINY_FOLDER
 
-Runs every command that makes something twice, each time in a process and a folder of its own, and
-compares all bytes. Then with two threads, and at every kernel level that this machine has: there, too,
-twice the same; what may differ between them is said in docs/reliability.md. Exit code 1 and one line for
-what differs."""
+Runs every command with outputs twice, each time in a new process and a new folder, and compares all bytes.
+Repeats this with two threads and with every instruction set that the machine supports. docs/reliability.md
+lists the differences that are allowed between them. On a difference: one line and exit code 1."""
 
 import json
 import os
@@ -18,12 +17,12 @@ import sys
 from scratch import run_in_scratch
 from torture import files_of, write_picture
 
-# Files that say when or how fast something was made.
+# Files that contain times.
 TIMED = ("metrics.jsonl", ".json", "events.out")
 
 
 def content(folder):
-    """All files by name; of records only what does not tell the time."""
+    """All files by name, except those that contain times."""
     found = {}
     for name in files_of(folder):
         if any(part in name for part in TIMED):
@@ -47,7 +46,7 @@ class Repeat:
             raise AssertionError(f"{' '.join(map(str, arguments))}: {done.stderr}")
 
     def twice(self, name, job, threads=1, environment=None):
-        """Gives the bytes, which were the same both times."""
+        """Runs the job twice, checks that the bytes are equal and returns them."""
         made = []
         for _ in range(2):
             self.count += 1
@@ -57,7 +56,7 @@ class Repeat:
                 self.run(threads, environment or {}, *arguments)
             made.append(content(out))
         if not made[0]:
-            raise AssertionError(f"{name} made nothing")
+            raise AssertionError(f"{name} wrote no files")
         if made[0] != made[1]:
             names = [n for n in made[0] if made[0][n] != made[1].get(n)]
             raise AssertionError(f"{name}, {threads} threads, {environment}: {names} differ")
@@ -100,16 +99,17 @@ def main():
             print(f"{name}: the same bytes twice", flush=True)
         one = results["generate"]
         two = repeat.twice("generate", generate(), threads=2)
-        print(f"generate with two threads: the same bytes twice, {'' if one == two else 'not '}those of one")
+        print(f"generate with two threads: the same bytes twice, {'equal to' if one == two else 'different from'} those of one thread")
         recorded = None
         for level in ("plain", "avx2", "avx512"):
             environment = {"LOCI_ISA": level}
             if subprocess.run([loci, "doctor"], capture_output=True, env={**os.environ, **environment}).returncode == 3:
-                continue  # this machine lacks it
+                continue  # not supported by this machine
             made = repeat.twice("generate", generate(), environment=environment)
             print(f"generate with {level} kernels: the same bytes twice, "
-                  f"{'' if made == one else 'not '}those of this machine's best")
-            # Worlds are drawn alike at every level: training data do not depend on the machine.
+                  f"{'equal to' if made == one else 'different from'} those of the best instruction set")
+            # Scenes are rendered identically with every instruction set, so training data do not depend on
+            # the machine.
             drawn = repeat.twice("world record", jobs["world record"], environment=environment)
             if recorded not in (None, drawn):
                 raise AssertionError(f"world record with {level} kernels differs from other levels")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A full disk, a folder that cannot be written, too little memory, a clock that jumps: one clear line, the
-right exit code, and nothing lost.
+"""Tests a full disk, a read-only folder, too little memory and a jumping clock: each error is one line with the
+right exit code, and no data are lost.
 
 Usage: faults.py LOCI MAKE_TINY_FOLDER CLOCK_JUMP_LIBRARY
 
-Disks of their own need a mount namespace; where the system lets nobody have one, those cases are left out
-and said so. Exit code 1 and one line for what does not hold."""
+Small disks need a mount namespace. If the system does not allow one, these cases are skipped with a message. On a
+failure: one line and exit code 1."""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ class Faults:
                             "--trajectory", "w-16", "--out", out, *more)
 
     def expect(self, code, words, done):
-        """One line with these words, and this exit code."""
+        """Checks the exit code, and that stderr is one line with these words."""
         lines = done.stderr.strip().splitlines()
         if done.returncode != code or len(lines) != 1 or not all(word in lines[0] for word in words):
             raise AssertionError(f"{' '.join(done.args[-12:])}: expected exit code {code} and one line with "
@@ -48,7 +48,7 @@ class Faults:
         return subprocess.run(command, capture_output=True, text=True, **options)
 
     def in_namespace(self, prepare, command):
-        """Runs the shell text, then the command, where mounts are seen by nobody else."""
+        """Runs the shell text, then the command, in a mount namespace of their own."""
         script = f'{prepare} || exit 99; exec "$@"'
         return self.run(["unshare", "-rm", "bash", "-c", script, "bash", *command])
 
@@ -56,14 +56,14 @@ class Faults:
 
     def full_disk(self):
         if not self.namespaces:
-            return "left out: this system lets nobody mount a small disk"
+            return "skipped: this system does not allow mounting a small disk"
         disk, kept = self.folder / "disk", self.folder / "kept"
         disk.mkdir()
         kept.mkdir()
         done = self.run(self.generate(kept / "a.mp4", "--save-world", kept / "a.world"))
         assert done.returncode == 0, done.stderr
         before = {f.name: f.read_bytes() for f in kept.iterdir() if f.is_file()}
-        # Room for what is there, and for a little of what comes.
+        # Room for the existing files and a few more bytes.
         size = sum(len(content) for content in before.values()) + 16384
         mount = (f"mount -t tmpfs -o size={size} tmpfs {disk} && cp {kept}/a.mp4 {kept}/a.world {disk}/")
         after = f"; code=$?; cp {disk}/a.mp4 {disk}/a.world {kept}/; ls -A {disk} > {kept}/left; exit $code"
@@ -72,7 +72,7 @@ class Faults:
         self.expect(3, ["disk is full"], done)
         for name in ("a.mp4", "a.world"):
             assert (kept / name).read_bytes() == before[name], f"{name} was lost to a full disk"
-        assert ".loci-" not in (kept / "left").read_text(), "a full disk is left fuller"
+        assert ".loci-" not in (kept / "left").read_text(), "temporary files remain on the full disk"
         jobs = {"encode": ["world", "encode", "--vae", self.model / "vae", "--out", disk / "x"],
                 "record": ["world", "record", disk / "x"]}
         for job in jobs.values():
@@ -82,10 +82,10 @@ class Faults:
 
     def full_disk_of_a_server(self):
         if not self.namespaces:
-            return "left out: this system lets nobody mount a small disk"
+            return "skipped: this system does not allow mounting a small disk"
         disk = self.folder / "server-disk"
         disk.mkdir()
-        # The server in its own namespace; its folder is looked at through the process.
+        # The server runs in its own namespace. Its folder is read through /proc.
         wrapper = self.folder / "wrapper"
         wrapper.write_text(f"#!/bin/bash\nmount -t tmpfs -o size=66236k tmpfs {disk} || exit 99\n"
                            f'exec {self.loci} "$@"\n')
@@ -104,16 +104,16 @@ class Faults:
             if message["type"] == "error":
                 error = message
         assert error["code"] in ("storage", "limit"), error
-        # It lives, and what was shown is there.
+        # The server still runs, and every chunk that was sent is stored.
         assert server.request("/health")["status"] == "ok"
         root = pathlib.Path(f"/proc/{server.process.pid}/root{disk}/data")
         chunks = list(next(root.rglob(world)).glob("chunks/[!.]*.safetensors"))
-        assert len(chunks) >= shown + 1, f"chunk {shown} was shown, {len(chunks)} are stored"
+        assert len(chunks) >= shown + 1, f"chunk {shown} was sent, but only {len(chunks)} chunks are stored"
         server.stop()
 
     def read_only(self):
         if not self.namespaces:
-            return "left out: this system lets nobody mount a folder"
+            return "skipped: this system does not allow mounting a folder"
         place = self.folder / "read-only"
         place.mkdir()
         mount = f"mount --bind {place} {place} && mount -o remount,ro,bind {place}"
@@ -126,7 +126,7 @@ class Faults:
         assert list(place.iterdir()) == []
 
     def little_memory(self):
-        """Frames that do not fit into the memory that the process may have."""
+        """Frames that do not fit into the memory limit of the process."""
         def limited():
             resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 
@@ -138,7 +138,7 @@ class Faults:
         expect_no_leftovers(self.folder)
 
     def clock(self):
-        """Time that jumps while a server walks, and while a run trains."""
+        """The time of day jumps during a walk and during generation."""
         jump = self.folder / "clock"
         environment = {"LD_PRELOAD": self.clock_library, "LOCI_TEST_CLOCK": str(jump)}
         jump.write_text("0")
@@ -151,14 +151,14 @@ class Faults:
             jump.write_text(str(seconds))
             walk.send(type="event", kind="step")
             walk.until("chunk_stats")
-            assert server.request("/health")["uptime_seconds"] >= 0, "an uptime before the start"
+            assert server.request("/health")["uptime_seconds"] >= 0, "the uptime is negative"
             walk.send(type="save", name=f"at {seconds}", request_id=1)
             walk.until("saved")
         walk.close()
         worlds = {w["id"] for w in server.request("/v1/worlds")["data"]}
         assert world in worlds and len(worlds) == 5, worlds
         server.stop()
-        # Files from the future, after the clock was set right.
+        # Files with times in the future, after the clock has been corrected.
         server = Server(self.loci, self.model, self.folder / "clock-data")
         assert {w["id"] for w in server.request("/v1/worlds")["data"]} == worlds
         walk = Walk(server, world=world, paused=True)
@@ -173,7 +173,7 @@ class Faults:
             assert done.returncode == 0, done.stderr
             return out.read_bytes()
 
-        assert hashes(0) == hashes(-40 * YEAR) == hashes(20 * YEAR), "what is made depends on the clock"
+        assert hashes(0) == hashes(-40 * YEAR) == hashes(20 * YEAR), "the output depends on the clock"
 
 
 def main():

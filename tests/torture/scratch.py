@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder for one run of a script that tries to break the program, and what becomes of its failures."""
+"""A temporary folder for one torture run, and its error handling."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from walker import Closed, Server
 
 
 def run_in_scratch(name, work, keep=False):
-    """Calls work(folder); gives the exit code. What a failed run left can be kept for a look."""
+    """Calls work(folder) and returns the exit code. With `keep`, the folder is not deleted."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="loci_torture_"))
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["LOCI_CACHE"] = str(folder / "cache")

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Streams for a long time with random controls, saves, loads, forks and lost connections, and watches the
-server's memory and descriptors.
+"""Runs walks for a long time with random controls, saves, loads, forks and lost connections, and monitors the
+server's memory and file descriptors.
 
 Usage: soak.py LOCI MAKE_TINY_FOLDER [--minutes 60] [--walkers 3] [--seed S] [--steady]
 
-With --steady nobody interferes: as many chunks as the machine makes, for days of a world in little time.
-Prints a line a minute. Exit code 1: an error that no client has caused, memory that grows by more than 5 %
-and 8 MiB from the second quarter of the time to the last, or descriptors that grow at all."""
+With --steady the walks only generate, as fast as the machine allows, to simulate days of video in a short time.
+Prints a line per minute. Exit code 1: an error that no client caused, memory that grows by more than 5 % and
+8 MiB from the second quarter of the time to the last, or a growing number of descriptors."""
 
 import argparse
 import random
@@ -21,7 +21,7 @@ from scratch import run_in_scratch
 from walker import Closed, Server, Walk
 
 KEYS = [["w"], ["w", "left"], ["left"], ["w", "right"], ["s"], ["i"], ["k", "d"], []]
-# What clients are told when they ask for what is not there or not allowed now.
+# Error codes of requests for missing or currently unavailable objects.
 REFUSALS = ("not_found", "limit", "bad_request", "busy", "in_use", "storage", "conflict")
 SAVED_MOST = 6
 
@@ -43,7 +43,7 @@ class Walker(threading.Thread):
             self.problem = f"walker {self.number}: {type(error).__name__} {error}"
 
     def connection(self, world):
-        """One connection, for a while; gives the world that the next one goes on with."""
+        """One connection of limited length. Returns the world that the next connection continues."""
         self.counts["connections"] += 1
         start = {"world": world} if world and self.chance.random() < 0.7 else {"seed": self.chance.randrange(1000)}
         walk = Walk(self.server, output_compression=50, **start)
@@ -59,7 +59,7 @@ class Walker(threading.Thread):
                 elif kind == "error":
                     self.counts["refusals"] += 1
                     if message["code"] not in REFUSALS:
-                        raise AssertionError(f"the server says {message}")
+                        raise AssertionError(f"unexpected error of the server: {message}")
                     if message["fatal"]:
                         return None
                 elif kind == "chunk_stats":
@@ -67,7 +67,7 @@ class Walker(threading.Thread):
                     if self.chance.random() < (0.02 if self.options.steady else 0.5):
                         self.act(walk)
         except Closed as closed:
-            # Another walker has loaded this world.
+            # Another client has loaded this world.
             if "another connection" not in str(closed):
                 raise
             world = None
@@ -76,7 +76,7 @@ class Walker(threading.Thread):
         return world
 
     def act(self, walk):
-        """Something a user might do."""
+        """A random action of a user."""
         chance = self.chance
         keys = {"mode": "state", "transitions": [{"actions": chance.choice(KEYS),
                                                   "look": [chance.uniform(-30, 30), chance.uniform(-9, 9)]}]}
@@ -93,7 +93,7 @@ class Walker(threading.Thread):
             if worlds:
                 self.counts["loads"] += 1
                 walk.send(type="load", world=chance.choice(worlds)["id"])
-            # Only so many stay: the disk is watched, too.
+            # Limit the number of saved worlds, so that disk space stays bounded.
             for old in sorted(worlds, key=lambda w: w["created_at"])[:max(0, len(worlds) - SAVED_MOST)]:
                 walk.send(type="delete_world", world=old["id"])
         elif dice < 0.26:
@@ -105,7 +105,7 @@ class Walker(threading.Thread):
 
 
 def grown(series):
-    """Second quarter against last: medians."""
+    """Medians of the second and of the last quarter."""
     quarter = max(1, len(series) // 4)
     return statistics.median(series[quarter:2 * quarter]), statistics.median(series[-quarter:])
 
@@ -152,9 +152,9 @@ def main():
         if problems or "internal" in said:
             raise AssertionError("; ".join(problems) or said)
         if after > 1.05 * before and after > before + (8 << 20):
-            raise AssertionError("memory grows")
+            raise AssertionError("the memory of the server grows")
         if many > few + options.walkers:
-            raise AssertionError("descriptors grow")
+            raise AssertionError("the number of descriptors grows")
 
     return run_in_scratch("soak", work)
 

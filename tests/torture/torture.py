@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills `loci` at random moments, again and again, and checks that nothing was lost.
+"""Kills `loci` repeatedly at random moments and checks that no data are lost.
 
 Usage: torture.py LOCI MAKE_TINY_FOLDER [--rounds N] [--seed S] [--only NAME,…] [--keep]
 
-What must hold after every SIGKILL: a file that was there is the old one or the new one, whole; what is
-gone on with becomes, byte for byte, what it would have been without; and what killed processes leave
-behind does not grow. `--rounds` is the number of kills of each kind: 3 by default, for the tests;
-hundreds for a night. Exit code 1 and one line for what does not hold."""
+After every SIGKILL: an existing file is either the complete old one or the complete new one; continued work
+gives the same bytes as uninterrupted work; and the files that killed processes leave behind do not accumulate.
+`--rounds` is the number of kills of each kind: 3 by default, hundreds for a night. On a failure: one line and
+exit code 1."""
 
 import argparse
 import filecmp
@@ -34,7 +34,7 @@ class Torture:
         self.folder = folder
         self.model = folder / "model"
         self.kills = 0
-        self.ends = 0  # processes that were done before their turn came
+        self.ends = 0  # processes that ended before they were killed
         subprocess.run([options.make_folder, str(self.model)], check=True)
         write_picture(folder / "first.png", 48, 32)
 
@@ -44,7 +44,7 @@ class Torture:
         return [self.loci, "--quiet", "--threads", "1", *map(str, arguments)]
 
     def run(self, *arguments, code=0):
-        """Runs to the end; gives what it said on stderr."""
+        """Runs to the end and returns stderr."""
         done = subprocess.run(self.command(*arguments), capture_output=True, text=True)
         if done.returncode != code:
             raise AssertionError(f"{' '.join(map(str, arguments))}: {done.returncode}, {done.stderr}")
@@ -56,7 +56,7 @@ class Torture:
         return time.monotonic() - begun
 
     def kill_within(self, seconds, *arguments):
-        """Runs and kills at a random moment; gives whether it was still at work."""
+        """Runs and kills at a random moment. Returns whether the process was still running."""
         process = subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         try:
@@ -69,10 +69,10 @@ class Torture:
             self.kills += 1
             return True
 
-    # Kinds of work.
+    # Kinds of jobs.
 
     def generate(self):
-        """A video and a world take the place of older ones, or do not."""
+        """A video and a world replace older files completely or not at all."""
         arguments = ["generate", "--model", self.model, "--image", self.folder / "first.png",
                      "--trajectory", "w-16,left-16"]
 
@@ -90,7 +90,7 @@ class Torture:
             shutil.copytree(old, work)
             killed, tries = True, 0
             while killed:
-                # Every try goes on from the one before; the last ones are left alone.
+                # Every attempt resumes the one before. The last attempts are not killed.
                 tries += 1
                 resume = (work / "a.latents" / "run.json").exists() and not json.loads(
                     (work / "a.latents" / "run.json").read_text()).get("finished", False)
@@ -99,20 +99,20 @@ class Torture:
                 for name in names:
                     content = (work / name).read_bytes()
                     if content not in ((old / name).read_bytes(), (new / name).read_bytes()):
-                        raise AssertionError(f"{name} is neither the old nor the new one after a kill")
+                        raise AssertionError(f"{name} is neither the old nor the new file after a kill")
             if not same_files(new, work, names):
-                self.run(*outputs(work, 2))  # done, and killed before the world was written
+                self.run(*outputs(work, 2))  # finished, but killed before the world was written
             expect_same(new, work, names)
             expect_same(new / "a.latents", work / "a.latents")
             expect_no_leftovers(work)
-        # A world that went through all this goes on as the other does.
+        # The world continues like that of an uninterrupted run.
         for folder in (new, work):
             self.run("generate", "--model", self.model, "--load-world", folder / "a.world", "--trajectory",
                      "right-16", "--out", folder / "b.mp4")
         expect_same(new, work, ["b.mp4"])
 
     def dataset(self):
-        """Recordings and latents: what was made stays, the rest follows."""
+        """Recordings and latents: complete clips stay, missing ones are added."""
         common = ["--count", 4, "--frames", 17, "--size", "48x32", "--workers", 1]
         jobs = {"record": lambda out: ["world", "record", out, *common],
                 "tar": lambda out: ["world", "record", out, *common, "--tar", "--clips-per-tar", 2],
@@ -133,7 +133,7 @@ class Torture:
             expect_no_leftovers(parts)
 
     def train(self):
-        """A run that was killed at any moment goes on to the same bytes."""
+        """A killed training run continues to the same bytes."""
         clips = self.folder / "clips"
         self.run("world", "encode", "--vae", self.model / "vae", "--out", clips, "--count", 2, "--frames", 33,
                  "--size", "48x32", "--workers", 1)
@@ -161,10 +161,10 @@ class Torture:
             raise AssertionError("the losses of a killed and resumed run differ")
 
     def serve(self):
-        """A walk and a video go on in the next server as if it had been one."""
+        """A walk and a video job continue in the next server process without differences."""
         chunks = 6
         video = {"seconds": 1, "seed": 5, "prompt": ""}
-        # Undisturbed.
+        # The reference without kills.
         whole = Server(self.loci, self.model, self.folder / "data-whole")
         walk = Walk(whole, seed=9, max_chunks=chunks)
         begun = time.monotonic()
@@ -194,29 +194,29 @@ class Torture:
                     while time.monotonic() < end and seen < chunks:
                         message = walk.next()
                         if message["type"] == "error":
-                            raise AssertionError(f"a walk that was killed does not go on: {message}")
+                            raise AssertionError(f"a killed walk does not continue: {message}")
                         if message["type"] == "chunk_stats":
                             seen = max(seen, message["chunk_index"])
                 finally:
                     server.kill()
                 self.kills += 1
                 kills += 1
-                # What a client has seen is there.
+                # Every chunk that was sent to the client is stored.
                 made = chunk_files(data, world)
                 for name, content in made.items():
                     if name in expected and content != expected[name]:
-                        raise AssertionError(f"{name} of a walk that was killed differs")
+                        raise AssertionError(f"{name} of a killed walk differs")
                 if len(made) < seen + 1:
-                    raise AssertionError(f"chunk {seen} was shown and is lost")
+                    raise AssertionError(f"chunk {seen} was sent and is lost")
                 if seen >= chunks:
                     break
             server = Server(self.loci, self.model, data)
             wait_for(lambda: server.request(f"/v1/videos/{job}")["status"] in ("completed", "failed"),
                      what="a video that was interrupted")
-            # A job under which the server died three times is given up.
+            # The server gives up a job after three crashes.
             if server.request(f"/v1/videos/{job}")["status"] == "completed":
                 if server.request(f"/v1/videos/{job}/content") != film:
-                    raise AssertionError("a video that was interrupted differs")
+                    raise AssertionError("an interrupted video differs")
             elif kills < 3:
                 raise AssertionError(f"a video was given up after {kills} kills")
             walk = Walk(server, world=world, paused=True)
@@ -225,7 +225,7 @@ class Torture:
             saved = walk.until("saved")["world"]["id"]
             walk.close()
             if all(w["id"] != saved for w in server.request("/v1/worlds")["data"]):
-                raise AssertionError("a world that was saved is not listed")
+                raise AssertionError("a saved world is not listed")
             server.stop()
             expect_no_leftovers(data)
 
@@ -281,7 +281,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", default="generate,dataset,train,serve")
-    parser.add_argument("--keep", action="store_true", help="leave the folder for a look")
+    parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     options = parser.parse_args()
 
     def work(folder):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server in a process of its own, and a walk over a WebSocket in JSON, with Python's library alone."""
+"""A server process, and a client of walks over a WebSocket in JSON, with the Python standard library only."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ import urllib.request
 
 
 class Closed(Exception):
-    """The other side is gone."""
+    """The connection was closed by the other side."""
 
 
 class Server:
@@ -46,7 +46,7 @@ class Server:
         self._close()
 
     def stop(self):
-        """Asks it to end; gives what it said on stderr."""
+        """Terminates the server and returns its stderr."""
         self.process.terminate()
         said = self.process.stderr.read().decode()
         code = self.process.wait(timeout=120)
@@ -69,7 +69,7 @@ class Server:
         return json.loads(content) if kind.startswith("application/json") else content
 
     def memory(self):
-        """Resident bytes and open descriptors of the process."""
+        """Resident bytes and number of open descriptors of the process."""
         folder = f"/proc/{self.process.pid}"
         with open(folder + "/statm", encoding="ascii") as file:
             pages = int(file.read().split()[1])
@@ -77,7 +77,7 @@ class Server:
 
 
 class Walk:
-    """One WebSocket."""
+    """One WebSocket connection."""
 
     def __init__(self, server, **init):
         self.socket = socket.create_connection(("127.0.0.1", server.port()), timeout=120)

@@ -14,10 +14,9 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/model/weights/weights.h"
-#include "loci/train/bench_train.h"
+#include "loci/train/loop/run_folder.h"
 #include "loci/train/windows/guessed_past.h"
 #include "loci/train/windows/latent_folder.h"
-#include "loci/train/loop/run_folder.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"
@@ -336,22 +335,6 @@ TEST_F(TrainerTest, BadRecipesAreRefused) {
   recipe = recipe_;
   recipe["optimizer"]["frozen"] = {"heads"};
   refused(recipe);
-}
-
-TEST(TrainBench, WritesTheCaseItMeasures) {
-  const std::filesystem::path folder = fresh_folder("bench");
-  const TrainConfig recipe = TrainConfig::from_json(toy_recipe(folder), "toy");
-  TrainBenchOptions options{.window = 5, .height = 4, .width = 4, .repeats = 1};
-  options.case_file = folder / "case.safetensors";
-  const TrainBenchResult result = measure_training(recipe.model, options);
-  EXPECT_GT(result.gradient_norm, 0);
-  EXPECT_EQ(result.loss, measure_training(recipe.model, options).loss);
-  const io::SafetensorsFile stored = io::SafetensorsFile::open(options.case_file);
-  EXPECT_EQ(stored.tensor("in.latents").size(2), 5);
-  EXPECT_EQ(stored.metadata().count("loci.config"), 1u);
-  options.window = 6;
-  EXPECT_THROW(measure_training(recipe.model, options), Error);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

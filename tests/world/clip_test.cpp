@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/world/bench_render.h"
 #include "loci/world/clip/clip_maker.h"
 #include "loci/world/clip/sheet.h"
 
@@ -176,19 +175,6 @@ TEST(Sheet, PicturesStandSideBySide) {
   const at::Tensor clips = clip_sheet(1, 1, 3, small());
   EXPECT_EQ(clips.sizes(), (at::IntArrayRef{24, 96, 3}));
   EXPECT_TRUE(at::equal(clips.narrow(1, 64, 32), make_clip(1, 0, small()).frames[2]));
-}
-
-TEST(BenchRender, MeasuresEveryStyle) {
-  const std::vector<RenderSpeed> speeds = measure_rendering(small(), {1, 2}, 0.001);
-  ASSERT_EQ(speeds.size(), kTrainingStyles.size());
-  for (const RenderSpeed& speed : speeds) {
-    ASSERT_EQ(speed.rates.size(), 2u);
-    for (const RenderSpeed::Rate& rate : speed.rates) {
-      EXPECT_GT(rate.frames_a_second, 0) << speed.style;
-      EXPECT_GT(rate.frames_a_cpu_second, 0) << speed.style;
-    }
-    EXPECT_GT(speed.world_ms, 0) << speed.style;
-  }
 }
 
 }  // namespace

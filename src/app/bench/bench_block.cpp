@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // loci bench block
-#include "loci/app/bench/bench_block.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -13,9 +11,10 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
-#include "loci/app/bench/bench_block_rows.h"
-#include "loci/app/cli/command.h"
+#include "loci/app/bench/bench_commands.h"
+#include "loci/app/bench/measure_block.h"
 #include "loci/app/bench/torch_script.h"
+#include "loci/app/cli/command.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
@@ -24,8 +23,8 @@
 #include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/machine/peak.h"
 #include "loci/model/transformer/block_work.h"
-#include "loci/model/weights/summary.h"
 #include "loci/model/transformer/transformer.h"
+#include "loci/model/weights/summary.h"
 
 namespace loci::app {
 
@@ -57,7 +56,7 @@ std::vector<std::string> names_in(const List& list) {
   return names;
 }
 
-// Processor seconds of all blocks of a model, from those of one softmax and one hybrid block.
+// CPU seconds of all blocks of a model, extrapolated from one softmax block and one hybrid block.
 struct Forward {
   double loci = 0, softmax = 0;
 };
@@ -148,8 +147,8 @@ void run_blocks(const BenchBlockOptions& o, const BlockPreset& preset, double pe
   }
   Json json = report(o, preset, peak);
   for (const BlockRow& row : rows) json["rows"].push_back(to_json(row, peak));
-  // Times of forwards by that of full softmax over the same history, and of a bounded history by
-  // that of the dense one.
+  // Ratios of forward times: the hybrid model to full softmax with the same history, and a bounded
+  // to a dense history.
   if (!o.json) fmt::print("all {} blocks, CPU s:\n", preset.config.layers);
   for (const std::string& history : o.histories) {
     const Forward ours = whole_forward(preset, rows, history, false);
@@ -184,7 +183,7 @@ void run_blocks(const BenchBlockOptions& o, const BlockPreset& preset, double pe
   finish(o, json);
 }
 
-// The whole model with random weights, once through.
+// One forward pass of the whole model with random weights.
 void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double peak) {
   const at::NoGradGuard no_grad;
   const model::TransformerConfig& config = preset.config;
@@ -214,7 +213,7 @@ void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double pea
     model::ForwardContext given = context;
     finite = at::isfinite(transformer.forward(latents, timesteps, given)).all().item<bool>();
   });
-  if (!finite) fail_check("the forward's numbers are not all finite");
+  if (!finite) fail_check("the forward pass gave NaN or infinite values");
   const ProcessMemory memory = process_memory().value_or(ProcessMemory());
   const uint64_t weights = parameters->bytes(), count = model::count_parameters(config).total();
   Json json = report(o, preset, peak);
@@ -234,9 +233,8 @@ void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double pea
                static_cast<double>(count) / 1e9, format_bytes(weights), history,
                step.options().past_frames, format_bytes(static_cast<uint64_t>(step.store_bytes())),
                format_bytes(static_cast<uint64_t>(step.staged_bytes())));
-    fmt::print("a step: {:.3f} s, {:.3f} CPU s, {:.1f} GFLOP/s, {:.0f} % of the peak\n",
-               cost.seconds, cost.processor, work / cost.processor / 1e9,
-               100 * work / cost.processor / peak);
+    fmt::print("one step: {:.3f} s, {:.3f} CPU s, {:.1f} GFLOP/s, {:.0f} % of peak\n", cost.seconds,
+               cost.processor, work / cost.processor / 1e9, 100 * work / cost.processor / peak);
     fmt::print("peak resident memory: {}\n", format_bytes(memory.peak));
   }
   finish(o, json);
@@ -247,26 +245,27 @@ void run_bench_block(const BenchBlockOptions& given) {
   std::sort(o.histories.begin(), o.histories.end(), std::greater());  // sparse first
   o.histories.erase(std::unique(o.histories.begin(), o.histories.end()), o.histories.end());
   BlockPreset preset = chosen(presets(), o.preset);
-  const int64_t pixels = kPixelsPerLatent * preset.config.patch;  // of a token's side
+  const int64_t pixels = kPixelsPerLatent * preset.config.patch;  // per side of a token
   for (const int64_t side : {o.width, o.height}) {
-    if (side % pixels != 0) fail("{} pixels do not divide into tokens of {}", side, pixels);
+    if (side % pixels != 0)
+      fail("--width and --height: {} is not a multiple of {} pixels", side, pixels);
   }
   if (o.whole && !o.compare.empty()) {
-    fail("--whole runs the model here alone; --compare is for its blocks");
+    fail("--whole and --compare cannot be combined: PyTorch runs single blocks only");
   }
   if (!o.compare.empty()) check_torch_script(o.python, o.script);
   preset.config.quantization = chosen(kBlockDtypes, o.dtype).quantization;
   if (o.width > 0) preset.grid.columns = o.width / pixels;
   if (o.height > 0) preset.grid.rows = o.height / pixels;
-  // A core's: processor seconds count those of all threads. Without instructions for BF16 its
-  // numbers are widened to FP32. INT8 weights have a higher peak, but attention has not.
+  // Peak of one core, since CPU seconds sum over all threads. Without BF16 instructions, BF16
+  // values are widened to FP32. INT8 products have a higher peak, but attention does not use them.
   const auto measured = [](kernels::Arithmetic kind) { return kernels::measure_peak(kind, 0.5); };
   const std::optional<double> bf16 = chosen(kBlockDtypes, o.dtype).type == at::kBFloat16
                                          ? measured(kernels::Arithmetic::kBfloat16)
                                          : std::nullopt;
   const double peak = bf16 ? *bf16 : *measured(kernels::Arithmetic::kFloat);
   if (!o.json) {
-    fmt::print("{}, {} tokens a chunk, {}, {}, threads: {}; a core in registers: {:.1f} GFLOP/s\n",
+    fmt::print("{}, {} tokens per chunk, {}, {}, {} threads; peak of one core: {:.1f} GFLOP/s\n",
                preset.name, preset.config.chunk_size * preset.grid.tokens(), o.dtype,
                kernels::name_of(kernels::isa_level()), at::get_num_threads(), peak / 1e9);
   }
@@ -281,65 +280,68 @@ void run_bench_block(const BenchBlockOptions& given) {
 
 void add_bench_block(CLI::App& app) {
   app.description(
-      "A softmax and a hybrid block at a chunk's step: rate, share of the processor's peak, what "
-      "they make of a whole forward, and PyTorch beside them");
+      "Measure a softmax block and a hybrid block: speed, share of the processor's peak, and "
+      "optionally the same in PyTorch");
   auto o = std::make_shared<BenchBlockOptions>();
-  app.add_option("--preset", o->preset, "the demo model or the 5B model")
-      ->check(CLI::IsMember(names_in(presets())))
+  app.add_option("--preset", o->preset, "model size: the demo model (mini) or the 5B model (wan5b)")
+      ->check(one_of(names_in(presets())))
       ->capture_default_str();
-  app.add_option("--width", o->width, "pixels; the preset's: 0")
+  app.add_option("--width", o->width, "frame width in pixels; 0 = the preset's")
       ->check(CLI::Range(0, 8192))
       ->capture_default_str();
-  app.add_option("--height", o->height, "pixels; the preset's: 0")
+  app.add_option("--height", o->height, "frame height in pixels; 0 = the preset's")
       ->check(CLI::Range(0, 8192))
       ->capture_default_str();
   app.add_option("--dtype", o->dtype,
-                 "of weights and products; with int8 and int4 the rest is bf16")
-      ->check(CLI::IsMember(names_in(kBlockDtypes)))
+                 "data type of weights; with int8 and int4 activations are bf16")
+      ->check(one_of(names_in(kBlockDtypes)))
       ->capture_default_str();
-  app.add_option("--history", o->histories,
-                 "sparse: 29 retained frames; dense: the mean over the first --seconds")
+  app.add_option(
+         "--history", o->histories,
+         "sparse: 29 retained frames; dense: the mean number of frames over the first --seconds")
       ->delimiter(',')
-      ->check(CLI::IsMember(std::vector<std::string>{"sparse", "dense"}))
+      ->check(one_of({"sparse", "dense"}))
       ->capture_default_str();
-  app.add_option("--seconds", o->seconds, "of video that a dense history is averaged over")
+  app.add_option("--seconds", o->seconds,
+                 "video length in seconds that a dense history is averaged over")
       ->type_name("S")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--kv", o->kv, "how keys and values are stored")
-      ->check(CLI::IsMember(memory::kv_format_names()))
+  app.add_option("--kv", o->kv, "storage format of keys and values")
+      ->check(one_of(memory::kv_format_names()))
       ->capture_default_str();
   app.add_option("--staging", o->staging_mib,
-                 "most memory for history laid out ahead of a chunk's steps; no limit: 0")
+                 "maximum memory in MiB for keys and values converted in advance; 0 = no limit")
       ->type_name("MIB")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
-  app.add_option("--repeats", o->repeats, "turns; the best of each counts")
+  app.add_option("--repeats", o->repeats, "number of repetitions; the fastest counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_flag("--commit", o->commit, "the forward that also writes the recurrent state");
+  app.add_flag("--commit", o->commit,
+               "measure the commit pass, which also writes the recurrent state");
   app.add_flag("--whole", o->whole,
-               "all blocks of the model, once: time and peak memory; random weights");
+               "run all blocks of the model once with random weights: time and peak memory");
   app.add_option("--compare", o->compare,
-                 "run the same in PyTorch in turn, checked to give the same numbers")
-      ->check(CLI::IsMember(std::vector<std::string>{"torch"}));
+                 "also run the same computation in PyTorch and check that the results agree")
+      ->check(one_of({"torch"}));
   app.add_option("--torch-dtype", o->torch_dtype,
-                 "PyTorch's type; same: bf16 for int8 and int4, otherwise the same")
-      ->check(CLI::IsMember(std::vector<std::string>(kTorchDtypes.begin(), kTorchDtypes.end())))
+                 "data type in PyTorch; same = --dtype, or bf16 for int8 and int4")
+      ->check(one_of(std::vector<std::string>(kTorchDtypes.begin(), kTorchDtypes.end())))
       ->capture_default_str();
-  app.add_option("--python", o->python, "a Python with torch")->capture_default_str();
-  app.add_option("--script", o->script, "the PyTorch version")->capture_default_str();
+  app.add_option("--python", o->python, "Python interpreter with torch")->capture_default_str();
+  app.add_option("--script", o->script, "PyTorch script")->capture_default_str();
   app.add_option("--out", o->out, "write JSON to this file")->type_name("FILE");
   app.add_flag("--json", o->json, "print JSON");
-  examples(app,
-           {{"loci --threads 1 bench block --compare torch", "the demo model's blocks, both ways"},
-            {"loci --threads 1 bench block --preset wan5b --dtype bf16 --repeats 1",
-             "the 5B model's; takes minutes"},
-            {"loci bench block --preset wan5b --dtype bf16 --whole --history sparse",
-             "all 30 blocks; needs 16 GiB"},
-            {"loci bench block --preset wan5b --dtype int8 --kv int8 --staging 512 --whole "
-             "--history sparse",
-             "the same in 9 GiB"}});
+  examples(app, {{"loci --threads 1 bench block --compare torch",
+                  "blocks of the demo model, in loci and in PyTorch"},
+                 {"loci --threads 1 bench block --preset wan5b --dtype bf16 --repeats 1",
+                  "blocks of the 5B model; takes minutes"},
+                 {"loci bench block --preset wan5b --dtype bf16 --whole --history sparse",
+                  "all 30 blocks; needs 16 GiB"},
+                 {"loci bench block --preset wan5b --dtype int8 --kv int8 --staging 512 --whole "
+                  "--history sparse",
+                  "the same in 9 GiB"}});
   app.callback([o] { run_bench_block(*o); });
 }
 

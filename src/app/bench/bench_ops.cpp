@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/app/bench/bench_ops.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -13,19 +11,20 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "loci/app/bench/bench_commands.h"
 #include "loci/app/cli/command.h"
 #include "loci/base/config.h"
 #include "loci/eval/cost/block_cost.h"
 #include "loci/kernels/attention/attention.h"
-#include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/delta_rule/delta_rule.h"
 #include "loci/kernels/elementwise/gelu.h"
 #include "loci/kernels/elementwise/head_map.h"
-#include "loci/kernels/linear/packed_linear.h"
-#include "loci/kernels/machine/peak.h"
 #include "loci/kernels/elementwise/residual_norm.h"
 #include "loci/kernels/elementwise/rms_norm.h"
+#include "loci/kernels/linear/packed_linear.h"
 #include "loci/kernels/linear/wide_linear.h"
+#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/peak.h"
 
 namespace loci::app {
 
@@ -39,30 +38,30 @@ struct Options {
   bool json = false;
 };
 
-// Sizes of a chunk's work in one block.
+// Sizes of one block for one chunk.
 struct Sizes {
   int64_t tokens, heads, ffn;
 };
 
-// One figure: the same mathematics here and by libtorch's own operators.
+// One measurement: the same computation by a loci kernel and by operators of libtorch.
 struct Row {
   std::string name, size;
-  double operations = 0;          // multiplications and additions
-  double bytes = 0;               // moved at least, where that and not arithmetic is the limit
+  double operations = 0;          // floating-point multiplications and additions
+  double bytes = 0;               // minimum memory traffic, for kernels limited by it
   double ours = 0, libtorch = 0;  // seconds
-  // What is multiplied, where the processor has instructions for it: whose peak is the limit.
+  // Type of the multiplications, if the processor has instructions for it. Its peak is the limit.
   kernels::Arithmetic arithmetic = kernels::Arithmetic::kFloat;
 };
 
-// One thread is measured by the processor's time, in which what else runs on the machine does not
-// count; several, which wait for each other, by the clock.
+// One thread is measured in CPU time, which excludes other processes. Several threads, which wait
+// for each other, are measured in elapsed time.
 double seconds_of(double again, const std::function<at::Tensor()>& call) {
   call();
   const eval::CallCost cost = eval::cost_of([&] { call(); }, again);
   return at::get_num_threads() == 1 ? cost.processor : cost.seconds;
 }
 
-// Both in turn, so that a noisy moment hits both.
+// Both alternate, so that disturbances affect both.
 void compare(Row& row, double seconds, const std::function<at::Tensor()>& ours,
              const std::function<at::Tensor()>& libtorch) {
   row.ours = row.libtorch = 1e300;
@@ -72,26 +71,27 @@ void compare(Row& row, double seconds, const std::function<at::Tensor()>& ours,
   }
 }
 
-Row attention_row(const Sizes& s, double seconds, bool turned, at::ScalarType dtype) {
+Row attention_row(const Sizes& s, double seconds, bool rotated, at::ScalarType dtype) {
   const int64_t frame = s.tokens / kChunkFrames;
   const std::vector<int64_t> shape = {kPastFrames, 1, frame, s.heads, kChannels};
   std::vector<int64_t> index(kPastFrames);
   std::iota(index.rbegin(), index.rend(), int64_t{0});
-  std::optional<kernels::HeadMap> turn;
-  if (turned) {
-    turn.emplace();
-    turn->rotations = {{.begin = 0, .pairs = 22, .adjacent = true}};
+  std::optional<kernels::HeadMap> rotation;
+  if (rotated) {
+    rotation.emplace();
+    rotation->rotations = {{.begin = 0, .pairs = 22, .adjacent = true}};
     const at::Tensor angle = at::rand({kPastFrames * frame, 22});
-    turn->cosine = angle.cos();
-    turn->sine = angle.sin();
+    rotation->cosine = angle.cos();
+    rotation->sine = angle.sin();
   }
   const kernels::AttentionPast past({at::randn(shape).to(dtype), {}},
-                                    {at::randn(shape).to(dtype), {}}, index, dtype, at::kCPU, turn);
+                                    {at::randn(shape).to(dtype), {}}, index, dtype, at::kCPU,
+                                    rotation);
   const at::Tensor x = at::randn({1, s.tokens, s.heads, kChannels}).to(dtype);
   const int64_t keys = past.tokens() + s.tokens;
   const bool bf16 = dtype == at::kBFloat16;
   Row row{.name = fmt::format("attention{}, {}", bf16 ? " BF16" : "",
-                              turned ? "turned past" : "past in place"),
+                              rotated ? "rotated past" : "past in place"),
           .size = fmt::format("{} x {} keys, {} heads", s.tokens, keys, s.heads)};
   row.operations = 4.0 * static_cast<double>(s.tokens * keys * s.heads * kChannels);
   if (bf16) row.arithmetic = kernels::Arithmetic::kBfloat16;
@@ -124,7 +124,7 @@ Row map_row(const Sizes& s, double seconds) {
   return row;
 }
 
-// What becomes of a recurrent state's reads.
+// The operations after a readout of the recurrent state.
 Row readout_row(const Sizes& s, double seconds) {
   const kernels::HeadMap map = projective_map(s.tokens);
   const at::Tensor x = at::randn({1, s.tokens, s.heads, kChannels}), local = at::randn_like(x);
@@ -137,7 +137,7 @@ Row readout_row(const Sizes& s, double seconds) {
   return row;
 }
 
-// Chains between the matrix products, at the sizes of one chunk of frames.
+// Elementwise chains between the matrix products of one chunk.
 Row norm_row(const Sizes& s, double seconds) {
   const int64_t width = s.heads * kChannels;
   const at::Tensor x = at::randn({1, s.tokens, width}), y = at::randn_like(x);
@@ -185,7 +185,7 @@ Row gelu_row(const Sizes& s, double seconds) {
   return row;
 }
 
-// Leaves of a graph, and how long the gradient takes through `ours` and through `libtorch`.
+// A computation of the given leaves. Measures the backward pass through both versions of it.
 using Graph = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 void compare_gradients(Row& row, double seconds, std::vector<at::Tensor> inputs, const Graph& ours,
                        const Graph& libtorch) {
@@ -200,7 +200,7 @@ void compare_gradients(Row& row, double seconds, std::vector<at::Tensor> inputs,
       row, seconds, [&] { return back(by_us); }, [&] { return back(by_libtorch); });
 }
 
-// The last chunk of a training window, which sees all of it.
+// The last chunk of a training window, which attends to the whole window.
 Row attention_gradient_row(const Sizes& s, double seconds, at::ScalarType dtype) {
   const int64_t keys = s.tokens / kChunkFrames * kWindowFrames;
   const auto random = [&](int64_t tokens) {
@@ -226,7 +226,7 @@ std::vector<at::Tensor> delta_inputs(const Sizes& s) {
           at::randn({s.heads, s.tokens, kChannels}), at::rand({s.heads, s.tokens})};
 }
 
-// Operations count the products with the state alone: two in the write, four in its gradient.
+// Only products with the state are counted: two in the write, four in its gradient.
 Row delta_row(const Sizes& s, double seconds) {
   const std::vector<at::Tensor> x = delta_inputs(s);
   Row row{.name = "delta rule, write",
@@ -251,18 +251,18 @@ Row delta_gradient_row(const Sizes& s, double seconds) {
   return row;
 }
 
-// No kernel of ours: what the matrix products that surround the others reach.
+// libtorch's matrix product in FP32, as a reference for the other kernels.
 Row linear_row(const Sizes& s, double seconds) {
   const at::Tensor x = at::randn({s.tokens, s.heads * kChannels});
   const at::Tensor weight = at::randn({s.ffn, s.heads * kChannels});
-  Row row{.name = "linear, FP32 (libtorch's)",
+  Row row{.name = "linear, FP32 (libtorch)",
           .size = fmt::format("{} x {} -> {}", s.tokens, s.heads * kChannels, s.ffn)};
   row.operations = 2.0 * static_cast<double>(s.tokens * s.heads * kChannels * s.ffn);
   row.ours = row.libtorch = seconds_of(seconds / 2, [&] { return at::linear(x, weight); });
   return row;
 }
 
-// A layer's weight in fewer bits, and libtorch's own BF16, all by libtorch's FP32.
+// Linear layers with fewer bits, and libtorch's BF16, all compared with libtorch's FP32.
 std::vector<Row> packed_rows(const Sizes& s, double seconds) {
   const int64_t in = s.heads * kChannels;
   const at::Tensor x = at::randn({s.tokens, in}), weight = at::randn({s.ffn, in});
@@ -288,7 +288,7 @@ std::vector<Row> packed_rows(const Sizes& s, double seconds) {
   compare(
       row, seconds, [&] { return kernels::wide_linear(half_x, half_weight, {}); }, fp32);
   rows.push_back(row);
-  row.name = "linear, BF16 (libtorch's)";
+  row.name = "linear, BF16 (libtorch)";
   row.arithmetic = kernels::Arithmetic::kBfloat16;
   compare(
       row, seconds, [&] { return at::linear(half_x, half_weight); }, fp32);
@@ -296,7 +296,7 @@ std::vector<Row> packed_rows(const Sizes& s, double seconds) {
   return rows;
 }
 
-// What registers alone allow at the level in use, all threads together.
+// Peak rates of the instruction set in use, without memory access, for all threads together.
 struct Peaks {
   std::map<kernels::Arithmetic, double> rates;
 
@@ -309,7 +309,7 @@ struct Peaks {
       }
     }
   }
-  // The one that limits `row`: without instructions for its numbers they are widened to FP32.
+  // The peak that limits `row`. Types without instructions are widened to FP32.
   kernels::Arithmetic limit(const Row& row) const {
     return rates.contains(row.arithmetic) ? row.arithmetic : kernels::Arithmetic::kFloat;
   }
@@ -371,9 +371,9 @@ void run_bench_ops(const Options& o) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}, {} thread{}; in registers, GFLOP/s: {}\n", kernels::name_of(kernels::isa_level()),
+  fmt::print("{}, {} thread{}; peak in GFLOP/s: {}\n", kernels::name_of(kernels::isa_level()),
              threads, threads == 1 ? "" : "s", peaks.text());
-  fmt::print("{:<31}{:<28}{:>10}{:>12}{:>16}{:>9}\n", "op", "size", "ms", "GFLOP/s", "of the peak",
+  fmt::print("{:<31}{:<28}{:>10}{:>12}{:>16}{:>9}\n", "op", "size", "ms", "GFLOP/s", "of peak",
              "ratio");
   for (const Row& row : rows) {
     const bool moves = row.bytes > 0;
@@ -386,26 +386,26 @@ void run_bench_ops(const Options& o) {
                row.libtorch / row.ours);
   }
   fmt::print(
-      "ratio: time of libtorch's operators for the same, by ours; linear layers by libtorch's in "
-      "FP32\n");
+      "ratio: time of libtorch's operators divided by the time of the kernel; linear layers are "
+      "compared with libtorch in FP32\n");
 }
 
 }  // namespace
 
 void add_bench_ops(CLI::App& app) {
-  app.description("Kernels one by one: rate, share of the processor's peak, ratio to libtorch");
+  app.description("Measure each kernel: speed, share of the processor's peak, ratio to libtorch");
   auto o = std::make_shared<Options>();
-  app.add_option("--preset", o->preset, "sizes of a block: of the demo model or of the 5B model")
-      ->check(CLI::IsMember(std::vector<std::string>{"mini", "wan5b"}))
+  app.add_option("--preset", o->preset, "block size: the demo model (mini) or the 5B model (wan5b)")
+      ->check(one_of({"mini", "wan5b"}))
       ->capture_default_str();
-  app.add_option("--seconds", o->seconds, "time spent on each figure")
+  app.add_option("--seconds", o->seconds, "measuring time per row in seconds")
       ->type_name("S")
       ->check(CLI::Range(0.01, 600.0))
       ->capture_default_str();
   app.add_flag("--json", o->json, "print JSON");
-  examples(app, {{"loci bench ops", "at the demo model's sizes"},
-                 {"LOCI_ISA=plain loci bench ops", "without vector instructions of its own"},
-                 {"loci --threads 1 bench ops --preset wan5b", "at the 5B model's sizes"}});
+  examples(app, {{"loci bench ops", "sizes of the demo model"},
+                 {"LOCI_ISA=plain loci bench ops", "kernels limited to plain code"},
+                 {"loci --threads 1 bench ops --preset wan5b", "sizes of the 5B model"}});
   app.callback([o] { run_bench_ops(*o); });
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/app/bench/bench_render.h"
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "loci/app/bench/bench_commands.h"
+#include "loci/app/bench/measure_render.h"
 #include "loci/app/cli/command.h"
 #include "loci/base/config.h"
-#include "loci/world/bench_render.h"
 
 namespace loci::app {
 
@@ -21,14 +20,14 @@ struct BenchRenderOptions {
   bool embree = false, json = false;
 };
 
-Json to_json(const std::vector<world::RenderSpeed>& speeds) {
+Json to_json(const std::vector<RenderSpeed>& speeds) {
   Json rows = Json::array();
-  for (const world::RenderSpeed& speed : speeds) {
-    for (const world::RenderSpeed::Rate& rate : speed.rates) {
+  for (const RenderSpeed& speed : speeds) {
+    for (const RenderSpeed::Rate& rate : speed.rates) {
       rows.push_back({{"style", speed.style},
                       {"tracer", speed.tracer},
                       {"threads", rate.threads},
-                      {"world_ms", speed.world_ms},
+                      {"world_ms", speed.scene_ms},
                       {"frames_a_second", rate.frames_a_second},
                       {"frames_a_cpu_second", rate.frames_a_cpu_second}});
     }
@@ -36,9 +35,9 @@ Json to_json(const std::vector<world::RenderSpeed>& speeds) {
   return rows;
 }
 
-Json to_json(const std::vector<world::RayComparison>& rows) {
+Json to_json(const std::vector<RayComparison>& rows) {
   Json list = Json::array();
-  for (const world::RayComparison& row : rows) {
+  for (const RayComparison& row : rows) {
     list.push_back({{"style", row.style},
                     {"solids", row.solids},
                     {"triangles", row.triangles},
@@ -49,18 +48,17 @@ Json to_json(const std::vector<world::RayComparison>& rows) {
   return list;
 }
 
-// One line a style, the numbers of threads side by side.
-void print_table(const std::vector<world::RenderSpeed>& speeds) {
-  fmt::print(
-      "192x128, 2 samples a pixel, tracer {}; frames a second (a second of processor time)\n",
-      speeds.front().tracer);
-  fmt::print("{:<12}{:>9}", "style", "world ms");
+// One line per style, one column per number of threads.
+void print_table(const std::vector<RenderSpeed>& speeds) {
+  fmt::print("192x128, 2 samples per pixel, tracer {}; frames per second (per CPU second)\n",
+             speeds.front().tracer);
+  fmt::print("{:<12}{:>9}", "style", "scene ms");
   for (const auto& rate : speeds.front().rates) {
     fmt::print("{:>20}", fmt::format("{} thread{}", rate.threads, rate.threads == 1 ? "" : "s"));
   }
   fmt::print("\n");
-  for (const world::RenderSpeed& speed : speeds) {
-    fmt::print("{:<12}{:>9.1f}", speed.style, speed.world_ms);
+  for (const RenderSpeed& speed : speeds) {
+    fmt::print("{:<12}{:>9.1f}", speed.style, speed.scene_ms);
     for (const auto& rate : speed.rates) {
       fmt::print("{:>20}",
                  fmt::format("{:.1f} ({:.1f})", rate.frames_a_second, rate.frames_a_cpu_second));
@@ -69,11 +67,11 @@ void print_table(const std::vector<world::RenderSpeed>& speeds) {
   }
 }
 
-void print_table(const std::vector<world::RayComparison>& rows) {
-  fmt::print("\ndepth only, one thread, million rays a second of processor time\n");
-  fmt::print("{:<12}{:>8}{:>11}{:>8}{:>8}{:>12}\n", "style", "solids", "triangles", "ours",
+void print_table(const std::vector<RayComparison>& rows) {
+  fmt::print("\ndepth only, one thread, million rays per CPU second\n");
+  fmt::print("{:<12}{:>8}{:>11}{:>8}{:>8}{:>12}\n", "style", "solids", "triangles", "loci",
              "Embree", "agreement");
-  for (const world::RayComparison& row : rows) {
+  for (const RayComparison& row : rows) {
     fmt::print("{:<12}{:>8}{:>11}{:>8.1f}{:>8.1f}{:>10.1f} %\n", row.style, row.solids,
                row.triangles, row.ours, row.embree, 100 * row.agreement);
   }
@@ -81,11 +79,11 @@ void print_table(const std::vector<world::RayComparison>& rows) {
 
 void run_bench_render(const BenchRenderOptions& options) {
   const world::ClipOptions clip;
-  const auto speeds = world::measure_rendering(clip, options.threads, options.seconds);
+  const auto speeds = measure_rendering(clip, options.threads, options.seconds);
   if (!options.json) print_table(speeds);
   Json json = {{"rows", to_json(speeds)}};
   if (options.embree) {
-    const auto rows = world::compare_with_embree(clip, options.seconds);
+    const auto rows = compare_with_embree(clip, options.seconds);
     if (!options.json) print_table(rows);
     json["embree"] = to_json(rows);
   }
@@ -95,20 +93,20 @@ void run_bench_render(const BenchRenderOptions& options) {
 }  // namespace
 
 void add_bench_render(CLI::App& app) {
-  app.description("Frames a second of procedural worlds, by style");
+  app.description("Measure the rendering speed of procedural scenes by style");
   auto options = std::make_shared<BenchRenderOptions>();
-  app.add_option("--threads-list", options->threads, "numbers of threads to try")
+  app.add_option("--threads-list", options->threads, "numbers of threads to measure")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--seconds", options->seconds, "time spent on each figure")
+  app.add_option("--seconds", options->seconds, "measuring time per value in seconds")
       ->check(CLI::Range(0.01, 600.0))
       ->capture_default_str();
   app.add_flag("--embree", options->embree,
-               "compare with Embree, in a build with -DLOCI_EMBREE=ON");
+               "compare with Embree; needs a build with -DLOCI_EMBREE=ON");
   app.add_flag("--json", options->json, "print JSON");
-  examples(app, {{"loci bench render", "every style on one and on two threads"},
-                 {"loci bench render --threads-list 1 --json", "for a script"}});
+  examples(app, {{"loci bench render", "every style with one and with two threads"},
+                 {"loci bench render --threads-list 1 --json", "one thread, print JSON"}});
   app.callback([options] { run_bench_render(*options); });
 }
 

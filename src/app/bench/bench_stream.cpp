@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // loci bench stream
-#include "loci/app/bench/bench_stream.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,13 +8,14 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "loci/app/bench/bench_commands.h"
 #include "loci/app/cli/command.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/text.h"
-#include "loci/eval/report/line_plot.h"
 #include "loci/eval/cost/stream_cost.h"
+#include "loci/eval/report/line_plot.h"
 #include "loci/model/weights/summary.h"
 #include "loci/model/weights/weights.h"
 #include "loci/sample/stream/stream.h"
@@ -42,7 +41,7 @@ struct BenchStreamOptions {
   bool json = false;
 };
 
-// One model and history after so many seconds of video.
+// Costs of one model and history at one video length.
 struct Row {
   std::string model, history;
   eval::StreamCost cost;
@@ -108,7 +107,7 @@ std::string to_csv(const std::vector<Row>& rows) {
 }
 
 std::string to_svg(const std::vector<Row>& rows) {
-  eval::PlotPanel time{"processor seconds a chunk", "seconds of video", {}};
+  eval::PlotPanel time{"CPU seconds per chunk", "seconds of video", {}};
   eval::PlotPanel bytes{"history, MiB", "seconds of video", {}};
   eval::PlotPanel peak{"peak memory of the process, MiB", "seconds of video", {}};
   for (const Row& row : rows) {
@@ -132,13 +131,14 @@ void run_stream(const BenchStreamOptions& given) {
   std::sort(o.seconds.begin(), o.seconds.end());
   const int64_t side = kPixelsPerLatent * bench_config(o).patch;
   if (o.width % side != 0 || o.height % side != 0) {
-    fail("{}x{} pixels do not divide into tokens of {}", o.width, o.height, side);
+    fail("--width and --height: {}x{} are not multiples of {} pixels", o.width, o.height, side);
   }
   std::vector<Row> rows;
   if (!o.json) {
-    fmt::print("{}x{}, {} blocks of width {}, {} steps and a commit, {}, {} threads\n", o.width,
-               o.height, bench_config(o).layers, bench_config(o).width(), o.steps, o.dtype,
-               at::get_num_threads());
+    fmt::print(
+        "{}x{}, {} blocks of width {}, {} denoising steps and a commit pass, {}, {} threads\n",
+        o.width, o.height, bench_config(o).layers, bench_config(o).width(), o.steps, o.dtype,
+        at::get_num_threads());
     fmt::print("{:<8} {:<9} {:>9} {:>8} {:>10} {:>10} {:>12} {:>12} {:>12}\n", "model", "history",
                "video s", "latents", "s/chunk", "CPU s", "history", "resident", "peak");
   }
@@ -175,43 +175,47 @@ void run_stream(const BenchStreamOptions& given) {
 }  // namespace
 
 void add_bench_stream(CLI::App& app) {
-  app.description("Seconds a chunk and memory against length, by model and history");
+  app.description("Measure time per chunk and memory as a function of video length");
   auto o = std::make_shared<BenchStreamOptions>();
-  app.add_option("--config", o->model, "sizes from this model or config.json; weights are random")
+  app.add_option("--config", o->model,
+                 "model folder or config.json that defines the model size; weights are random")
       ->type_name("PATH");
-  app.add_option("--heads", o->heads, "heads of 128 channels, without --config")
+  app.add_option("--heads", o->heads, "number of heads of 128 channels; ignored with --config")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--layers", o->layers, "blocks, without --config")
+  app.add_option("--layers", o->layers, "number of blocks; ignored with --config")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--width", o->width, "pixels")->check(CLI::Range(32, 8192))->capture_default_str();
-  app.add_option("--height", o->height, "pixels")
+  app.add_option("--width", o->width, "frame width in pixels")
       ->check(CLI::Range(32, 8192))
       ->capture_default_str();
-  app.add_option("--steps", o->steps, "of the solver")
+  app.add_option("--height", o->height, "frame height in pixels")
+      ->check(CLI::Range(32, 8192))
+      ->capture_default_str();
+  app.add_option("--steps", o->steps, "number of denoising steps")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--seconds", o->seconds, "lengths of video to report at")
+  app.add_option("--seconds", o->seconds, "video lengths to report, in seconds")
       ->delimiter(',')
       ->check(CLI::Range(1.0, 360000.0))
       ->capture_default_str();
-  app.add_option("--models", o->models, "the hybrid, and the same size with softmax alone")
+  app.add_option("--models", o->models,
+                 "loci = hybrid blocks, softmax = the same size with softmax blocks only")
       ->delimiter(',')
-      ->check(CLI::IsMember(std::vector<std::string>{"loci", "softmax"}))
+      ->check(one_of({"loci", "softmax"}))
       ->capture_default_str();
-  app.add_option("--histories", o->histories, "policies to compare")
+  app.add_option("--histories", o->histories, "history policies to compare")
       ->delimiter(',')
-      ->check(CLI::IsMember(memory::history_names()))
+      ->check(one_of(memory::history_names()))
       ->capture_default_str();
-  app.add_option("--dtype", o->dtype, "type of products")
-      ->check(CLI::IsMember(std::vector<std::string>{"fp32", "bf16"}))
+  app.add_option("--dtype", o->dtype, "data type of matrix products")
+      ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--kv", o->kv, "how keys and values are stored")
-      ->check(CLI::IsMember(memory::kv_format_names()))
+  app.add_option("--kv", o->kv, "storage format of keys and values")
+      ->check(one_of(memory::kv_format_names()))
       ->capture_default_str();
   app.add_option("--staging", o->staging_mib,
-                 "most memory for history gathered ahead of a chunk's steps; no limit: 0")
+                 "maximum memory in MiB for keys and values converted in advance; 0 = no limit")
       ->type_name("MIB")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
@@ -220,9 +224,9 @@ void add_bench_stream(CLI::App& app) {
   app.add_flag("--json", o->json, "print JSON");
   examples(app, {{"loci bench stream --out stream", "four small streams of 80 s, with a plot"},
                  {"loci bench stream --histories sparse --models loci --seconds 60,600,3600",
-                  "an hour of bounded memory"},
+                  "an hour of video with a bounded history"},
                  {"loci bench stream --histories sparse,window,overlap,landmarks,content",
-                  "policies under one budget"}});
+                  "history policies with the same budget"}});
   app.callback([o] { run_stream(*o); });
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // loci bench train
-#include "loci/app/bench/bench_train.h"
-
 #include <unistd.h>
 
 #include <cmath>
@@ -13,12 +11,13 @@
 
 #include <ATen/Parallel.h>
 
-#include "loci/app/cli/command.h"
+#include "loci/app/bench/bench_commands.h"
+#include "loci/app/bench/measure_train.h"
 #include "loci/app/bench/torch_script.h"
+#include "loci/app/cli/command.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/model/transformer/config.h"
-#include "loci/train/bench_train.h"
 
 namespace loci::app {
 
@@ -29,7 +28,7 @@ namespace fs = std::filesystem;
 struct BenchTrainOptions {
   std::string config = "configs/mini.json", dtype = "fp32";
   std::string python = "build/venv/bin/python", script = "src/app/bench/train_torch.py";
-  train::TrainBenchOptions bench;
+  TrainBenchOptions bench;
   bool torch = false, json = false;
 };
 
@@ -38,7 +37,7 @@ struct Row {
   double seconds = 0, loss = 0, gradient_norm = 0;
 };
 
-// What the script prints on its last line.
+// Runs the PyTorch script on the case file.
 Row run_torch(const BenchTrainOptions& options, const std::string& name) {
   const Json result =
       run_torch_script(options.python, options.script,
@@ -48,13 +47,14 @@ Row run_torch(const BenchTrainOptions& options, const std::string& name) {
   return {name, result.at("seconds"), result.at("loss"), result.at("gradient_norm")};
 }
 
-// The script must have done the same work: FP32 agrees to rounding, BF16 rounds at other places.
+// Both must have computed the same: FP32 agrees up to rounding, BF16 rounds at other places.
 void check_same(const Row& ours, const Row& theirs, bool bf16) {
   const double tolerance = bf16 ? 0.05 : 1e-3;
   const auto apart = [&](double a, double b) { return std::abs(a - b) > tolerance * std::abs(a); };
   if (apart(ours.loss, theirs.loss) || apart(ours.gradient_norm, theirs.gradient_norm)) {
     fail_check(
-        "{}: loss {:.5f} and gradient {:.5f}, but {} has {:.5f} and {:.5f}: not the same work",
+        "{} has loss {:.5f} and gradient norm {:.5f}, but {} has {:.5f} and {:.5f}; expected equal "
+        "values",
         theirs.name, theirs.loss, theirs.gradient_norm, ours.name, ours.loss, ours.gradient_norm);
   }
 }
@@ -81,10 +81,11 @@ void run_bench_train(BenchTrainOptions options) {
     if (softmax) model["recurrent_memory"] = "none";
     const auto config = model::TransformerConfig::from_json(model, options.config + ": model");
     if (config.is_quantized()) {
-      fail("{}: quantized weights are not trained; give the original's config", options.config);
+      fail("{}: quantized models cannot be trained; give the config of the original model",
+           options.config);
     }
     const std::string suffix = softmax ? ", full softmax" : "";
-    const train::TrainBenchResult result = train::measure_training(config, options.bench);
+    const TrainBenchResult result = measure_training(config, options.bench);
     if (!softmax) parameters = result.parameters;
     rows.push_back({"loci" + suffix, result.seconds, result.loss, result.gradient_norm});
     if (options.torch) {
@@ -107,7 +108,7 @@ void run_bench_train(BenchTrainOptions options) {
     fmt::print("{}\n", out.dump(2));
     return;
   }
-  fmt::print("{:.1f} M parameters, windows of {} latents of {}x{}, {}, threads: {}\n",
+  fmt::print("{:.1f} M parameters, windows of {} latents of {}x{}, {}, {} threads\n",
              static_cast<double>(parameters) / 1e6, options.bench.window, options.bench.width,
              options.bench.height, options.dtype, at::get_num_threads());
   fmt::print("{:<28}{:>12}{:>12}{:>10}\n", "forward and backward", "s/window", "windows/s",
@@ -121,28 +122,31 @@ void run_bench_train(BenchTrainOptions options) {
 }  // namespace
 
 void add_bench_train(CLI::App& app) {
-  app.description("Seconds a training window takes, beside full softmax and PyTorch");
+  app.description("Measure the time of a training window, and optionally the same in PyTorch");
   auto options = std::make_shared<BenchTrainOptions>();
-  app.add_option("config", options->config, "training recipe or model config")
+  app.add_option("config", options->config, "training config or model config")
       ->capture_default_str();
   app.add_option("--window", options->bench.window,
-                 "latent frames, 1 + a multiple of the chunk size")
+                 "window length in latent frames: 1 + a multiple of the chunk size")
       ->capture_default_str();
-  app.add_option("--height", options->bench.height, "of a latent")->capture_default_str();
-  app.add_option("--width", options->bench.width, "of a latent")->capture_default_str();
-  app.add_option("--repeats", options->bench.repeats, "windows measured; their median counts")
+  app.add_option("--height", options->bench.height, "height of a latent frame")
+      ->capture_default_str();
+  app.add_option("--width", options->bench.width, "width of a latent frame")->capture_default_str();
+  app.add_option("--repeats", options->bench.repeats,
+                 "number of measured windows; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--dtype", options->dtype, "of products")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
+  app.add_option("--dtype", options->dtype, "data type of matrix products")
+      ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_flag("--torch", options->torch,
-               "run the same in PyTorch, checked to have the same loss and gradient");
-  app.add_option("--python", options->python, "a Python with torch")->capture_default_str();
-  app.add_option("--script", options->script, "the PyTorch version")->capture_default_str();
+               "also run the same in PyTorch and check that loss and gradient agree");
+  app.add_option("--python", options->python, "Python interpreter with torch")
+      ->capture_default_str();
+  app.add_option("--script", options->script, "PyTorch script")->capture_default_str();
   app.add_flag("--json", options->json, "print JSON");
-  examples(app,
-           {{"loci --threads 1 bench train --torch", "the demo model on one core, both ways"}});
+  examples(app, {{"loci --threads 1 bench train --torch",
+                  "the demo model on one core, in loci and in PyTorch"}});
   app.callback([options] { run_bench_train(*options); });
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // loci bench vae
-#include "loci/app/bench/bench_vae.h"
-
 #include <malloc.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
+#include "loci/app/bench/bench_commands.h"
 #include "loci/app/cli/command.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
@@ -43,9 +42,9 @@ struct BenchVaeOptions {
 struct Figure {
   std::string direction;
   int64_t latents = 0, frames = 0;
-  uint64_t peak = 0;   // bytes beyond what was held before the clip began
-  uint64_t state = 0;  // of them kept between calls
-  double seconds = 0;  // since the clip began
+  uint64_t peak = 0;   // bytes above the memory in use before the clip
+  uint64_t state = 0;  // bytes of it that are kept between calls
+  double seconds = 0;  // since the start of the clip
 };
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
@@ -53,7 +52,7 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 model::Vae open_vae(const BenchVaeOptions& options) {
   const model::VaeOptions settings{.dtype = options.dtype == "bf16" ? at::kBFloat16 : at::kFloat};
   if (options.model.empty()) return model::Vae(model::VaeConfig::wan22(), settings);
-  // A config on its own stands for random weights of that size.
+  // A config without weights gets random weights.
   if (options.model.ends_with(".json")) {
     const Json json = load_json(options.model);
     return model::Vae(
@@ -65,19 +64,19 @@ model::Vae open_vae(const BenchVaeOptions& options) {
 
 uint64_t current(uint64_t ProcessMemory::*member) {
   const std::optional<ProcessMemory> memory = process_memory();
-  if (!memory) fail_machine("cannot measure memory: /proc/self/status does not say it");
+  if (!memory) fail_machine("cannot measure memory: /proc/self/status has no VmRSS or VmHWM");
   return (*memory).*member;
 }
 
-// Streams one clip as long as the longest asked for. What it did up to a length is all that a clip
-// of that length does, so the peak up to then is that clip's peak, and no longer one hides it.
-// `step` does the next latent and gives the bytes of the state.
+// Streams one clip of the longest of `lengths` (sorted). Its work up to a length is the same as
+// that of a clip of this length, so the peak memory at this point is the peak of the shorter clip.
+// `step` processes the next latent and returns the bytes of the state.
 void measure(const std::string& direction, const model::VaeConfig& config,
              const std::vector<int64_t>& lengths, const std::function<uint64_t(bool first)>& step,
              const std::function<void(const Figure&)>& report) {
   ::malloc_trim(0);
   if (!reset_peak_memory()) {
-    fail_machine("cannot measure memory: the kernel does not reset peaks (/proc/self/clear_refs)");
+    fail_machine("cannot measure memory: the system cannot reset the peak (/proc/self/clear_refs)");
   }
   const uint64_t before = current(&ProcessMemory::now);
   Progress progress(direction, static_cast<uint64_t>(lengths.back()), "latents");
@@ -129,10 +128,10 @@ void run(const model::Vae& vae, const BenchVaeOptions& options,
   }
 }
 
-// What the convolutions of each direction take, by shape. A thread's time beside its peak: with
-// more threads the others' share is not seen.
+// CPU time of the convolutions by shape, and the share of one core's peak. Only the calling thread
+// is measured.
 Json profile(const model::Vae& vae, const BenchVaeOptions& options) {
-  if (at::get_num_threads() != 1) fail("--convolutions looks at one thread; give --threads 1");
+  if (at::get_num_threads() != 1) fail("--convolutions measures one thread; give --threads 1");
   Json all = Json::array();
   BenchVaeOptions one = options;
   for (const std::string direction : {"decode", "encode"}) {
@@ -144,7 +143,7 @@ Json profile(const model::Vae& vae, const BenchVaeOptions& options) {
     const double total = conv.processor();
     if (!options.json) {
       fmt::print(
-          "{}: {:.2f} CPU s; in registers {:.1f} "
+          "{}: {:.2f} CPU s; peak {:.1f} "
           "GFLOP/s\n{:>14}{:>7}{:>8}{:>12}{:>10}{:>9}{:>9}{:>9}\n",
           direction, total, peak / 1e9, "channels", "kernel", "stride", "output", "GFLOP",
           "GFLOP/s", "of peak", "of time");
@@ -205,7 +204,7 @@ void run_bench_vae(const BenchVaeOptions& options) {
       options.dtype.c_str(), static_cast<double>(weights) / kGiB, at::get_num_threads(),
       options.tiling.tile > 0 ? fmt::format(", tiles of {}", options.tiling.tile).c_str() : "");
   std::printf("%-8s %8s %7s %19s %10s %10s\n", "", "latents", "frames", "peak beyond weights",
-              "state", "s a frame");
+              "state", "s/frame");
   run(vae, options, [](const Figure& figure) {
     std::printf("%-8s %8ld %7ld %15.3f GiB %6.3f GiB %10.2f\n", figure.direction.c_str(),
                 figure.latents, figure.frames, static_cast<double>(figure.peak) / kGiB,
@@ -219,40 +218,43 @@ void run_bench_vae(const BenchVaeOptions& options) {
 
 void add_bench_vae(CLI::App& app) {
   app.description(
-      "Peak memory beyond the weights, and time a frame, of streaming clips of several lengths "
-      "through a video autoencoder");
+      "Measure a video autoencoder on clips of several lengths: peak memory besides the weights, "
+      "time "
+      "per frame");
   auto options = std::make_shared<BenchVaeOptions>();
-  app.add_option("model", options->model,
-                 "folder or weights of an autoencoder, or a config for random weights; default: "
-                 "random weights of Wan2.2's size");
-  app.add_option("--width", options->width, "pixels")->capture_default_str();
-  app.add_option("--height", options->height, "pixels")->capture_default_str();
-  app.add_option("--latents", options->latents, "lengths of clips; a latent is 4 frames")
+  app.add_option(
+      "model", options->model,
+      "folder or weights of an autoencoder, or a config.json for random weights (default: "
+      "Wan2.2's size with random weights)");
+  app.add_option("--width", options->width, "frame width in pixels")->capture_default_str();
+  app.add_option("--height", options->height, "frame height in pixels")->capture_default_str();
+  app.add_option("--latents", options->latents, "clip lengths in latents; a latent is 4 frames")
       ->delimiter(',')
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  app.add_option("--direction", options->direction, "which network is measured")
-      ->check(CLI::IsMember({"decode", "encode", "both"}))
+  app.add_option("--direction", options->direction, "network to measure")
+      ->check(one_of({"decode", "encode", "both"}))
       ->capture_default_str();
-  app.add_option("--dtype", options->dtype, "of weights and arithmetic")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
+  app.add_option("--dtype", options->dtype, "data type of weights and arithmetic")
+      ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--state", options->state, "what is kept between calls: full or half precision")
-      ->check(CLI::IsMember({"auto", "full", "half"}))
+  app.add_option("--state", options->state, "precision of the state between calls")
+      ->check(one_of({"auto", "full", "half"}))
       ->capture_default_str();
-  app.add_option("--tile", options->tiling.tile, "side of tiles in pixels; 0: whole frames")
+  app.add_option("--tile", options->tiling.tile, "side of a tile in pixels; 0 = whole frames")
       ->capture_default_str();
-  app.add_option("--overlap", options->tiling.overlap, "of tiles, in pixels")
+  app.add_option("--overlap", options->tiling.overlap, "overlap of tiles in pixels")
       ->capture_default_str();
   app.add_flag("--convolutions", options->convolutions,
-               "what convolutions of each shape take, and the share of the processor's peak");
+               "measure the convolutions by shape: time and share of the processor's peak");
   app.add_flag("--json", options->json, "print JSON");
-  examples(app, {{"loci bench vae", "Wan2.2's autoencoder at 512x768; takes minutes on a CPU"},
-                 {"loci bench vae configs/mini-vae.json --width 192 --height 128 --latents 1,9,65",
-                  "the demo model's"},
-                 {"loci bench vae --tile 256 --direction decode --json", "tiled, for a script"},
-                 {"loci --threads 1 bench vae --width 256 --height 192 --latents 2 --convolutions",
-                  "how near its convolutions are to the processor's limit"}});
+  examples(app,
+           {{"loci bench vae", "Wan2.2's autoencoder at 512x768; takes minutes on a CPU"},
+            {"loci bench vae configs/mini-vae.json --width 192 --height 128 --latents 1,9,65",
+             "the demo model's autoencoder"},
+            {"loci bench vae --tile 256 --direction decode --json", "decode in tiles, print JSON"},
+            {"loci --threads 1 bench vae --width 256 --height 192 --latents 2 --convolutions",
+             "share of the processor's peak by convolution"}});
   app.callback([options] { run_bench_vae(*options); });
 }
 

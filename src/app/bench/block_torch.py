@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of `loci bench block` in PyTorch eager mode: a chunk's step of one block.
+"""The computation of `loci bench block` in PyTorch eager mode: one denoising step of one block.
 
-Reads the case that `loci bench block` wrote (weights, inputs, geometry, history), runs the softmax
-and the hybrid block, writes what they give to CASE.softmax and CASE.hybrid (FP32 numbers as they
-stand in memory) and prints one line of JSON with their seconds. History is concatenated with the
-chunk, attention is scaled_dot_product_attention, products run in the type of the weights.
+Reads the case file of `loci bench block` (weights, inputs, geometry, history), runs the softmax block
+and the hybrid block, writes their outputs to CASE.softmax and CASE.hybrid (raw FP32 values) and prints
+one line of JSON with their times. The history is concatenated with the chunk, attention is
+scaled_dot_product_attention, and matrix products use the data type of the weights.
 Usage: block_torch.py CASE [--threads N] [--commit]
 """
 
@@ -21,7 +21,7 @@ import torch.nn.functional as F
 
 from train_torch import D, attend, delta_write, head_map
 
-AGAIN = 1  # seconds: calls go on until these have passed
+AGAIN = 1  # seconds for which calls are repeated
 
 
 def read_case(path):

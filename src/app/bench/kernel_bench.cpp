@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels one by one, at the sizes of the demo model (120 tokens, 2 heads) and of the 5B model
-// (1,920 tokens, 24 heads). One thread; rates count multiplications and additions.
+// Google Benchmark of single kernels at the sizes of the demo model (120 tokens, 2 heads) and of
+// the 5B model (1,920 tokens, 24 heads), on one thread. Rates count multiplications and additions.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -25,7 +25,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
   bench->Unit(benchmark::kMillisecond);
 }
 
-// A chunk written to the state, and, with a gradient, the way back.
+// Writes a chunk to the recurrent state, optionally with the backward pass.
 void delta_rule(benchmark::State& bench, bool backward) {
   const int64_t tokens = bench.range(0), heads = bench.range(1);
   at::manual_seed(1);
@@ -49,9 +49,9 @@ void delta_write_with_backward(benchmark::State& bench) { delta_rule(bench, true
 BENCHMARK(delta_write_forward)->Apply(sizes);
 BENCHMARK(delta_write_with_backward)->Apply(sizes);
 
-// A chunk over a retained past of 34 frames and itself, beside libtorch on the concatenation.
+// Attention of a chunk to 34 retained frames and to itself, by loci and by libtorch.
 using Attention = decltype(&attention);
-void attend(benchmark::State& bench, Attention function, bool turned,
+void attend(benchmark::State& bench, Attention function, bool rotated,
             at::ScalarType dtype = at::kFloat) {
   constexpr int64_t kFrames = 34, kChunkFrames = 5;
   const int64_t tokens = bench.range(0), heads = bench.range(1);
@@ -61,14 +61,14 @@ void attend(benchmark::State& bench, Attention function, bool turned,
   const SlotTensor value{at::randn({kFrames, 1, frame, heads, kChannels}).to(dtype), {}};
   std::vector<int64_t> index(kFrames);
   for (int64_t i = 0; i < kFrames; ++i) index[i] = kFrames - 1 - i;
-  std::optional<HeadMap> turn;
-  if (turned) {
-    turn.emplace();
-    turn->rotations = {{.begin = 0, .pairs = 22, .adjacent = true}};
-    turn->cosine = at::rand({kFrames * frame, 22});
-    turn->sine = at::rand({kFrames * frame, 22});
+  std::optional<HeadMap> rotation;
+  if (rotated) {
+    rotation.emplace();
+    rotation->rotations = {{.begin = 0, .pairs = 22, .adjacent = true}};
+    rotation->cosine = at::rand({kFrames * frame, 22});
+    rotation->sine = at::rand({kFrames * frame, 22});
   }
-  const AttentionPast past(key, value, index, dtype, at::kCPU, turn);
+  const AttentionPast past(key, value, index, dtype, at::kCPU, rotation);
   const at::Tensor query = at::randn({1, tokens, heads, kChannels}).to(dtype);
   const at::NoGradGuard no_grad;
   for (auto _ : bench) {
@@ -77,10 +77,10 @@ void attend(benchmark::State& bench, Attention function, bool turned,
   }
   set_rate(bench, 4.0 * static_cast<double>(heads * tokens * (past.tokens() + tokens) * kChannels));
 }
-void attention_past_turned(benchmark::State& bench) { attend(bench, attention, true); }
+void attention_past_rotated(benchmark::State& bench) { attend(bench, attention, true); }
 void attention_past_in_place(benchmark::State& bench) { attend(bench, attention, false); }
 void attention_libtorch(benchmark::State& bench) { attend(bench, attention_by_libtorch, false); }
-void attention_bf16_past_turned(benchmark::State& bench) {
+void attention_bf16_past_rotated(benchmark::State& bench) {
   attend(bench, attention, true, at::kBFloat16);
 }
 void attention_bf16_past_in_place(benchmark::State& bench) {
@@ -89,14 +89,14 @@ void attention_bf16_past_in_place(benchmark::State& bench) {
 void attention_bf16_libtorch(benchmark::State& bench) {
   attend(bench, attention_by_libtorch, false, at::kBFloat16);
 }
-BENCHMARK(attention_past_turned)->Apply(sizes);
+BENCHMARK(attention_past_rotated)->Apply(sizes);
 BENCHMARK(attention_past_in_place)->Apply(sizes);
 BENCHMARK(attention_libtorch)->Apply(sizes);
-BENCHMARK(attention_bf16_past_turned)->Apply(sizes);
+BENCHMARK(attention_bf16_past_rotated)->Apply(sizes);
 BENCHMARK(attention_bf16_past_in_place)->Apply(sizes);
 BENCHMARK(attention_bf16_libtorch)->Apply(sizes);
 
-// Tiles of four channels by a matrix a token, the other channels by rotations.
+// Maps tiles of four channels by one matrix per token and rotates the other channels.
 void projective_map(benchmark::State& bench) {
   const int64_t tokens = bench.range(0), heads = bench.range(1);
   at::manual_seed(1);

@@ -15,12 +15,14 @@ void check_torch_script(const std::string& python, const std::string& script) {
   for (const std::string& file : {python, script}) {
     if (!std::filesystem::exists(file)) {
       fail_machine(
-          "{} is not there; run from the repository after make build, or name it by option", file);
+          "{} does not exist; run from the repository after make build, or give --python and "
+          "--script",
+          file);
     }
   }
   if (std::system(fmt::format("'{}' -W ignore -c 'import torch' 2>/dev/null", python).c_str()) !=
       0) {
-    fail_machine("{} has no torch; name a Python that has by --python", python);
+    fail_machine("{} has no torch; give a Python with torch as --python", python);
   }
 }
 
@@ -34,10 +36,10 @@ Json run_torch_script(const std::string& python, const std::string& script,
   while (const size_t count = fread(part.data(), 1, part.size(), pipe.get())) {
     output.append(part.data(), count);
   }
-  // The last line that is an object: scripts may print nested ones.
+  // The last line that begins an object.
   const size_t begin = output.rfind("\n{");
   if (!output.starts_with('{') && begin == std::string::npos) {
-    fail_machine("{} gave no result", script);
+    fail_machine("{} printed no result", script);
   }
   return parse_json(begin == std::string::npos ? output : output.substr(begin + 1), script);
 }

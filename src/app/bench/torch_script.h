@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts under bench/ that do in PyTorch what a benchmark does here.
+// Runs the scripts of this folder that repeat a benchmark in PyTorch.
 #pragma once
 
 #include <string>
@@ -8,11 +8,10 @@
 
 namespace loci::app {
 
-// A Python or script that is not there, or a Python without torch, is the machine's error: known
-// before anything is measured.
+// Throws a machine error if the Python or the script does not exist, or the Python has no torch.
 void check_torch_script(const std::string& python, const std::string& script);
 
-// What the script prints on its last line, JSON. `arguments` are words of a shell.
+// Returns the JSON object that the script prints last. `arguments` is part of a shell command line.
 Json run_torch_script(const std::string& python, const std::string& script,
                       const std::string& arguments);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of `loci bench train` in PyTorch eager mode: one window forward and backward.
+"""The computation of `loci bench train` in PyTorch eager mode: forward and backward pass of one window.
 
-Reads the case that `loci bench train` wrote (weights, window, geometry) and prints one line of JSON
-with the median seconds, the loss and the gradient's norm, which must be the engine's.
+Reads the case file of `loci bench train` (weights, window, geometry) and prints one line of JSON with
+the median time, the loss and the gradient norm, which loci compares with its own.
 Usage: train_torch.py CASE [--repeats N] [--threads N] [--bf16]
 """
 
@@ -16,7 +16,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-D = 128  # channels a head
+D = 128  # channels per head
 
 
 def read_case(path):
@@ -137,7 +137,7 @@ class Model:
         for begin, end in self.spans:
             reads.append((fold(q, begin, end) @ state / math.sqrt(D)).transpose(0, 1))
             if end == h.shape[1]:
-                break  # nobody reads what the last chunk would write
+                break  # the state after the last chunk is not read
             summary = h[:, begin:end].float().mean(1)
             rate = F.softplus(
                 self.linear(summary, name + ".a_proj").float() + self.weights[name + ".dt_bias"]

@@ -6,9 +6,9 @@
 namespace loci::app {
 
 void add_eval(CLI::App& app) {
-  app.description("Measure models against recordings, with tables, plots and pictures");
+  app.description("Evaluate models and write reports with tables, plots and pictures");
   examples(app, {{"loci eval arena --model models/mini --data walks --out arena",
-                  "histories under one budget"}});
+                  "compare history policies with the same budget of frames"}});
   add_eval_memory(*app.add_subcommand("memory"));
   add_eval_revisit(*app.add_subcommand("revisit"));
   add_eval_arena(*app.add_subcommand("arena"));

@@ -43,19 +43,19 @@ struct ProbeCommand : EvalOptions {
 }  // namespace
 
 void add_eval_cost(CLI::App& app) {
-  app.description("Time and memory against the length of the video");
+  app.description("Measure time and memory as a function of video length");
   auto o = std::make_shared<CostCommand>();
   add_eval_options(app, *o, /*data=*/false);
-  app.add_option("--seconds", o->seconds, "lengths of video to report at")
+  app.add_option("--seconds", o->seconds, "video lengths to report, in seconds")
       ->delimiter(',')
       ->check(CLI::Range(1.0, 360000.0))
       ->capture_default_str();
-  app.add_option("--histories", o->histories, "policies to compare")
+  app.add_option("--histories", o->histories, "history policies to compare")
       ->delimiter(',')
-      ->check(CLI::IsMember(memory::history_names()))
+      ->check(one_of(memory::history_names()))
       ->capture_default_str();
   examples(app, {{"loci eval cost --model models/mini --model models/mini-softmax --out cost",
-                  "two models, bounded and dense"}});
+                  "two models, each with a bounded and a dense history"}});
   app.callback([o] {
     eval::CostSetup setup{eval::parse_models(o->models), {}, o->sampling(), o->seconds};
     std::sort(setup.seconds.begin(), setup.seconds.end());
@@ -66,22 +66,24 @@ void add_eval_cost(CLI::App& app) {
 }
 
 void add_eval_return(CLI::App& app) {
-  app.description("WBench's gated camera return: out and back from first frames");
+  app.description("WBench's gated camera return: generate out and back from first frames");
   auto o = std::make_shared<ReturnCommand>();
   add_eval_options(app, *o);
   app.add_option("--route", o->routes,
-                 "key string whose second half undoes the first; several for several routes")
+                 "key string whose second half reverses the first; give several for several routes")
       ->type_name("KEYS");
-  app.add_option("--distance", o->distance, "between frames; all but pixels need --weights")
-      ->check(CLI::IsMember(eval::return_distances()))
+  app.add_option("--distance", o->distance,
+                 "distance between frames; all but pixels need --weights")
+      ->check(one_of(eval::return_distances()))
       ->capture_default_str();
-  app.add_option("--weights", o->weights, "folder with weights of LPIPS, DINOv2 and CLIP")
+  app.add_option("--weights", o->weights, "folder with the weights of LPIPS, DINOv2 and CLIP")
       ->type_name("DIR");
-  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
-      ->check(CLI::IsMember(memory::history_names()));
+  app.add_option("--history", o->history,
+                 "history policy: which past frames a chunk attends to (default: the model's)")
+      ->check(one_of(memory::history_names()));
   examples(app, {{"loci eval return --model models/mini --data recordings --weights weights --out "
                   "return",
-                  "turns and walks, judged by LPIPS"}});
+                  "turn and walk, compared by LPIPS"}});
   app.callback([o] {
     eval::ReturnSuite suite({eval::parse_models(o->models),
                              {{"own", o->history}},
@@ -97,25 +99,26 @@ void add_eval_return(CLI::App& app) {
 }
 
 void add_eval_camera(CLI::App& app) {
-  app.description("How well the video follows the commanded camera, by two-view geometry");
+  app.description("Measure how well videos follow the given cameras, by two-view geometry");
   auto o = std::make_shared<CameraCommand>();
   add_eval_options(app, *o);
   app.add_option(
          "--route", o->routes,
-         "preset, key string, or 'recorded' for the recordings' own paths; several for several "
-         "routes; all presets if not given")
+         "preset, key string, or 'recorded' for the recordings' own trajectories; give several for "
+         "several routes (default: all presets)")
       ->type_name("PATH");
-  app.add_option("--seconds", o->seconds, "of presets and recordings, at most")
+  app.add_option("--seconds", o->seconds, "maximum length of presets and recordings in seconds")
       ->type_name("S")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
-      ->check(CLI::IsMember(memory::history_names()));
+  app.add_option("--history", o->history,
+                 "history policy: which past frames a chunk attends to (default: the model's)")
+      ->check(one_of(memory::history_names()));
   examples(app, {{"loci eval camera --model models/mini --data recordings --count 4 --out camera",
                   "all presets from four first frames"},
                  {"loci eval camera --model models/mini --data setc/clips --route recorded "
                   "--seconds 40 --out camera",
-                  "the paths of 'loci world record setc --path designed'"}});
+                  "trajectories of 'loci world record setc --path designed'"}});
   app.callback([o] {
     eval::CameraSetup setup{eval::parse_models(o->models),
                             {{"own", o->history}},
@@ -136,22 +139,23 @@ void add_eval_camera(CLI::App& app) {
 }
 
 void add_eval_probe(CLI::App& app) {
-  app.description("Read the camera's yaw off the recurrent state, linearly");
+  app.description("Predict the camera's yaw from the recurrent state with a linear probe");
   auto o = std::make_shared<ProbeCommand>();
   add_eval_options(app, *o);
-  app.add_option("--seconds", o->seconds, "of every recording; all of it if not given")
+  app.add_option("--seconds", o->seconds,
+                 "length of each recording in seconds (default: all of it)")
       ->type_name("S")
       ->check(CLI::Range(0.001, 36000.0));
-  app.add_option("--first-chunk", o->first_chunk, "states after this chunk and later are read")
+  app.add_option("--first-chunk", o->first_chunk, "first chunk whose state is used")
       ->type_name("N")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--permutations", o->permutations, "of the labels, as a control")
+  app.add_option("--permutations", o->permutations, "number of label permutations for the control")
       ->type_name("N")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
   examples(app, {{"loci eval probe --model models/mini --data designed --out probe",
-                  "recordings of designed paths"}});
+                  "probe on recordings of designed trajectories"}});
   app.callback([o] {
     eval::ProbeSuite suite({eval::parse_models(o->models), o->sampling(), o->data, o->out,
                             o->seconds, o->count, o->first_chunk, o->permutations});

@@ -26,45 +26,49 @@ struct AttentionCommand : EvalOptions {
 }  // namespace
 
 void add_eval_attention(CLI::App& app) {
-  app.description("Whether attention goes to what shows the same, where recordings come back");
+  app.description(
+      "Measure whether attention finds the frames that show the same place at revisits");
   auto o = std::make_shared<AttentionCommand>();
   add_eval_options(app, *o);
-  app.add_option("--histories", o->histories, "policies to compare")
+  app.add_option("--histories", o->histories, "history policies to compare")
       ->delimiter(',')
-      ->check(CLI::IsMember(memory::history_names()))
+      ->check(one_of(memory::history_names()))
       ->capture_default_str();
-  app.add_option("--budget", o->budget, "most frames that a bounded history keeps")
+  app.add_option("--budget", o->budget,
+                 "maximum number of retained frames of a bounded history policy")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--readouts", o->readouts,
-                 "of the recurrent states, while attention is read; the first is compared with the "
-                 "others")
+                 "readouts of the recurrent state to compare; the first is the reference")
       ->delimiter(',')
-      ->check(CLI::IsMember(sample::readout_names()))
+      ->check(one_of(sample::readout_names()))
       ->capture_default_str();
-  app.add_option("--timestep", o->timestep, "noise at which attention is read, of 1000")
+  app.add_option("--timestep", o->timestep, "timestep at which attention is measured, 0 to 1000")
       ->type_name("T")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  app.add_option("--context-seconds", o->context_seconds,
-                 "recorded video that rollouts are given, in whole chunks; 0 = the first frame "
-                 "alone. Only later revisits count")
+  app.add_option(
+         "--context-seconds", o->context_seconds,
+         "recorded context of rollouts in seconds, rounded to whole chunks; 0 = only the first "
+         "frame. Revisits within the context are not scored")
       ->type_name("S")
       ->check(CLI::Range(0.0, 36000.0))
       ->capture_default_str();
-  app.add_option("--seconds", o->seconds, "after the context; the rest if not given")
+  app.add_option(
+         "--seconds", o->seconds,
+         "generated length after the context in seconds (default: the rest of the recording)")
       ->type_name("S")
       ->check(CLI::Range(0.001, 36000.0));
-  app.add_option("--weights", o->weights, "folder with weights of LPIPS, for the masked error")
+  app.add_option("--weights", o->weights, "folder with the weights of LPIPS for the masked error")
       ->type_name("DIR");
-  app.add_flag("--no-rollouts", o->no_rollouts, "replay only; generate nothing");
+  app.add_flag("--no-rollouts", o->no_rollouts, "replay the recordings without generating frames");
   examples(app, {{"loci eval attention --model models/mini --model models/mini-softmax --data "
                   "recordings --histories dense,sparse --out attention",
-                  "two models with all of their history and with a bounded one"},
+                  "two models, each with a dense and a bounded history"},
                  {"loci eval attention --model models/mini --data recordings --no-rollouts --out "
                   "attention",
-                  "the readout on, off and random"}});
+                  "compare the readouts on, off and random"}});
   app.callback([o] {
     eval::AttentionSetup setup;
     setup.models = eval::parse_models(o->models);

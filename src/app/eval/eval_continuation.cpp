@@ -16,16 +16,16 @@ namespace loci::app {
 
 namespace {
 
-constexpr int64_t kArenaFrames = 29;  // as in the paper
+constexpr int64_t kArenaFrames = 29;  // budget in the paper
 
 struct ContinuationCommand : EvalOptions {
   std::optional<double> context_seconds;
-  double default_context = 0;  // of recordings; MIND gives all it has
+  double default_context = 0;  // seconds; MIND clips define their own context
   std::optional<double> seconds;
   std::optional<std::string> history;
   std::vector<std::string> histories;
   std::vector<int64_t> sweep;
-  std::optional<int64_t> budget;  // frames; the model's own if not given, the paper's in the arena
+  std::optional<int64_t> budget;  // frames (default: the model folder's; in the arena kArenaFrames)
   std::string weights;
   std::vector<std::string> readouts;
   std::vector<int64_t> resets;
@@ -64,32 +64,36 @@ struct ContinuationCommand : EvalOptions {
 
 void add_lengths(CLI::App& app, ContinuationCommand& o) {
   app.add_option("--weights", o.weights,
-                 "folder with weights of LPIPS, DINOv2 and CLIP, for their metrics")
+                 "folder with the weights of LPIPS, DINOv2 and CLIP; enables their metrics")
       ->type_name("DIR");
-  app.add_option("--context-seconds", o.context_seconds,
-                 fmt::format("recorded video that models are given, in whole chunks; 0 = the first "
-                             "frame alone; {:g} if not given",
-                             o.default_context))
+  app.add_option(
+         "--context-seconds", o.context_seconds,
+         fmt::format("recorded context in seconds, rounded to whole chunks; 0 = only the first "
+                     "frame (default {:g})",
+                     o.default_context))
       ->type_name("S")
       ->check(CLI::Range(0.0, 36000.0));
-  app.add_option("--seconds", o.seconds, "of the continuation; the rest if not given")
+  app.add_option("--seconds", o.seconds,
+                 "generated length in seconds (default: the rest of the recording)")
       ->type_name("S")
       ->check(CLI::Range(0.001, 36000.0));
 }
 
 void add_budget(CLI::App& app, ContinuationCommand& o, const std::string& otherwise) {
-  app.add_option("--budget", o.budget, "most frames that a bounded history keeps; " + otherwise)
+  app.add_option("--budget", o.budget,
+                 fmt::format("maximum number of retained frames of a bounded history policy "
+                             "(default: {})",
+                             otherwise))
       ->type_name("N")
       ->check(CLI::Range(0, 1000000));
 }
 
 void add_variations(CLI::App& app, ContinuationCommand& o) {
-  app.add_option("--readouts", o.readouts,
-                 "also with what is read of the recurrent states off, or random of equal length")
+  app.add_option("--readouts", o.readouts, "also run with these readouts of the recurrent state")
       ->delimiter(',')
-      ->check(CLI::IsMember(sample::readout_names()));
+      ->check(one_of(sample::readout_names()));
   app.add_option("--reset-every", o.resets,
-                 "also with the recurrent states forgotten before every N-th chunk; 1 = each")
+                 "also run with the recurrent state reset before every N-th chunk")
       ->type_name("N")
       ->delimiter(',')
       ->check(CLI::Range(1, 1000000));
@@ -98,37 +102,39 @@ void add_variations(CLI::App& app, ContinuationCommand& o) {
 }  // namespace
 
 void add_eval_memory(CLI::App& app) {
-  app.description("Continue recordings after a context, compared with what was recorded");
+  app.description("Continue recordings after a context and compare with the recorded frames");
   auto o = std::make_shared<ContinuationCommand>();
   o->default_context = 10;
   add_eval_options(app, *o);
   app.get_option("--model")->required(false);
   add_lengths(app, *o);
-  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
-      ->check(CLI::IsMember(memory::history_names()));
-  add_budget(app, *o, "the model's own");
+  app.add_option("--history", o->history,
+                 "history policy: which past frames a chunk attends to (default: the model's)")
+      ->check(one_of(memory::history_names()));
+  add_budget(app, *o, "the model's");
   add_variations(app, *o);
   app.add_option("--predictions", o->predictions,
-                 "MIND: score this tree of predictions (DIR or NAME=DIR) instead of a model")
+                 "MIND: score this folder of predictions (DIR or NAME=DIR) instead of a model")
       ->type_name("DIR");
   app.add_flag("--mind-compat", o->mind_compat,
-               "MIND: leave out the last batch of frames, as the official scorer does");
-  app.add_option("--ssim-border", o->ssim_border,
-                 "MIND: mirrored as in newer torchmetrics, or cropped as in older ones")
-      ->check(CLI::IsMember(std::vector<std::string>{"mirrored", "cropped"}))
+               "MIND: ignore the last batch of frames like the official scorer");
+  app.add_option(
+         "--ssim-border", o->ssim_border,
+         "MIND: border of SSIM; mirrored as in newer torchmetrics, cropped as in older versions")
+      ->check(one_of({"mirrored", "cropped"}))
       ->capture_default_str();
   examples(
       app,
       {{"loci eval memory --model models/mini --model models/mini-softmax --data "
         "recordings --context-seconds 10 --out report",
-        "two models"},
+        "compare two models"},
        {"loci eval memory --model models/mini --data long --context-seconds 240 --out far",
-        "returns to places first seen minutes ago"},
+        "returns to places seen minutes before"},
        {"loci eval memory --model models/loci --data MIND-Data --weights weights --mind-compat "
         "--out mind",
-        "MIND's memory test, scored as its own scorer does"},
+        "MIND's memory test, scored like the official scorer"},
        {"loci eval memory --predictions ours=preds --data MIND-Data --out scores",
-        "only score predictions made elsewhere"}});
+        "score predictions of another program"}});
   app.callback([o] {
     if (!o->predictions.empty()) {
       if (!o->models.empty()) fail("--predictions and --model cannot be given together");
@@ -150,17 +156,18 @@ void add_eval_memory(CLI::App& app) {
 }
 
 void add_eval_revisit(CLI::App& app) {
-  app.description("Generate along recorded paths, scored where they come back");
+  app.description("Generate along recorded trajectories and score the revisits");
   auto o = std::make_shared<ContinuationCommand>();
   add_eval_options(app, *o);
   add_lengths(app, *o);
-  app.add_option("--history", o->history, "which past frames are attended to; the model's own")
-      ->check(CLI::IsMember(memory::history_names()));
-  add_budget(app, *o, "the model's own");
+  app.add_option("--history", o->history,
+                 "history policy: which past frames a chunk attends to (default: the model's)")
+      ->check(one_of(memory::history_names()));
+  add_budget(app, *o, "the model's");
   add_variations(app, *o);
   examples(app, {{"loci eval revisit --model models/mini --model models/mini-softmax --data "
                   "recordings --weights weights --out report",
-                  "from the first frame"}});
+                  "compare two models, starting from the first frame"}});
   app.callback([o] {
     eval::ContinuationSetup setup = o->setup("revisit", "Revisits");
     setup.arms = eval::with_variations({{"own", o->history, o->budget}}, o->variations());
@@ -181,20 +188,20 @@ void add_eval_revisit(CLI::App& app) {
 }
 
 void add_eval_arena(CLI::App& app) {
-  app.description("Models times histories under one budget of frames, in one table");
+  app.description("Compare models and history policies with the same budget of frames");
   auto o = std::make_shared<ContinuationCommand>();
   o->default_context = 10;
   o->histories = {"sparse", "window", "overlap", "landmarks", "content", "dense"};
   add_eval_options(app, *o);
   add_lengths(app, *o);
-  app.add_option("--histories", o->histories, "policies to compare")
+  app.add_option("--histories", o->histories, "history policies to compare")
       ->delimiter(',')
-      ->check(CLI::IsMember(memory::history_names()))
+      ->check(one_of(memory::history_names()))
       ->capture_default_str();
-  add_budget(app, *o, fmt::format("{} if not given", kArenaFrames));
+  add_budget(app, *o, fmt::format("{}", kArenaFrames));
   add_variations(app, *o);
   app.add_option("--sweep", o->sweep,
-                 "quality against these numbers of retained frames, with the first policy")
+                 "measure quality for these numbers of retained frames with the first policy")
       ->type_name("N")
       ->delimiter(',')
       ->check(CLI::Range(0, 1000000));
@@ -203,10 +210,10 @@ void add_eval_arena(CLI::App& app) {
                   "every policy with both models"},
                  {"loci eval arena --model models/mini --model models/mini-softmax --data "
                   "recordings --histories sparse --sweep 0,1,2,4,9,14,19,24,29,34 --out sweep",
-                  "what the recurrent state is worth"},
+                  "the contribution of the recurrent state"},
                  {"loci eval arena --model models/mini --data recordings --histories sparse "
                   "--readouts off,random --reset-every 1 --out switches",
-                  "the recurrent memory switched off, replaced by noise, and forgotten"}});
+                  "the readout off, the readout random, and the state reset before each chunk"}});
   app.callback([o] {
     eval::ContinuationSetup setup = o->setup("arena", "Arena: models and histories");
     setup.metrics = {"psnr_revisit", "ssim_revisit", "lpips_revisit", "psnr",        "ssim",

@@ -3,9 +3,10 @@
 
 #include <filesystem>
 
+#include "loci/app/cli/help.h"
 #include "loci/app/world/world_options.h"
 #include "loci/base/error.h"
-#include "loci/base/text.h"
+#include "loci/base/pixel_size.h"
 #include "loci/eval/suites/runner.h"
 #include "loci/sample/solvers/solver.h"
 
@@ -14,14 +15,9 @@ namespace loci::app {
 eval::Sampling EvalOptions::sampling() const {
   eval::Sampling sampling;
   if (!size.empty()) {
-    const std::vector<std::string_view> parts = split(size, 'x');
-    sampling.width = parts.size() == 2 ? parse_int(parts[0]) : std::nullopt;
-    sampling.height = parts.size() == 2 ? parse_int(parts[1]) : std::nullopt;
-    constexpr int64_t kMost = 16384;
-    for (const std::optional<int64_t>& side : {sampling.width, sampling.height}) {
-      if (!side || *side < 1 || *side > kMost)
-        fail("--size: '{}' is not of the form 768x512", size);
-    }
+    const PixelSize pixels = parse_pixel_size(size, "--size");
+    sampling.width = pixels.width;
+    sampling.height = pixels.height;
   }
   sampling.steps = steps;
   sampling.solver = solver;
@@ -35,38 +31,40 @@ eval::Sampling EvalOptions::sampling() const {
 }
 
 void add_eval_options(CLI::App& app, EvalOptions& o, bool data) {
-  app.add_option("--model", o.models, "folder of a model, or NAME=DIR; several to compare them")
+  app.add_option("--model", o.models, "model folder, or NAME=DIR; give several to compare them")
       ->type_name("DIR")
       ->required();
   if (data) {
     app.add_option("--data", o.data, "folder of recordings")->type_name("DIR")->required();
-    app.add_option("--count", o.count, "the first so many clips; all if not given")
+    app.add_option("--count", o.count, "number of clips, from the first (default: all)")
         ->type_name("N")
         ->check(CLI::Range(1, 1000000));
   }
-  app.add_option("--out", o.out, "folder of the report; an unfinished one is continued")
+  app.add_option("--out", o.out, "folder of the report; an unfinished report is continued")
       ->type_name("DIR")
       ->required();
   if (data) {
     app.add_option("--cache", o.cache,
-                   "folder for encoded recordings, which runs may share; OUT/cache if not given")
+                   "folder for encoded recordings; runs may share it (default: OUT/cache)")
         ->type_name("DIR");
   }
   add_shard_option(app, o.shard);
-  app.add_option("--size", o.size, "pixels; what the first model was made for if not given")
+  app.add_option("--size", o.size, "frame size in pixels (default: the first model's)")
       ->type_name("WxH");
-  app.add_option("--steps", o.steps, "of the solver; the model's own if not given")
+  app.add_option("--steps", o.steps, "number of denoising steps (default: the model's)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
-  app.add_option("--solver", o.solver, "of the flow")->check(CLI::IsMember(sample::solver_names()));
-  app.add_option("--guidance", o.guidance, "towards the caption")
+  app.add_option("--solver", o.solver, "ODE solver (default: the model's)")
+      ->check(one_of(sample::solver_names()));
+  app.add_option("--guidance", o.guidance,
+                 "classifier-free guidance scale; 1 = none (default: the model's)")
       ->type_name("X")
       ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--seed", o.seed, "of the noise")->type_name("N")->capture_default_str();
-  app.add_option("--dtype", o.dtype, "type of the transformer's products")
-      ->check(CLI::IsMember(std::vector<std::string>{"fp32", "bf16"}))
+  app.add_option("--seed", o.seed, "seed of the noise")->type_name("N")->capture_default_str();
+  app.add_option("--dtype", o.dtype, "data type of the transformer's computation")
+      ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
-  app.add_flag("--no-captions", o.no_captions, "do not prompt with the recordings' captions");
+  app.add_flag("--no-captions", o.no_captions, "do not use the recordings' captions as prompts");
 }
 
 void run_eval(eval::Suite& suite, const EvalOptions& options) {

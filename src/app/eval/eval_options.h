@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that the suites of `loci eval` share.
+// Options of all suites of `loci eval`.
 #pragma once
 
 #include <optional>
@@ -25,10 +25,11 @@ struct EvalOptions {
   eval::Sampling sampling() const;
 };
 
-// --model, --out, --shard and what decides sampling; --data and --count where `data` says so.
+// Adds --model, --out, --shard and the sampling options; with `data` also --data, --count and
+// --cache.
 void add_eval_options(CLI::App& app, EvalOptions& options, bool data = true);
 
-// Runs the suite and says where the report is.
+// Runs the suite and prints the path of the report when all parts are done.
 void run_eval(eval::Suite& suite, const EvalOptions& options);
 
 }  // namespace loci::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child commands of `loci eval`, one a suite.
+// The subcommands of `loci eval`, one per suite.
 #pragma once
 
 #include <CLI/CLI.hpp>

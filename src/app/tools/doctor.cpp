@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `loci doctor`: what this machine can do, one line a thing.
+// `loci doctor`: prints one line for each property of the machine that matters to loci.
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavutil/avutil.h>
@@ -55,8 +55,9 @@ Finding check_processor() {
   const Processor cpu = processor();
   const std::vector<std::string> features = kernels::cpu_features().names();
   return {.name = "processor",
-          .summary = features.empty() ? cpu.model + ", no vector instructions that kernels know"
-                                      : fmt::format("{}: {}", cpu.model, fmt::join(features, " ")),
+          .summary = features.empty()
+                         ? cpu.model + ", no vector instructions that the kernels support"
+                         : fmt::format("{}: {}", cpu.model, fmt::join(features, " ")),
           .details = {{"model", cpu.model}, {"features", features}}};
 }
 
@@ -65,15 +66,15 @@ Finding check_kernels() {
   Finding finding{.name = "kernels", .details = {{"best", kernels::name_of(best)}}};
   try {
     const kernels::IsaLevel level = kernels::isa_level();
-    finding.summary = fmt::format("level {} will be used", kernels::name_of(level));
+    finding.summary = fmt::format("instruction set {}", kernels::name_of(level));
     finding.details["level"] = kernels::name_of(level);
     if (level < best) {
       finding.status = Status::kNote;
-      finding.summary += " because LOCI_ISA says so";
-      finding.advice = fmt::format("unset it for {}", kernels::name_of(best));
+      finding.summary += ", limited by LOCI_ISA";
+      finding.advice = fmt::format("unset LOCI_ISA to use {}", kernels::name_of(best));
     } else if (level == kernels::IsaLevel::kPlain) {
       finding.status = Status::kNote;
-      finding.advice = "a processor with AVX2 is many times faster";
+      finding.advice = "a processor with AVX2 would be many times faster";
     }
   } catch (const Error& error) {
     finding.status = Status::kMissing;
@@ -86,20 +87,20 @@ Finding check_amx() {
   switch (kernels::cpu_features().amx) {
     case kernels::AmxState::kGranted:
       return {
-          .name = "amx", .summary = "tile registers granted", .details = {{"state", "granted"}}};
+          .name = "amx", .summary = "tile registers available", .details = {{"state", "granted"}}};
     case kernels::AmxState::kRefused:
       return {.status = Status::kNote,
               .name = "amx",
-              .summary = "the processor has tiles but the system refuses them",
-              .advice = "use Linux 5.16 or newer and a container that allows arch_prctl",
+              .summary = "the operating system does not allow tile registers",
+              .advice = "use Linux 5.16 or later and a container that allows arch_prctl",
               .details = {{"state", "refused"}}};
     case kernels::AmxState::kAbsent:
       break;
   }
   return {.status = Status::kNote,
           .name = "amx",
-          .summary = "this processor has none",
-          .advice = "nothing to do: other instructions take its place",
+          .summary = "not supported by this processor",
+          .advice = "nothing to do: the kernels use other instructions",
           .details = {{"state", "absent"}}};
 }
 
@@ -108,12 +109,14 @@ Finding check_threads() {
   const int used = at::get_num_threads();
   Finding finding{
       .name = "threads",
-      .summary = fmt::format("{} to be used; {} cores, {} hardware threads for this process", used,
-                             cpu.cores, cpu.threads),
+      .summary =
+          fmt::format("{} in use; {} cores and {} hardware threads available to this process", used,
+                      cpu.cores, cpu.threads),
       .details = {{"used", used}, {"cores", cpu.cores}, {"hardware_threads", cpu.threads}}};
   if (used > cpu.threads) {
     finding.status = Status::kNote;
-    finding.advice = fmt::format("more than there are slows down: use --threads {}", cpu.threads);
+    finding.advice =
+        fmt::format("more threads than the hardware has are slower: use --threads {}", cpu.threads);
   }
   return finding;
 }
@@ -121,7 +124,9 @@ Finding check_threads() {
 Finding check_memory() {
   const std::optional<Memory> found = machine_memory();
   if (!found) {
-    return {.status = Status::kNote, .name = "memory", .summary = "the system does not tell"};
+    return {.status = Status::kNote,
+            .name = "memory",
+            .summary = "the operating system reports no size"};
   }
   Finding finding{
       .name = "memory",
@@ -130,42 +135,43 @@ Finding check_memory() {
       .details = {{"total_bytes", found->total}, {"available_bytes", found->available}}};
   if (found->available < uint64_t{1} << 30) {
     finding.status = Status::kNote;
-    finding.advice = "less than 1 GiB is tight: close other programs";
+    finding.advice = "less than 1 GiB is available: close other programs";
   }
   return finding;
 }
 
-// "CUDA_VERSION=13.2," of libtorch's build settings.
+// Reads a value of libtorch's build settings, such as "CUDA_VERSION=13.2,".
 std::string build_setting(const std::string& config, const std::string& name) {
   std::smatch match;
   return std::regex_search(config, match, std::regex(name + "=([^, ]*)")) ? match[1].str() : "";
 }
 
-// The libtorch that runs, which may differ from the headers this was compiled with.
+// Reports the libtorch that is loaded, which may differ from the headers used at compile time.
 Finding check_libtorch() {
   const std::string config = at::show_config();
   const std::string version = build_setting(config, "TORCH_VERSION");
   const std::string cuda = build_setting(config, "CUDA_VERSION");
   std::string build = cuda.empty() ? "CPU build" : "CUDA " + cuda + " build";
-  if (!cuda.empty()) build += at::hasCUDA() ? " with a GPU" : ", no GPU: the CPU is used";
-  Finding finding{.name = "libtorch",
-                  .summary = fmt::format("{}, {}, {} MKL, {} oneDNN, {} code", version, build,
-                                         at::hasMKL() ? "with" : "no",
-                                         at::hasMKLDNN() ? "with" : "no", at::get_cpu_capability()),
-                  .details = {{"version", version},
-                              {"cuda", cuda.empty() ? Json(nullptr) : Json(cuda)},
-                              {"gpu", at::hasCUDA()},
-                              {"mkl", at::hasMKL()},
-                              {"onednn", at::hasMKLDNN()},
-                              {"capability", at::get_cpu_capability()}}};
+  if (!cuda.empty()) build += at::hasCUDA() ? " with a GPU" : " without a GPU (the CPU is used)";
+  Finding finding{
+      .name = "libtorch",
+      .summary = fmt::format("{}, {}, {} MKL, {} oneDNN, CPU capability {}", version, build,
+                             at::hasMKL() ? "with" : "without",
+                             at::hasMKLDNN() ? "with" : "without", at::get_cpu_capability()),
+      .details = {{"version", version},
+                  {"cuda", cuda.empty() ? Json(nullptr) : Json(cuda)},
+                  {"gpu", at::hasCUDA()},
+                  {"mkl", at::hasMKL()},
+                  {"onednn", at::hasMKLDNN()},
+                  {"capability", at::get_cpu_capability()}}};
   const at::Tensor ones = at::ones({64, 64});
   if (at::mm(ones, ones).sum().item<float>() != 64.0F * 64 * 64) {
     finding.status = Status::kMissing;
-    finding.summary += "; it multiplies matrices wrongly";
+    finding.summary += "; a test matrix product is wrong";
     finding.advice = "remove build/venv and run scripts/bootstrap";
   } else if (!at::hasMKL() || !at::hasMKLDNN()) {
     finding.status = Status::kNote;
-    finding.advice = "matrix products are slower than with the Python package's libtorch";
+    finding.advice = "matrix products are faster with the libtorch of the Python package";
   }
   return finding;
 }
@@ -185,7 +191,7 @@ Finding check_ffmpeg() {
   finding.summary += decoder ? ", decoder" : ", no decoder";
   if (!video || !decoder) {
     finding.status = Status::kMissing;
-    finding.advice = "videos need an FFmpeg built with x264, such as Debian's";
+    finding.advice = "install an FFmpeg built with x264, such as Debian's; videos need it";
   } else if (!lossless) {
     finding.status = Status::kNote;
     finding.advice = "lossless video needs libx264rgb; PNG frames work without it";
@@ -212,16 +218,17 @@ Finding check_models() {
 Finding check_disk() {
   const std::optional<uint64_t> free = free_disk(".");
   if (!free)
-    return {.status = Status::kNote, .name = "disk", .summary = "the system does not tell"};
+    return {
+        .status = Status::kNote, .name = "disk", .summary = "the operating system reports no size"};
   Finding finding{.name = "disk",
                   .summary = format_bytes(*free) + " free in the working directory",
                   .details = {{"free_bytes", *free}}};
   if (*free < uint64_t{64} << 20) {
     finding.status = Status::kMissing;
-    finding.advice = "free some space: outputs would not fit";
+    finding.advice = "free disk space: outputs would not fit";
   } else if (*free < uint64_t{2} << 30) {
     finding.status = Status::kNote;
-    finding.advice = "less than 2 GiB is tight for models and training";
+    finding.advice = "less than 2 GiB is little for models and training";
   }
   return finding;
 }
@@ -268,19 +275,20 @@ void examine_and_print(bool json) {
   } else {
     print_text(findings);
   }
-  if (!missing.empty()) fail_machine("needed and not right: {}", fmt::join(missing, ", "));
+  if (!missing.empty())
+    fail_machine("missing or broken: {}; see the lines above", fmt::join(missing, ", "));
 }
 
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  app.description("Show what this machine can do and what it lacks");
+  app.description("Check this machine: processor, memory, libraries, models, disk");
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "print JSON");
   app.callback([json] { examine_and_print(*json); });
-  examples(app, {{"loci doctor", "one line a thing: ok, note or missing, and what to do"},
-                 {"loci doctor --json", "the same with all figures, for scripts"},
-                 {"LOCI_ISA=plain loci doctor", "as if the processor had no vector instructions"}});
+  examples(app, {{"loci doctor", "one line per check: ok, note or missing, with advice"},
+                 {"loci doctor --json", "the same as JSON with all details, for scripts"},
+                 {"LOCI_ISA=plain loci doctor", "check with the kernels limited to plain code"}});
 }
 
 }  // namespace loci::app

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `loci inspect`: what a model or a file of tensors holds, and what a model's past costs in memory.
+// `loci inspect`: prints the contents of a model or a tensor file, and the memory of a history.
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,14 @@
 #include "loci/app/cli/command.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
+#include "loci/base/pixel_size.h"
 #include "loci/base/text.h"
 #include "loci/camera/time_grid.h"
 #include "loci/io/tensors/checkpoint.h"
 #include "loci/model/weights/foreign_config.h"
 #include "loci/model/weights/summary.h"
 #include "loci/model/weights/weights.h"
+#include "loci/sample/model_folder.h"
 
 namespace loci::app {
 
@@ -24,16 +27,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Wan2.2's autoencoder makes one latent of 16x16 pixels and, after the first, four frames.
-constexpr int64_t kPixelsPerLatent = 16;
-constexpr int64_t kFramesPerLatent = 4;
-
 struct InspectOptions {
   std::string path;
   bool json = false;
   bool tensors = false;
-  std::string size = "768x512";
-  double fps = 16;
+  std::optional<std::string> size;
+  std::optional<double> fps;
   std::vector<double> seconds = {10, 40, 300, 3600};
   std::string dtype = "bf16";
 };
@@ -42,7 +41,7 @@ struct DtypeTotal {
   uint64_t tensors = 0, elements = 0, bytes = 0;
 };
 
-// By the type's name in safetensors files.
+// Keyed by the name of the data type in safetensors files.
 std::map<std::string, DtypeTotal> dtype_totals(const std::vector<io::TensorInfo>& tensors) {
   std::map<std::string, DtypeTotal> totals;
   for (const io::TensorInfo& info : tensors) {
@@ -90,7 +89,7 @@ void print_dtypes(const io::Checkpoint& weights) {
   }
 }
 
-// One row of the table of storage.
+// One row of the history table.
 struct HistoryRow {
   std::string mode;
   double seconds = 0;
@@ -98,36 +97,54 @@ struct HistoryRow {
   model::HistoryBytes bytes;
 };
 
-camera::TokenGrid token_grid(const InspectOptions& options,
-                             const model::TransformerConfig& config) {
-  const int64_t unit = kPixelsPerLatent * config.patch;
-  const auto sides = split(options.size, 'x');
-  const auto tokens = [&](std::string_view side) {
-    const int64_t pixels = parse_int(side).value_or(0);
-    return pixels > 0 && pixels <= 1 << 16 && pixels % unit == 0 ? pixels / unit : 0;
-  };
-  const camera::TokenGrid grid = {tokens(sides.back()), tokens(sides.front())};
-  if (sides.size() != 2 || grid.tokens() == 0) {
-    fail("--size is '{}'; expected WIDTHxHEIGHT in pixels, multiples of {}, e.g. 768x512",
-         options.size, unit);
+// The video that the history is computed for.
+struct VideoFormat {
+  PixelSize size;
+  double fps = 0;
+  camera::TimeGrid time;
+  int64_t history_frames = 0;  // retained by a bounded history policy
+  camera::TokenGrid grid;      // tokens of a latent frame
+};
+
+// Of the model folder: generation.json and vae/config.json. A path without them gets the defaults
+// of a stream and the autoencoder of Wan2.2. Options override both.
+VideoFormat video_format(const InspectOptions& options, const model::TransformerConfig& config) {
+  const fs::path path = options.path;
+  const fs::path folder = fs::is_directory(path) ? path : path.parent_path();
+  const auto defaults = sample::GenerationDefaults::load(folder);
+  const fs::path vae_file = folder / "vae" / "config.json";
+  const model::VaeConfig vae =
+      fs::exists(vae_file) ? model::VaeConfig::from_json(load_json(vae_file), vae_file.string())
+                           : model::VaeConfig::wan22();
+  const int64_t unit = vae.spatial_factor() * config.patch;
+  VideoFormat format;
+  format.size = options.size
+                    ? parse_pixel_size(*options.size, "--size", {.most = 1 << 16, .multiple = unit})
+                    : PixelSize{defaults.width, defaults.height};
+  if (format.size.width % unit != 0 || format.size.height % unit != 0) {
+    fail("{}: {}x{} pixels are not multiples of {}; give --size", folder.string(),
+         format.size.width, format.size.height, unit);
   }
-  return grid;
+  format.fps = options.fps.value_or(defaults.fps);
+  format.time = {vae.temporal_factor(), config.chunk_size};
+  format.history_frames = defaults.history_frames;
+  format.grid = {format.size.height / unit, format.size.width / unit};
+  return format;
 }
 
-std::vector<HistoryRow> history_table(const InspectOptions& options,
+std::vector<HistoryRow> history_table(const InspectOptions& options, const VideoFormat& format,
                                       const model::TransformerConfig& config) {
-  const camera::TokenGrid grid = token_grid(options, config);
   const at::ScalarType dtype = options.dtype == "fp32" ? at::kFloat : at::kBFloat16;
   std::vector<HistoryRow> rows;
   for (const double seconds : options.seconds) {
-    // A stream is one frame and whole chunks.
-    const camera::TimeGrid time{kFramesPerLatent, config.chunk_size};
+    // A stream consists of one frame and whole chunks.
     const auto chunks = static_cast<int64_t>(
-        std::ceil(seconds * options.fps / static_cast<double>(time.frames_per_chunk())));
-    const int64_t latents = time.latents_in_chunks(1 + chunks);
-    const int64_t bounded = model::bounded_frames(config, latents);
+        std::ceil(seconds * format.fps / static_cast<double>(format.time.frames_per_chunk())));
+    const int64_t latents = format.time.latents_in_chunks(1 + chunks);
+    const int64_t bounded = std::min(latents, format.history_frames + config.chunk_size);
     const auto add = [&](const char* mode, const model::TransformerConfig& of, int64_t frames) {
-      rows.push_back({mode, seconds, latents, model::history_bytes(of, grid, frames, dtype)});
+      rows.push_back(
+          {mode, seconds, latents, model::history_bytes(of, format.grid, frames, dtype)});
     };
     const model::TransformerConfig full = model::full_softmax(config);
     add("full softmax, dense", full, latents);
@@ -139,21 +156,23 @@ std::vector<HistoryRow> history_table(const InspectOptions& options,
 }
 
 void print_history(const InspectOptions& options, const model::TransformerConfig& config) {
-  const camera::TokenGrid grid = token_grid(options, config);
-  fmt::print("\nHistory at {} ({} tokens a latent frame, {:g} fps), keys and values in {}\n",
-             options.size, grid.tokens(), options.fps, options.dtype == "fp32" ? "FP32" : "BF16");
+  const VideoFormat format = video_format(options, config);
+  fmt::print("\nHistory at {}x{} ({} tokens per latent frame, {:g} fps), keys and values in {}\n",
+             format.size.width, format.size.height, format.grid.tokens(), format.fps,
+             options.dtype == "fp32" ? "FP32" : "BF16");
   fmt::print("  {:>8} {:>8}  {:<21} {:>11} {:>11} {:>11} {:>11}\n", "seconds", "latents", "mode",
              "state", "main KV", "camera KV", "total");
-  for (const HistoryRow& row : history_table(options, config)) {
+  for (const HistoryRow& row : history_table(options, format, config)) {
     fmt::print("  {:>8g} {:>8}  {:<21} {:>11} {:>11} {:>11} {:>11}\n", row.seconds, row.latents,
                row.mode, format_bytes(row.bytes.state), format_bytes(row.bytes.main),
                format_bytes(row.bytes.camera), format_bytes(row.bytes.total()));
   }
 }
 
-Json history_json(const InspectOptions& options, const model::TransformerConfig& config) {
+Json history_json(const InspectOptions& options, const VideoFormat& format,
+                  const model::TransformerConfig& config) {
   Json rows = Json::array();
-  for (const HistoryRow& row : history_table(options, config)) {
+  for (const HistoryRow& row : history_table(options, format, config)) {
     rows.push_back({{"mode", row.mode},
                     {"seconds", row.seconds},
                     {"latents", row.latents},
@@ -165,7 +184,7 @@ Json history_json(const InspectOptions& options, const model::TransformerConfig&
   return rows;
 }
 
-// "R" blocks as a count: "15 of 30 blocks".
+// Number of blocks with a recurrent memory.
 size_t recurrent_blocks(const model::TransformerConfig& config) {
   const std::string letters = model::layer_letters(config);
   return static_cast<size_t>(std::count(letters.begin(), letters.end(), 'R'));
@@ -178,13 +197,13 @@ void print_model(const InspectOptions& options, const model::ModelFiles& files) 
   fmt::print("  width {} = {} heads x {}, {} blocks, feed-forward {}, {} channels, patch {}x{}\n",
              format_count(config.width()), config.heads, model::kHeadChannels, config.layers,
              format_count(config.ffn_dim), config.channels, config.patch, config.patch);
-  fmt::print("  chunks of {} latents, camera branches of {} heads, memory {} in {} blocks\n",
-             config.chunk_size, config.camera_heads(), config.recurrent_memory,
-             recurrent_blocks(config));
+  fmt::print(
+      "  chunks of {} latents, camera branches of {} heads, recurrent memory {} in {} blocks\n",
+      config.chunk_size, config.camera_heads(), config.recurrent_memory, recurrent_blocks(config));
   if (config.is_quantized()) {
-    fmt::print("  large linear layers in {}, with scales in FP32\n", config.quantization);
+    fmt::print("  large linear layers quantized to {}, scales in FP32\n", config.quantization);
   }
-  fmt::print("  blocks {}   (S: attends to its history, R: recurrent memory)\n",
+  fmt::print("  blocks {}   (S: softmax attention to the history, R: recurrent memory)\n",
              model::layer_letters(config));
   fmt::print("\nParameters\n");
   const auto line = [](const char* part, uint64_t count) {
@@ -202,7 +221,7 @@ void print_model(const InspectOptions& options, const model::ModelFiles& files) 
     print_dtypes(*files.weights);
     if (!fit.report.clean()) fmt::print("  do not fit: {}\n", one_line(fit.report.text()));
     if (fit.new_branches) {
-      fmt::print("  plain Wan: camera and recurrent branches would start untrained\n");
+      fmt::print("  plain Wan weights: the camera and recurrent branches are untrained\n");
     }
   }
   print_history(options, config);
@@ -215,6 +234,7 @@ void print_model(const InspectOptions& options, const model::ModelFiles& files) 
 void print_model_json(const InspectOptions& options, const model::ModelFiles& files) {
   const model::TransformerConfig& config = files.config;
   const model::ParameterCounts counts = model::count_parameters(config);
+  const VideoFormat format = video_format(options, config);
   Json report = {{"path", options.path},
                  {"kind", "transformer"},
                  {"config", config.to_json()},
@@ -224,7 +244,9 @@ void print_model_json(const InspectOptions& options, const model::ModelFiles& fi
                    {"camera", counts.camera},
                    {"recurrent", counts.recurrent},
                    {"total", counts.total()}}},
-                 {"history", history_json(options, config)}};
+                 {"size", {format.size.width, format.size.height}},
+                 {"fps", format.fps},
+                 {"history", history_json(options, format, config)}};
   if (files.weights) {
     const model::FitReport fit = model::check_fit(config, *files.weights);
     report["weights"] = {
@@ -256,8 +278,7 @@ void print_checkpoint(const InspectOptions& options, const io::Checkpoint& weigh
   }
 }
 
-// Whether the weights are a transformer's that knows its sizes; everything else is a list of
-// tensors.
+// Whether the file holds a transformer with its config. Other files are listed as tensors.
 bool is_model_file(const fs::path& path, const io::Checkpoint& weights) {
   const std::vector<std::string> names = weights.names();
   const bool transformer = std::any_of(names.begin(), names.end(), [](const std::string& name) {
@@ -300,34 +321,34 @@ void inspect(const InspectOptions& options) {
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  app.description("Show what a model or a file of tensors holds, and the memory its history takes");
+  app.description("Print the contents of a model or tensor file, and the memory of its history");
   auto options = std::make_shared<InspectOptions>();
-  app.add_option("path", options->path, "model folder, config.json, or file of tensors")
+  app.add_option("path", options->path, "model folder, config.json or tensor file")
       ->type_name("DIR|FILE")
       ->required();
-  app.add_flag("--json", options->json, "print JSON, sizes in bytes");
-  app.add_flag("--tensors", options->tensors, "list a model's tensors too");
-  app.add_option("--size", options->size, "frame size in pixels for the history's bytes")
-      ->type_name("WxH")
-      ->capture_default_str();
-  app.add_option("--seconds", options->seconds, "lengths for the history's bytes")
+  app.add_flag("--json", options->json, "print JSON with sizes in bytes");
+  app.add_flag("--tensors", options->tensors, "also list the tensors of a model");
+  app.add_option("--size", options->size,
+                 "frame size in pixels for the history table (default: the model's)")
+      ->type_name("WxH");
+  app.add_option("--seconds", options->seconds, "video lengths in seconds for the history table")
       ->type_name("S")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1e7).description(""))
       ->default_str("10,40,300,3600");
-  app.add_option("--fps", options->fps, "frames a second of those lengths")
+  app.add_option("--fps", options->fps,
+                 "frames per second for the history table (default: the model's)")
       ->type_name("N")
-      ->check(CLI::Range(0.1, 1000.0).description(""))
-      ->capture_default_str();
-  app.add_option("--dtype", options->dtype, "type of kept keys and values")
-      ->check(CLI::IsMember(std::vector<std::string>{"bf16", "fp32"}))
+      ->check(CLI::Range(0.1, 1000.0).description(""));
+  app.add_option("--dtype", options->dtype, "data type of keys and values for the history table")
+      ->check(one_of({"bf16", "fp32"}))
       ->capture_default_str();
   app.callback([options] { inspect(*options); });
-  examples(app, {{"loci inspect models/mini", "parameters, layout and history of a model"},
-                 {"loci inspect configs/wan5b.json", "the same from a config alone"},
+  examples(app, {{"loci inspect models/mini", "parameters, weights and history of a model"},
+                 {"loci inspect configs/wan5b.json", "the same without weights"},
                  {"loci inspect configs/wan5b.json --size 1280x704 --seconds 60,600",
-                  "history at another size and other lengths"},
-                 {"loci inspect Wan2.2_VAE.pth", "names, types and shapes of a file's tensors"}});
+                  "history for another size and other lengths"},
+                 {"loci inspect Wan2.2_VAE.pth", "names, types and shapes of all tensors"}});
 }
 
 }  // namespace loci::app

@@ -25,7 +25,7 @@ std::vector<fs::path> model_places() {
 
 std::vector<fs::path> find_models() {
   std::vector<fs::path> models;
-  std::set<fs::path> seen;  // canonical, as two places may be one folder
+  std::set<fs::path> seen;  // canonical paths, since two places may be the same folder
   std::error_code error;
   const auto is_model = [&](const fs::path& folder) {
     return fs::is_regular_file(folder / "config.json", error) ||
@@ -37,7 +37,7 @@ std::vector<fs::path> find_models() {
   };
   for (const fs::path& place : model_places()) {
     add(place);
-    if (is_model(place)) continue;  // what is in it are its parts
+    if (is_model(place)) continue;  // its subfolders are parts of the model
     std::vector<fs::path> entries;
     for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error)) {
       entries.push_back(at->path());

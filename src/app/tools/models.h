@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where model folders are looked for.
+// Finds model folders.
 #pragma once
 
 #include <filesystem>
@@ -7,15 +7,15 @@
 
 namespace loci::app {
 
-// $LOCI_MODELS if set, then models/ in the working directory, beside the program, and where it was
-// installed.
+// Folders that are searched, in order: $LOCI_MODELS if set, models/ in the working directory,
+// models/ beside the program, and share/loci/models of the installation.
 std::vector<std::filesystem::path> model_places();
 
-// Folders in those places that hold config.json or transformer/config.json, or a place itself if it
-// does; sorted within a place, none twice.
+// Folders with config.json or transformer/config.json: each of model_places() that is one itself,
+// or its direct subfolders, sorted by name. No folder occurs twice.
 std::vector<std::filesystem::path> find_models();
 
-// The folder as given if it is there, else one of that name in those places, else as given.
+// `folder` if it exists, else the first folder of find_models() with its name, else `folder`.
 std::filesystem::path find_model(const std::filesystem::path& folder);
 
 }  // namespace loci::app

@@ -27,7 +27,7 @@ struct ServeOptions {
   int body_mib = 16, message_mib = 8;
 };
 
-// Worlds are worth keeping: under $XDG_DATA_HOME or ~/.local/share unless told otherwise.
+// $XDG_DATA_HOME/loci or ~/.local/share/loci: users expect their worlds to persist.
 fs::path default_data() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -37,40 +37,38 @@ fs::path default_data() {
   if (const fs::path home = variable("HOME"); !home.empty()) {
     return home / ".local" / "share" / "loci";
   }
-  fail("there is no home folder to keep worlds in; give --data DIR");
+  fail("neither $XDG_DATA_HOME nor $HOME is set; give --data DIR for worlds and videos");
 }
 
 void add_place(CLI::App& app, ServeOptions& o) {
-  app.add_option("--model", o.models, "folder with transformer, vae/ and text encoder; repeatable")
+  app.add_option("--model", o.models, "model folder; give several to serve several models")
       ->type_name("DIR")
       ->required();
-  app.add_option("--data", o.data, "where worlds and videos are kept: ~/.local/share/loci")
+  app.add_option("--data", o.data, "folder for worlds and videos (default: ~/.local/share/loci)")
       ->type_name("DIR");
   app.add_option("--starts", o.starts,
-                 "pictures to start from, each with a .txt prompt beside it; offered before "
-                 "those of the models' examples/")
+                 "folder of start pictures, each with an optional .txt prompt of the same name; "
+                 "listed before the pictures in the models' examples/")
       ->type_name("DIR");
-  app.add_option("--dtype", o.dtype, "type of the transformer's products")
-      ->check(CLI::IsMember(std::vector<std::string>{"fp32", "bf16"}))
+  app.add_option("--dtype", o.dtype, "data type of the transformer's computation")
+      ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_option("--host", o.server.address,
-                 "address to listen at; others than this machine's "
-                 "own need a token")
+                 "address to listen on; addresses other than loopback require a token")
       ->type_name("ADDRESS")
       ->capture_default_str();
-  app.add_option("--port", o.server.port, "0 for any free one")
+  app.add_option("--port", o.server.port, "TCP port; 0 selects a free port")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
   app.add_option("--token-file", o.token_file,
-                 "file with the secret that clients must know; "
-                 "$LOCI_TOKEN is read, too")
+                 "file with the secret that clients must send (default: $LOCI_TOKEN)")
       ->type_name("FILE");
   app.add_option(
          "--origin", o.server.access.origins,
-         "another origin whose pages may walk here, or the server's own behind a proxy, such as "
-         "https://a.org; repeatable")
+         "origin that browsers may connect from besides the server's own, such as https://a.org; "
+         "behind a proxy, its public origin; repeatable")
       ->type_name("URL");
-  app.add_option("--network-threads", o.server.threads, "beside the one that computes")
+  app.add_option("--network-threads", o.server.threads, "threads for network input and output")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
 }
@@ -85,23 +83,29 @@ void add_limits(CLI::App& app, ServeOptions& o) {
         ->capture_default_str()
         ->group("Limits");
   };
-  number("--sessions", limits.sessions, "walks at the same time", 1, 1000);
-  number("--connections", limits.connections, "open connections", 1, 100000);
-  number("--requests-per-second", limits.requests_per_second, "of one address", 0.1, 1e6);
-  number("--messages-per-second", limits.messages_per_second, "of one WebSocket", 1, 1e6);
-  number("--body-mib", o.body_mib, "largest body of a request, MiB", 1, 1024);
-  number("--message-mib", o.message_mib, "largest message of a WebSocket, MiB", 1, 1024);
-  number("--pixels", limits.pixels, "of a frame", 1024, 1e8);
-  number("--max-steps", limits.steps, "of the solver", 1, 1000);
-  number("--video-seconds", limits.video_seconds, "longest video of a job", 0.1, 36000);
-  number("--record-seconds", limits.record_seconds, "longest recording", 1, 36000);
-  number("--queued-videos", limits.queued_videos, "jobs that are not done", 0, 10000);
-  number("--idle-seconds", limits.pause_seconds, "without input a walk is paused", 1, 1e6);
-  number("--linger-seconds", limits.linger_seconds, "a walk without connection stays in memory", 0,
+  number("--sessions", limits.sessions, "maximum number of concurrent walks", 1, 1000);
+  number("--connections", limits.connections, "maximum number of open connections", 1, 100000);
+  number("--requests-per-second", limits.requests_per_second,
+         "maximum rate of HTTP requests per client address", 0.1, 1e6);
+  number("--messages-per-second", limits.messages_per_second,
+         "maximum rate of messages per WebSocket", 1, 1e6);
+  number("--body-mib", o.body_mib, "maximum size of a request body in MiB", 1, 1024);
+  number("--message-mib", o.message_mib, "maximum size of a WebSocket message in MiB", 1, 1024);
+  number("--pixels", limits.pixels, "maximum number of pixels per frame", 1024, 1e8);
+  number("--max-steps", limits.steps, "maximum number of denoising steps", 1, 1000);
+  number("--video-seconds", limits.video_seconds, "maximum length of a video job in seconds", 0.1,
+         36000);
+  number("--record-seconds", limits.record_seconds, "maximum length of a recording in seconds", 1,
+         36000);
+  number("--queued-videos", limits.queued_videos, "maximum number of unfinished video jobs", 0,
+         10000);
+  number("--idle-seconds", limits.pause_seconds, "pause a walk after this time without input", 1,
          1e6);
-  number("--disk-gib", o.disk_gib, "of worlds and videos", 0.01, 1e6);
-  number("--keep-hours", limits.keep_hours, "videos, and worlds that are neither walked nor saved",
-         0.1, 1e6);
+  number("--linger-seconds", limits.linger_seconds,
+         "keep a disconnected walk in memory for this time", 0, 1e6);
+  number("--disk-gib", o.disk_gib, "maximum disk space of worlds and videos in GiB", 0.01, 1e6);
+  number("--keep-hours", limits.keep_hours,
+         "delete videos, and worlds that are not saved, after this time without use", 0.1, 1e6);
 }
 
 std::string read_token(const ServeOptions& o) {
@@ -134,16 +138,16 @@ void run_server(ServeOptions& o) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  app.description(
-      "Walk through worlds in a browser, and serve the protocol and HTTP API behind it");
+  app.description("Serve the browser page, the WebSocket protocol and the HTTP API");
   auto o = std::make_shared<ServeOptions>();
   add_place(app, *o);
   add_limits(app, *o);
-  examples(app, {{"loci serve --model models/mini", "then open http://127.0.0.1:8080/"},
+  examples(app, {{"loci serve --model models/mini",
+                  "start the server, then open http://127.0.0.1:8080/"},
                  {"loci serve --model models/mini --model models/twin --data worlds",
-                  "two models, to compare side by side"},
+                  "serve two models for side-by-side comparison"},
                  {"loci serve --model models/mini --host 0.0.0.0 --token-file token.txt",
-                  "for others, who must know the token"}});
+                  "accept other machines that send the token"}});
   app.callback([o] { run_server(*o); });
 }
 

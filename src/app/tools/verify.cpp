@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `loci verify`: runs golden cases and shows how far each output is from what it should be.
+// `loci verify`: runs golden cases and prints the error of each output.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct VerifyOptions {
   bool json = false;
 };
 
-// Cases of a folder; other safetensors files (weights) are passed over.
+// Golden cases in a folder. Other safetensors files (weights) are ignored.
 std::vector<fs::path> cases_in(const fs::path& folder) {
   std::vector<fs::path> cases;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -38,7 +38,8 @@ std::vector<fs::path> cases_in(const fs::path& folder) {
       cases.push_back(entry.path());
     }
   }
-  if (cases.empty()) fail("{}: the folder has no golden case (*.safetensors)", folder.string());
+  if (cases.empty())
+    fail("{}: found no golden cases (*.safetensors with the metadata loci.case)", folder.string());
   std::sort(cases.begin(), cases.end());
   return cases;
 }
@@ -88,25 +89,26 @@ void verify(const VerifyOptions& options) {
     const Json report = {{"dtype", options.dtype}, {"passed", failed == 0}, {"cases", reports}};
     fmt::print("{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
   }
-  if (failed > 0) fail_check("{} of {} outputs are above their tolerance", failed, outputs);
+  if (failed > 0) fail_check("{} of {} outputs exceed their tolerance", failed, outputs);
 }
 
 }  // namespace
 
 void add_verify(CLI::App& app) {
-  app.description("Run golden cases and show the error of every output");
+  app.description("Run golden cases and print the error of every output");
   auto options = std::make_shared<VerifyOptions>();
-  app.add_option("files", options->paths, "cases (*.safetensors), or folders of them")
+  app.add_option("files", options->paths, "golden cases (*.safetensors) or folders of golden cases")
       ->type_name("FILE…")
       ->required();
-  app.add_option("--dtype", options->dtype, "type of products; tolerances follow it")
-      ->check(CLI::IsMember(std::vector<std::string>{"fp32", "bf16"}))
+  app.add_option("--dtype", options->dtype,
+                 "data type of matrix products; it also sets the tolerances")
+      ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_flag("--json", options->json, "print JSON");
   app.callback([options] { verify(*options); });
-  examples(app, {{"loci verify tests/data/golden", "every case of a folder, in FP32"},
-                 {"loci verify window.safetensors --dtype bf16", "one case in BF16"},
-                 {"loci verify tests/data/golden --json", "all errors, for scripts"}});
+  examples(app, {{"loci verify tests/data/golden", "run every case of a folder in FP32"},
+                 {"loci verify window.safetensors --dtype bf16", "run one case in BF16"},
+                 {"loci verify tests/data/golden --json", "print all errors as JSON"}});
 }
 
 }  // namespace loci::app

@@ -28,21 +28,21 @@ void run_train(const TrainJob& job) {
 void add_train(CLI::App& app) {
   app.description("Train a world model by chunk-wise diffusion forcing");
   auto job = std::make_shared<TrainJob>();
-  add_train_job(app, *job, "JSON file with model, data and recipe",
-                "folder of the run: checkpoints and metrics",
-                "override a key, e.g. --set optimizer.clip=1");
+  add_train_job(app, *job, "JSON file with the model, data and training options",
+                "folder of the run for checkpoints and metrics",
+                "override a key of the config, such as optimizer.clip=1; repeatable");
   examples(app,
            {{"loci train configs/mini.json --out runs/mini --ranks 2",
              "two processes of one thread each"},
             {"loci train configs/mini.json --out runs/mini --ranks 2 --resume",
-             "go on where the run was stopped"},
+             "continue a stopped run"},
             {"torchrun --no-python --nproc-per-node 2 loci train configs/mini.json --out runs/mini",
-             "the same under torchrun"}});
+             "the same with torchrun"}});
   CLI::App* vae = app.add_subcommand("vae");
   add_train_vae(*vae);
   CLI::App* make_model = app.add_subcommand("export");
   add_train_export(*make_model);
-  // Not marked as required above: the subcommands have their own.
+  // config and --out are not marked as required, since the subcommands have their own.
   app.callback([job, &app] {
     if (!app.get_subcommands().empty()) return;
     if (job->config.empty()) throw CLI::RequiredError("config");

@@ -30,18 +30,19 @@ void run_export(const Options& options) {
 }  // namespace
 
 void add_train_export(CLI::App& app) {
-  app.description("Make a model folder from a training run's newest checkpoint");
+  app.description("Create a model folder from the newest checkpoint of a training run");
   auto options = std::make_shared<Options>();
   app.add_option("run", options->run, "folder of the run")->required();
-  app.add_option("--out", options->out, "model folder to make")->required();
-  app.add_option("--vae", options->vae, "folder of the autoencoder, to put beside");
-  app.add_option("--dtype", options->dtype, "type of the weights")
-      ->check(CLI::IsMember({"bf16", "fp32"}))
+  app.add_option("--out", options->out, "model folder to create")->required();
+  app.add_option("--vae", options->vae,
+                 "folder of the autoencoder, copied to vae/ of the model folder");
+  app.add_option("--dtype", options->dtype, "data type of the weights")
+      ->check(one_of({"bf16", "fp32"}))
       ->capture_default_str();
-  app.add_flag("--last", options->last, "the last weights instead of the averaged ones");
+  app.add_flag("--last", options->last, "export the last weights instead of the EMA weights");
   app.add_flag("--replace", options->replace, "replace the folder if it exists");
   examples(app, {{"loci train export runs/mini --vae runs/mini-vae/vae --out models/mine",
-                  "a folder for loci generate"}});
+                  "a model folder for loci generate"}});
   app.callback([options] { run_export(*options); });
 }
 

@@ -13,7 +13,7 @@ Json TrainJob::recipe() const {
 
 bool TrainJob::run_ranks(const std::vector<std::string>& command) const {
   if (ranks <= 1) return false;
-  // The same job without --ranks, for each rank to run.
+  // Each rank runs the same job without --ranks.
   std::vector<std::string> arguments = command;
   arguments.insert(arguments.end(), {config, "--out", out});
   for (const std::string& setting : settings) {
@@ -30,8 +30,8 @@ void add_train_job(CLI::App& app, TrainJob& job, const std::string& what_config,
   app.add_option("config", job.config, what_config);
   app.add_option("--out", job.out, what_out);
   app.add_option("--set", job.settings, what_set);
-  app.add_flag("--resume", job.resume, "go on from the folder's newest checkpoint");
-  app.add_option("--ranks", job.ranks, "start this many processes on this machine")
+  app.add_flag("--resume", job.resume, "continue from the newest checkpoint in the folder");
+  app.add_option("--ranks", job.ranks, "number of processes to start on this machine")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
 }

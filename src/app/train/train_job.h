@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands that train have in common: a recipe, a folder, and ranks to share the work.
+// Options of all training commands: config, output folder, and local ranks.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ struct TrainJob {
   bool resume = false;
   int ranks = 1;
 
-  // The recipe with its settings.
+  // The config with all --set assignments applied.
   Json recipe() const;
-  // Runs `command` once a rank and returns true when several are asked for; an exit code other than
-  // 0 is passed on.
+  // With more than one rank: runs `command` in one process per rank and returns true. Throws
+  // CLI::RuntimeError with the exit code of a failed rank.
   bool run_ranks(const std::vector<std::string>& command) const;
 };
 

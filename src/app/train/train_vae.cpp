@@ -24,17 +24,17 @@ void run_train_vae(const TrainJob& job) {
 }  // namespace
 
 void add_train_vae(CLI::App& app) {
-  app.description("Train a video autoencoder on procedural worlds or a folder of videos");
+  app.description("Train a video autoencoder on procedural scenes or a folder of videos");
   auto job = std::make_shared<TrainJob>();
-  add_train_job(app, *job, "JSON file with model, data, loss and recipe",
-                "folder of the run: checkpoints, metrics and vae/",
-                "override a key, e.g. --set data.folder=videos");
+  add_train_job(app, *job, "JSON file with the model, data, loss and training options",
+                "folder of the run for checkpoints, metrics and vae/",
+                "override a key of the config, such as data.folder=videos; repeatable");
   app.get_option("config")->required();
   app.get_option("--out")->required();
   examples(app, {{"loci train vae configs/mini-vae.json --out runs/mini-vae --ranks 2",
-                  "the demo model's autoencoder, by two processes of one thread each"},
+                  "the demo model's autoencoder with two processes of one thread each"},
                  {"loci train vae configs/mini-vae.json --out runs/mine --set data.folder=videos",
-                  "on your own videos"}});
+                  "train on your own videos"}});
   app.callback([job] { run_train_vae(*job); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child command `loci train vae`.
+// loci train vae
 #pragma once
 
 #include <CLI/CLI.hpp>

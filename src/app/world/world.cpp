@@ -30,24 +30,27 @@ void add_preview(CLI::App& app) {
     bool clips = false;
   };
   auto o = std::make_shared<Options>();
-  app.description("Render a contact sheet of worlds or clips");
-  app.add_option("--out", o->out, "PNG or JPEG to write")->type_name("FILE")->capture_default_str();
-  app.add_option("--count", o->count, "worlds, or clips with --clips")
+  app.description("Render a contact sheet of procedural scenes or clips");
+  app.add_option("--out", o->out, "PNG or JPEG file to write")
+      ->type_name("FILE")
+      ->capture_default_str();
+  app.add_option("--count", o->count, "number of scenes, or of clips with --clips")
       ->type_name("N")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--columns", o->columns, "pictures a row")
+  app.add_option("--columns", o->columns, "pictures per row")
       ->type_name("N")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  app.add_flag("--clips", o->clips, "a row of frames for every clip");
+  app.add_flag("--clips", o->clips, "show a row of frames for each clip");
   add_world_options(app, *o);
   examples(
       app,
-      {{"loci world preview", "24 worlds in worlds.png"},
+      {{"loci world preview", "24 scenes in worlds.png"},
        {"loci world preview --style town --time dusk --size 384x256 --columns 4 --out towns.png",
         "towns at dusk"},
-       {"loci world preview --clips --count 8 --seconds 20", "eight walks as strips"}});
+       {"loci world preview --clips --count 8 --seconds 20",
+        "eight clips, one row of frames each"}});
   app.callback([o] {
     world::ClipOptions clip = o->clip_options();
     clip.threads = processor().threads;
@@ -65,38 +68,38 @@ void add_record(CLI::App& app) {
     int workers = 0;
   };
   auto o = std::make_shared<Options>();
-  app.description(
-      "Record walks through procedural worlds: video, poses, depth, captions, revisits");
+  app.description("Record clips of procedural scenes: video, cameras, depth, captions, revisits");
   app.add_option("out", o->out, "folder of the dataset")->required();
-  app.add_option("--count", o->count, "clips of the whole dataset")
+  app.add_option("--count", o->count, "number of clips in the whole dataset")
       ->type_name("N")
       ->check(CLI::Range(1, 100000000))
       ->capture_default_str();
   app.add_option("--video", o->video,
-                 "mp4 (H.264), lossless (H.264 in RGB) or png (a folder of frames)")
-      ->check(CLI::IsMember({"mp4", "lossless", "png"}))
+                 "video format: mp4 (H.264), lossless (H.264 in RGB) or png (a folder of frames)")
+      ->check(one_of({"mp4", "lossless", "png"}))
       ->capture_default_str();
-  app.add_option("--depth", o->depth, "depth.npy as 16 or 32 bits, or none")
-      ->check(CLI::IsMember({"none", "half", "float"}))
+  app.add_option("--depth", o->depth,
+                 "format of depth.npy: half (16 bits), float (32 bits) or none")
+      ->check(one_of({"none", "half", "float"}))
       ->capture_default_str();
-  app.add_flag("--tar", o->tar, "WebDataset tar files instead of folders");
-  app.add_option("--clips-per-tar", o->clips_per_tar, "with --tar")
+  app.add_flag("--tar", o->tar, "write WebDataset tar files instead of folders");
+  app.add_option("--clips-per-tar", o->clips_per_tar, "number of clips per tar file with --tar")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   add_shard_option(app, o->shard);
-  app.add_option("--workers", o->workers, "rendering threads; all cores if not given")
+  app.add_option("--workers", o->workers, "number of rendering threads (default: all cores)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   add_world_options(app, *o);
-  examples(app,
-           {{"loci world record data --count 100 --seconds 20", "100 walks of 20 s in data/clips"},
-            {"loci world record data --count 100000 --tar --shard 3/16",
-             "one part of sixteen, as tar files"},
-            {"loci world record long --count 4 --seconds 300 --split test",
-             "walks of 5 minutes through unseen worlds"},
-            {"loci world record setc --count 28 --path designed --seconds 20 --split test",
-             "designed paths"}});
+  examples(
+      app,
+      {{"loci world record data --count 100 --seconds 20", "100 clips of 20 s in data/clips"},
+       {"loci world record data --count 100000 --tar --shard 3/16", "shard 3 of 16, as tar files"},
+       {"loci world record long --count 4 --seconds 300 --split test",
+        "clips of 5 minutes in scenes of the test split"},
+       {"loci world record setc --count 28 --path designed --seconds 20 --split test",
+        "clips along designed trajectories"}});
   app.callback([o] {
     world::RecordOptions record;
     record.seed = o->seed;
@@ -119,13 +122,13 @@ void add_record(CLI::App& app) {
 
 void add_world(CLI::App& app) {
   app.description(
-      "Procedural worlds: contact sheets, recordings with exact poses and depth, latents");
+      "Render procedural scenes: contact sheets, recordings with exact cameras and depth, latents");
   add_preview(*app.add_subcommand("preview"));
   add_record(*app.add_subcommand("record"));
   add_world_encode(*app.add_subcommand("encode"));
   add_world_stats(*app.add_subcommand("stats"));
-  examples(app, {{"loci world preview", "look at 24 worlds"},
-                 {"loci world record data --count 100 --seconds 20", "make a dataset"}});
+  examples(app, {{"loci world preview", "preview 24 scenes"},
+                 {"loci world record data --count 100 --seconds 20", "record a dataset"}});
 }
 
 }  // namespace loci::app

@@ -41,13 +41,13 @@ struct EncodeOptions : WorldCommandOptions {
   int workers = 0;
 };
 
-// Makes clip i. One per worker.
+// Renders or reads one clip. Each worker has its own.
 using MakeClip = std::function<world::Clip(int64_t index)>;
 
 struct Source {
   std::function<MakeClip()> open;
-  int64_t clips = 0;  // of the whole dataset
-  int64_t group = 1;  // clips in a row that one worker makes fastest
+  int64_t clips = 0;  // in the whole dataset
+  int64_t group = 1;  // consecutive clips that one worker processes
   Json manifest;
 };
 
@@ -104,7 +104,7 @@ std::string fingerprint(const model::Vae& vae) {
   return fmt::format("{:016x}", hash);
 }
 
-// Groups of clips of this part that are not on disk yet.
+// Groups of clips of this shard that are not on disk yet.
 struct Work {
   std::vector<std::vector<int64_t>> groups;
   uint64_t clips = 0, done = 0;
@@ -129,14 +129,14 @@ Work find_work(const Source& source, const Shard& part,
   return work;
 }
 
-// A clip is computed on one thread, so that its bytes depend neither on the number of workers nor
-// on that of threads.
+// Each clip is encoded on one thread, so that its bytes do not depend on the number of workers or
+// threads.
 void encode_groups(const Work& work, int workers, const Source& source, const model::Vae& vae,
                    const std::function<fs::path(int64_t)>& place) {
   Progress progress("encoding", work.clips, "clips", work.done);
   const int threads = at::get_num_threads();
   run_jobs(work.groups.size(), workers, [&] {
-    at::set_num_threads(1);  // of this worker
+    at::set_num_threads(1);  // in this worker
     return [&, make = source.open()](size_t group) {
       for (const int64_t index : work.groups[group]) {
         check_interrupt();
@@ -156,18 +156,18 @@ void encode(const EncodeOptions& options) {
   const camera::TimeGrid grid{vae.config().temporal_factor()};
   if (!grid.whole_latents(clip.frames)) {
     const int64_t latents = grid.latents_in_frames(std::max<int64_t>(1, clip.frames));
-    fail("--frames: {} frames do not divide into latents; take {} or {}", clip.frames,
+    fail("--frames: {} frames do not fill whole latents; use {} or {}", clip.frames,
          grid.frames_in_latents(latents), grid.frames_in_latents(latents + 1));
   }
   Source source =
       options.from.empty() ? world_source(options, clip) : recording_source(options, clip);
   source.manifest.update(
       {{"format", "loci-latents"}, {"version", kFormatVersion}, {"vae", fingerprint(vae)}});
-  source.open();  // refuses options that make no clip before anything is written
+  source.open();  // rejects invalid options before anything is written
   const fs::path folder = options.out;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
+  if (error) fail("cannot create {}: {}", folder.string(), error.message());
   world::keep_manifest(folder, source.manifest);
   const auto place = [&](int64_t index) {
     return folder / fmt::format("{:06}.safetensors", index);
@@ -182,28 +182,30 @@ void encode(const EncodeOptions& options) {
 
 void add_world_encode(CLI::App& app) {
   auto o = std::make_shared<EncodeOptions>();
-  app.description("Encode walks or recordings into latents on disk, for training");
+  app.description("Encode procedural clips or recordings to latents on disk for training");
   app.add_option("--vae", o->vae, "folder or file of the autoencoder")->required();
-  app.add_option("--out", o->out, "folder of the latents, one file a clip")->required();
+  app.add_option("--out", o->out, "folder of the latents, one file per clip")->required();
   app.add_option("--from", o->from,
-                 "folder of recordings, cut into clips; procedural worlds if not given")
+                 "folder of recordings, cut into clips (default: render procedural scenes)")
       ->type_name("DIR");
-  app.add_option("--count", o->count, "clips of the whole dataset; 16, or all with --from")
+  app.add_option("--count", o->count,
+                 "number of clips in the whole dataset (default: 16, or all with --from)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000000));
   add_shard_option(app, o->shard);
-  app.add_option("--workers", o->workers, "clips made at a time, one thread each; all cores")
+  app.add_option("--workers", o->workers,
+                 "number of clips processed at once, one thread each (default: all cores)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   add_world_options(app, *o);
   examples(app,
            {{"loci world encode --vae models/mini/vae --out latents --count 1000 --seconds 20",
-             "1,000 walks of 81 latents"},
+             "1,000 clips of 81 latents"},
             {"loci world encode --vae models/mini/vae --out mine --from recordings --frames 161",
-             "your own recordings, in clips of 41 latents"},
+             "your own recordings in clips of 41 latents"},
             {"torchrun --no-python --nproc-per-node 8 loci world encode --vae models/mini/vae "
              "--out latents --count 100000 --workers 1",
-             "divided among eight processes"}});
+             "distributed over eight processes"}});
   app.callback([o] { encode(*o); });
 }
 

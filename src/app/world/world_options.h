@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that the children of `loci world` share: which worlds, which clips, which part of them.
+// Options of all subcommands of `loci world`: scenes, clips and shards.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,13 @@ struct WorldCommandOptions {
 };
 void add_world_options(CLI::App& app, WorldCommandOptions& options);
 
-// One part of a divided job.
+// Part `index` of a job that is divided into `count` parts.
 struct Shard {
   int64_t index = 0, count = 1;
 };
 void add_shard_option(CLI::App& app, std::string& text);
-// "i/n"; when empty RANK and WORLD_SIZE of a launcher, or srun's own; without these everything.
+// Parses "I/N". An empty text means the variables RANK and WORLD_SIZE, or those of srun; without
+// them the shard is the whole job.
 Shard parse_shard(const std::string& text);
 
 }  // namespace loci::app

@@ -30,7 +30,7 @@ void print_table(const world::PathSurvey& s) {
     fmt::print("{:<34}{}\n", what, value);
   };
   const auto spread = [](const world::PathSurvey::Spread& v, std::string_view unit) {
-    return fmt::format("{:.2f} median, {:.2f} in 95 %, {:.2f} at most, {}", v.median, v.p95,
+    return fmt::format("median {:.2f}, 95th percentile {:.2f}, maximum {:.2f} {}", v.median, v.p95,
                        v.highest, unit);
   };
   line("paths", fmt::format("{} of {:.1f} s", s.paths, s.seconds));
@@ -41,11 +41,11 @@ void print_table(const world::PathSurvey& s) {
         i + 1 < world::kRevisitGaps.size()
             ? fmt::format("  after {} to {} s", world::kRevisitGaps[i], world::kRevisitGaps[i + 1])
             : fmt::format("  after more than {} s", world::kRevisitGaps[i]);
-    line(gap, fmt::format("{} of paths, {:.1f} frames a path", share(s.paths_by_gap[i]),
+    line(gap, fmt::format("{} of paths, {:.1f} frames per path", share(s.paths_by_gap[i]),
                           static_cast<double>(s.frames_by_gap[i]) / static_cast<double>(s.paths)));
   }
-  line("walked", fmt::format("{:.1f} m a path", s.metres));
-  line("turned", fmt::format("{:.0f} degrees a path", s.degrees));
+  line("walked", fmt::format("{:.1f} m per path", s.metres));
+  line("turned", fmt::format("{:.0f} degrees per path", s.degrees));
   line("speed while walking", spread(s.speed, "m/s"));
   line("turn rate while turning", spread(s.turn_rate, "degrees/s"));
   line("standing still", fmt::format("{:.1f} % of the time", 100 * s.still));
@@ -69,19 +69,20 @@ void run_stats(const StatsOptions& options) {
 
 void add_world_stats(CLI::App& app) {
   auto o = std::make_shared<StatsOptions>();
-  app.description("Revisits, speeds, turns and collisions of many paths, without rendering them");
-  app.add_option("--paths", o->paths, "paths of clips 0, 1, …")
+  app.description(
+      "Print statistics of many trajectories without rendering: revisits, speeds, collisions");
+  app.add_option("--paths", o->paths, "number of trajectories, those of clips 0, 1, …")
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
-  app.add_option("--workers", o->workers, "threads; all cores if not given")
+  app.add_option("--workers", o->workers, "number of threads (default: all cores)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app.add_flag("--json", o->json, "print JSON");
   add_world_options(app, *o);
-  examples(app, {{"loci world stats --paths 1000 --seconds 20", "walks of 20 s"},
+  examples(app, {{"loci world stats --paths 1000 --seconds 20", "trajectories of 20 s"},
                  {"loci world stats --paths 100 --seconds 300 --revisits 1 --json",
-                  "walks of 5 minutes that return, for a script"}});
+                  "trajectories of 5 minutes that return, as JSON"}});
   app.callback([o] { run_stats(*o); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The child command `loci world stats`.
+// loci world stats
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "loci/memory/history/history_policy.h"
 #include "loci/memory/recurrent/recurrent_memory.h"
 #include "loci/model/transformer/forward_context.h"
 #include "loci/model/transformer/transformer.h"
@@ -67,11 +66,6 @@ HistoryBytes history_bytes(const TransformerConfig& config, const camera::TokenG
     bytes.state = elements * sizeof(float) * static_cast<uint64_t>(layers);
   }
   return bytes;
-}
-
-int64_t bounded_frames(const TransformerConfig& config, int64_t latents) {
-  const auto policy = memory::make_panorama_bank({});
-  return std::min(latents, policy->frame_budget() + config.chunk_size);
 }
 
 }  // namespace loci::model

@@ -37,8 +37,4 @@ struct HistoryBytes {
 HistoryBytes history_bytes(const TransformerConfig& config, const camera::TokenGrid& grid,
                            int64_t frames, at::ScalarType dtype);
 
-// Frames kept after `latents` latents under the panorama bank's standard budget: at most
-// 1 + 20 + 8 and the chunk in work.
-int64_t bounded_frames(const TransformerConfig& config, int64_t latents);
-
 }  // namespace loci::model

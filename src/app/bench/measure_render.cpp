@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/bench_render.h"
+#include "loci/app/bench/measure_render.h"
 
 #include <chrono>
 #include <ctime>
@@ -8,7 +8,7 @@
 #include "loci/world/path/free_space.h"
 #include "loci/world/render/renderer.h"
 
-namespace loci::world {
+namespace loci::app {
 
 namespace {
 
@@ -20,22 +20,22 @@ double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Scene bench_world(Style style, const ClipOptions& options) {
-  SceneOptions world = options.scene;
-  world.style = style;
-  return make_scene(kSeed, world);
+world::Scene bench_scene_of(world::Style style, const world::ClipOptions& options) {
+  world::SceneOptions scene = options.scene;
+  scene.style = style;
+  return world::make_scene(kSeed, scene);
 }
 
-std::vector<camera::Pose> bench_path(const Scene& world) {
-  PathOptions path;
+std::vector<camera::Pose> bench_path(const world::Scene& scene) {
+  world::PathOptions path;
   path.frames = 320;
-  return make_path(FreeSpace(world), world, kSeed, path);
+  return world::make_path(world::FreeSpace(scene), scene, kSeed, path);
 }
 
 }  // namespace
 
-BenchScene bench_scene(Style style, const ClipOptions& options) {
-  BenchScene scene{bench_world(style, options), {}};
+BenchScene bench_scene(world::Style style, const world::ClipOptions& options) {
+  BenchScene scene{bench_scene_of(style, options), {}};
   scene.poses = bench_path(scene.scene);
   return scene;
 }
@@ -50,32 +50,32 @@ Timing time_views(size_t count, double seconds, const std::function<void(size_t)
     ++timing.frames;
   }
   timing.seconds = since(start);
-  // The clock of the processor has coarse ticks on some systems.
+  // CPU time has coarse ticks on some systems.
   timing.cpu_seconds = std::max(
       static_cast<double>(std::clock() - cpu_start) / static_cast<double>(CLOCKS_PER_SEC), 1e-6);
   return timing;
 }
 
-std::vector<RenderSpeed> measure_rendering(const ClipOptions& options,
+std::vector<RenderSpeed> measure_rendering(const world::ClipOptions& options,
                                            const std::vector<int>& threads, double seconds) {
   std::vector<RenderSpeed> results;
-  make_scene(kSeed);  // the shared patterns are not part of a world's time
-  const camera::Lens lens = lens_of(options);
+  world::make_scene(kSeed);  // builds the shared patterns, which are not part of the measurement
+  const camera::Lens lens = world::lens_of(options);
   std::vector<uint8_t> rgb(static_cast<size_t>(options.width) *
                            static_cast<size_t>(options.height) * 3);
-  for (const Style style : kTrainingStyles) {
+  for (const world::Style style : world::kTrainingStyles) {
     RenderSpeed speed;
-    speed.style = name_of(style);
-    speed.tracer = best_tracer().name;
+    speed.style = world::name_of(style);
+    speed.tracer = world::best_tracer().name;
     const Clock::time_point start = Clock::now();
-    const Scene world = bench_world(style, options);
-    speed.world_ms = since(start) * 1e3;
-    const std::vector<camera::Pose> poses = bench_path(world);
+    const world::Scene scene = bench_scene_of(style, options);
+    speed.scene_ms = since(start) * 1e3;
+    const std::vector<camera::Pose> poses = bench_path(scene);
     for (const int count : threads) {
-      RenderOptions render_with = render_options(options);
+      world::RenderOptions render_with = world::render_options(options);
       render_with.threads = count;
       const Timing timing = time_views(poses.size(), seconds, [&](size_t at) {
-        render(world, {poses[at], lens}, render_with, rgb.data());
+        world::render(scene, {poses[at], lens}, render_with, rgb.data());
       });
       const auto frames = static_cast<double>(timing.frames);
       speed.rates.push_back({count, frames / timing.seconds, frames / timing.cpu_seconds});
@@ -85,4 +85,4 @@ std::vector<RenderSpeed> measure_rendering(const ClipOptions& options,
   return results;
 }
 
-}  // namespace loci::world
+}  // namespace loci::app

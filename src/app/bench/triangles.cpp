@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/world/triangles.h"
+#include "loci/app/bench/triangles.h"
 
 #include <cmath>
 
-namespace loci::world {
+namespace loci::app {
 
 namespace {
+
+using world::Float3;
+using world::kPi;
+using world::Plane;
+using world::Solid;
 
 constexpr float kGround = 10000;  // metres from the origin to the ground's edge
 
@@ -121,21 +126,21 @@ class Mesh {
 
 }  // namespace
 
-Triangles triangulate(const SceneGeometry& scene, int segments) {
+Triangles triangulate(const world::SceneGeometry& scene, int segments) {
   Triangles triangles;
   Mesh mesh(triangles, segments);
   for (const Solid& solid : scene.solids) {
     switch (solid.shape) {
-      case Shape::kBox:
+      case world::Shape::kBox:
         mesh.box(solid);
         break;
-      case Shape::kFrustum:
+      case world::Shape::kFrustum:
         mesh.frustum(solid);
         break;
-      case Shape::kEllipsoid:
+      case world::Shape::kEllipsoid:
         mesh.ellipsoid(solid);
         break;
-      case Shape::kHull:
+      case world::Shape::kHull:
         mesh.hull(solid, scene.planes);
         break;
     }
@@ -147,4 +152,4 @@ Triangles triangulate(const SceneGeometry& scene, int segments) {
   return triangles;
 }
 
-}  // namespace loci::world
+}  // namespace loci::app

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same scenes in Embree: packets of eight rays, marked as coherent, prepared before the clock
-// runs; ours makes its rays while the clock runs.
+// The same scenes in Embree: packets of eight rays, marked as coherent. Their creation is not
+// measured, whereas the time of loci includes the creation of its rays.
 #include <cstring>
 #include <memory>
 
 #include <embree3/rtcore.h>
 
+#include "loci/app/bench/measure_render.h"
+#include "loci/app/bench/triangles.h"
 #include "loci/base/error.h"
-#include "loci/world/bench_render.h"
 #include "loci/world/render/renderer.h"
-#include "loci/world/triangles.h"
 
-namespace loci::world {
+namespace loci::app {
 
 namespace {
 
@@ -42,8 +42,8 @@ EmbreeScene build(RTCDevice device, const Triangles& triangles) {
   return scene;
 }
 
-// Rays through the centres of all pixels of a pinhole's view, packet by packet.
-std::vector<RTCRayHit8> packets(const TracerCamera& camera, int width, int height) {
+// Rays through the centres of all pixels of a pinhole camera.
+std::vector<RTCRayHit8> packets(const world::TracerCamera& camera, int width, int height) {
   std::vector<RTCRayHit8> list;
   for (int y = 0; y < height; y += kPacketHeight) {
     for (int x = 0; x < width; x += kPacketWidth) {
@@ -53,7 +53,7 @@ std::vector<RTCRayHit8> packets(const TracerCamera& camera, int width, int heigh
         const float py = static_cast<float>(y + i / kPacketWidth) + 0.5f;
         const float mx = (px - camera.centre_x) * camera.inverse_focal_x;
         const float my = (camera.centre_y - py) * camera.inverse_focal_y;
-        const Float3 d = normalise(camera.right * mx + camera.up * my + camera.forward);
+        const world::Float3 d = normalise(camera.right * mx + camera.up * my + camera.forward);
         packet.ray.org_x[i] = camera.origin.x;
         packet.ray.org_y[i] = camera.origin.y;
         packet.ray.org_z[i] = camera.origin.z;
@@ -101,20 +101,23 @@ double agreement(const std::vector<RTCRayHit8>& list, const std::vector<float>& 
 
 }  // namespace
 
-std::vector<RayComparison> compare_with_embree(const ClipOptions& options, double seconds) {
+std::vector<RayComparison> compare_with_embree(const world::ClipOptions& options, double seconds) {
   if (options.width % kPacketWidth != 0 || options.height % kPacketHeight != 0 || options.xi != 0) {
-    fail("Embree is compared on a pinhole's views whose sides are multiples of {} and {}",
-         kPacketWidth, kPacketHeight);
+    fail(
+        "the comparison with Embree needs a pinhole camera and sides that are multiples of {} and "
+        "{}",
+        kPacketWidth, kPacketHeight);
   }
   const Device device(rtcNewDevice("threads=1"));
-  if (!device) fail_machine("Embree does not start here (error {})", rtcGetDeviceError(nullptr));
+  if (!device)
+    fail_machine("cannot create an Embree device (error {})", rtcGetDeviceError(nullptr));
   constexpr size_t kViews = 64;
   const auto rays = static_cast<double>(options.width) * options.height;
-  const camera::Lens lens = lens_of(options);
-  RenderOptions one = render_options(options);
+  const camera::Lens lens = world::lens_of(options);
+  world::RenderOptions one = world::render_options(options);
   one.threads = 1;
   std::vector<RayComparison> results;
-  for (const Style style : kTrainingStyles) {
+  for (const world::Style style : world::kTrainingStyles) {
     const BenchScene bench = bench_scene(style, options);
     const Triangles triangles = triangulate(bench.scene.geometry);
     const EmbreeScene scene = build(device.get(), triangles);
@@ -123,16 +126,16 @@ std::vector<RayComparison> compare_with_embree(const ClipOptions& options, doubl
     };
     std::vector<std::vector<RTCRayHit8>> views;
     for (size_t i = 0; i < kViews; ++i) {
-      views.push_back(packets(tracer_camera(pose(i), lens, options.width, options.height),
+      views.push_back(packets(world::tracer_camera(pose(i), lens, options.width, options.height),
                               options.width, options.height));
     }
     std::vector<float> depth(static_cast<size_t>(rays));
     const auto ours = [&](size_t view) {
-      render(bench.scene, {pose(view), lens}, one, nullptr, depth.data());
+      world::render(bench.scene, {pose(view), lens}, one, nullptr, depth.data());
     };
     const auto theirs = [&](size_t view) { trace(scene.get(), views[view]); };
     RayComparison row;
-    row.style = name_of(style);
+    row.style = world::name_of(style);
     row.solids = bench.scene.geometry.solids.size();
     row.triangles = triangles.faces.size();
     for (size_t i = 0; i < kViews; i += 8) {
@@ -150,4 +153,4 @@ std::vector<RayComparison> compare_with_embree(const ClipOptions& options, doubl
   return results;
 }
 
-}  // namespace loci::world
+}  // namespace loci::app

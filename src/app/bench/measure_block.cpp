@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/app/bench/bench_block_rows.h"
+#include "loci/app/bench/measure_block.h"
 
 #include <unistd.h>
 
@@ -20,11 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 using eval::BlockKind;
 
-constexpr double kLatentsPerSecond = 4;  // 16 frames a second, 4 a latent
-constexpr int64_t kRetained = 29;        // frames of the bounded history's standard budget
+constexpr double kLatentsPerSecond = 4;  // 16 frames per second, 4 per latent
+constexpr int64_t kRetained = 29;        // default budget of a bounded history in frames
 
-// Frames that a chunk sees: the bounded history's budget, or the mean over the chunks that make the
-// first `seconds` of a stream, each of which sees all before it.
+// Past frames that a chunk attends to: the budget of a bounded history, or the mean over the chunks
+// in the first `seconds` of a stream with a dense history.
 int64_t past_frames(const BenchBlockOptions& o, const std::string& history, int64_t chunk) {
   if (history == "sparse") return kRetained;
   const auto size = static_cast<double>(chunk);
@@ -32,7 +32,7 @@ int64_t past_frames(const BenchBlockOptions& o, const std::string& history, int6
   return static_cast<int64_t>(1 + size * (chunks - 1) / 2);
 }
 
-// The case on disk and what the script makes of it, gone with this object.
+// The case file and the script's results. The destructor removes them.
 struct CaseFiles {
   fs::path file = fs::temp_directory_path() / fmt::format("loci-block-{}.safetensors", getpid());
   fs::path result(BlockKind kind) const {
@@ -45,7 +45,7 @@ struct CaseFiles {
   }
 };
 
-// Length of the difference by that of what the block added to its input.
+// Norm of the difference divided by the norm of the block's residual.
 double difference(const at::Tensor& ours, const fs::path& theirs, const at::Tensor& input) {
   const std::string bytes = read_file(theirs);
   if (bytes.size() != ours.nbytes()) fail_check("{} has {} bytes", theirs.string(), bytes.size());
@@ -115,8 +115,8 @@ std::vector<BlockRow> measure_blocks(const BenchBlockOptions& o, const BlockPres
                    o.torch_dtype == "same" ? 0 : chosen(kBlockDtypes, o.torch_dtype).tolerance);
       if (!(row.error <= most)) {
         fail_check(
-            "{} block, {}: PyTorch's result differs by {:.2g} of what the block adds, more than "
-            "{:.2g}: not the same work",
+            "{} block, {}: PyTorch's result has a relative difference of {:.2g}, expected at most "
+            "{:.2g}",
             eval::name_of(row.kind), history, row.error, most);
       }
     }

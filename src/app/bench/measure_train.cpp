@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/bench_train.h"
+#include "loci/app/bench/measure_train.h"
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@
 #include "loci/model/transformer/map_tensors.h"
 #include "loci/train/windows/window_pass.h"
 
-namespace loci::train {
+namespace loci::app {
 
 namespace {
 
@@ -25,20 +25,20 @@ at::Tensor random(at::IntArrayRef shape, uint64_t seed) {
   return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kFloat);
 }
 
-Window made_up_window(const model::TransformerConfig& config, const TrainBenchOptions& options) {
+train::Window random_window(const model::TransformerConfig& config,
+                            const TrainBenchOptions& options) {
   const camera::Trajectory path = camera::latent_poses(camera::make_preset("look_around"));
   if (static_cast<int64_t>(path.cameras.size()) < options.window) {
-    fail("a window of {} latents; the benchmark's path has {}", options.window,
-         path.cameras.size());
+    fail("a window of {} latents is too long; choose at most {}", options.window, path.cameras.size());
   }
-  Window window;
+  train::Window window;
   window.latents = random({config.channels, options.window, options.height, options.width}, 1);
   window.cameras.assign(path.cameras.begin(), path.cameras.begin() + options.window);
   return window;
 }
 
 void write_case(const std::filesystem::path& file, const model::Transformer& transformer,
-                const WindowPass& pass, const at::Tensor& text) {
+                const train::WindowPass& pass, const at::Tensor& text) {
   io::NamedTensors tensors = {{"in.latents", pass.batch.latents},
                               {"in.timesteps", pass.batch.timesteps},
                               {"in.target", pass.batch.target},
@@ -61,8 +61,9 @@ TrainBenchResult measure_training(const model::TransformerConfig& config,
   auto parameters = std::make_shared<model::Parameters>(model::Parameters::Options{.seed = 1});
   model::Transformer transformer(config, parameters);
   if (options.bf16) transformer.set_compute_type(at::kBFloat16);
-  const Window window = made_up_window(config, options);
-  const WindowPass pass = prepare_window(window, config, NoiseConfig{}, {}, 0, 2);
+  const train::Window window = random_window(config, options);
+  const train::WindowPass pass =
+      train::prepare_window(window, config, train::NoiseConfig{}, {}, 0, 2);
   const at::Tensor text = random({1, config.text_len, config.text_dim}, 3);
   if (!options.case_file.empty()) write_case(options.case_file, transformer, pass, text);
   parameters->set_requires_grad(true);
@@ -76,9 +77,9 @@ TrainBenchResult measure_training(const model::TransformerConfig& config,
       parameter.tensor.mutable_grad() = at::Tensor();
     }
     const Clock::time_point begun = Clock::now();
-    const at::Tensor loss =
-        chunk_losses(run_window(transformer, pass, text), pass.batch.target, config.chunk_size)
-            .mean();
+    const at::Tensor loss = train::chunk_losses(train::run_window(transformer, pass, text),
+                                                pass.batch.target, config.chunk_size)
+                                .mean();
     loss.backward();
     if (i > 0) seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
     result.loss = loss.item<double>();
@@ -94,4 +95,4 @@ TrainBenchResult measure_training(const model::TransformerConfig& config,
   return result;
 }
 
-}  // namespace loci::train
+}  // namespace loci::app
