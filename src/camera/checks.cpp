@@ -104,7 +104,7 @@ Pose pose_from_quaternion(const Quaternion& q, const Vec3& position, const Where
 void check_trajectory(const Trajectory& trajectory, std::string_view file) {
   if (trajectory.cameras.empty()) fail("{}: no poses", file);
   if (!(trajectory.fps > 0 && trajectory.fps <= 1e6)) {
-    fail("{}: {} poses per second; expected a number from 0 to 1e6", file, trajectory.fps);
+    fail("{}: {} poses per second; expected a positive rate of at most 1e6", file, trajectory.fps);
   }
 }
 

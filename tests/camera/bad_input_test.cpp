@@ -96,7 +96,7 @@ TEST_F(BadInput, TextFormats) {
   EXPECT_THAT(refused("1 0 0 0 0 1 0 0 0 0 1 0\n1 0 0 0 0 1 0 0 0 0 1\n"),
               HasSubstr("line 2: 11 columns"));
   EXPECT_THAT(refused("1 0 0 0 0 1 0 0 0 0 -1 0\n"), HasSubstr("line 1: not a rotation"));
-  EXPECT_THAT(refused("1 0 0 0 0 1 0 0 0 0 1 1e300\n"), HasSubstr("expected metres"));
+  EXPECT_THAT(refused("1 0 0 0 0 1 0 0 0 0 1 1e300\n"), HasSubstr("check the unit"));
 }
 
 TEST_F(BadInput, KeyStrings) {

@@ -93,7 +93,7 @@ TEST(Presets, OptionsAreObeyedOrRefused) {
               ::testing::HasSubstr("no distance"));
   EXPECT_THAT(refusal([] { make_preset("spin", {.angle = -3}); }), ::testing::HasSubstr("above 0"));
   EXPECT_THAT(refusal([] { make_preset("spin", {.seconds = 1e12}); }),
-              ::testing::HasSubstr("no length"));
+              ::testing::HasSubstr("expected 1 to 1e6 chunks"));
 }
 
 TEST(Statistics, OfASteadyWalk) {

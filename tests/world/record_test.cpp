@@ -137,7 +137,7 @@ TEST_F(RecordTest, ImpossibleOptionsAreBadInput) {
   EXPECT_BAD_INPUT(record(folder_, options), HasSubstr("shard 4/4"));
   options = small();
   options.clip.width = 33;
-  EXPECT_BAD_INPUT(record(folder_, options), HasSubstr("even sides"));
+  EXPECT_BAD_INPUT(record(folder_, options), HasSubstr("even width and height"));
   options = small();
   options.count = 0;
   EXPECT_BAD_INPUT(record(folder_, options), HasSubstr("at least one"));

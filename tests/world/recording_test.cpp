@@ -173,7 +173,7 @@ TEST_F(RecordingTest, WhatIsMissingIsSaid) {
   EXPECT_BAD_INPUT(Recording(found[0], {}), HasSubstr("a.camera.txt"));
   write_video("a.mp4", 10, 8);
   camera::write_trajectory(folder_ / "a.camera.txt", straight(10, 8), camera::kTum);
-  EXPECT_BAD_INPUT(Recording(found[0], {}), HasSubstr("frames a second"));
+  EXPECT_BAD_INPUT(Recording(found[0], {}), HasSubstr("frames per second"));
   fs::create_directories(folder_ / "b" / "frames");
   write_file(folder_ / "b" / "frames" / "00000.png", "no picture");
   EXPECT_BAD_INPUT(find_recordings(folder_), HasSubstr("without a camera file"));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSplitNames[] = {"train", "test", "held-out"};
 constexpr int kPathAttempts = 6;
-constexpr double kShortestReturn = 12;  // seconds; shorter clips are not planned again
+constexpr double kShortestReturn = 12;  // seconds; shorter clips may lack a revisit
 
 void check(const ClipOptions& o) {
   const auto range = [](std::string_view what, double value, double low, double high) {
@@ -27,9 +27,9 @@ void check(const ClipOptions& o) {
   range("the frame rate", o.fps, 1, 240);
   range("the field of view", o.fov, 10, o.xi > 0 ? 300 : 150);
   range("xi", o.xi, 0, 1);
-  range("the samples a pixel", o.samples, 1, 4);
+  range("the number of samples per pixel", o.samples, 1, 4);
   range("the share of revisits", o.revisit_share, 0, 1);
-  range("the clips a world", static_cast<double>(o.clips_per_scene), 1, 1e6);
+  range("the number of clips per scene", static_cast<double>(o.clips_per_scene), 1, 1e6);
 }
 
 }  // namespace
@@ -41,13 +41,13 @@ std::string_view name_of(Split split) { return kSplitNames[static_cast<size_t>(s
 Split parse_split(std::string_view name) { return value_of<Split>("split", name, kSplitNames); }
 
 ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
-  if (index < 0) fail("clip index {} is negative", index);
+  if (index < 0) fail("the clip index is {}; it must not be negative", index);
   ClipPlan plan;
   const uint64_t group = static_cast<uint64_t>(index / options.clips_per_scene);
   const bool test = options.split != Split::kTrain;
   for (uint64_t attempt = 0;; ++attempt) {
     plan.scene_seed =
-        hash_keys({seed, group, attempt}) >> 16;  // 48 bits: exact in JSON and as double
+        hash_keys({seed, group, attempt}) >> 16;  // 48 bits are exact in JSON and in a double
     if (is_test_scene(plan.scene_seed) == test) break;
   }
   plan.scene = options.scene;
@@ -57,7 +57,7 @@ ClipPlan plan_clip(uint64_t seed, int64_t index, const ClipOptions& options) {
   const bool held_out = plan.scene.style && std::find(kHeldOutStyles.begin(), kHeldOutStyles.end(),
                                                       *plan.scene.style) != kHeldOutStyles.end();
   if (held_out && options.split == Split::kTrain) {
-    fail("the style {} is held out from training; ask for the split held-out",
+    fail("the style {} is held out from training; use the split held-out",
          name_of(*plan.scene.style));
   }
   Random random{seed, static_cast<uint64_t>(index), 0x636c6970};

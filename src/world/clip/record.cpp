@@ -54,7 +54,7 @@ void write_pictures(const fs::path& folder, const Clip& clip, const RecordOption
   io::write_video(folder / "video.mp4", clip.frames, video);
 }
 
-// [frames, 4, 4] and [frames, 4] in pixels.
+// poses.npy [frames, 4, 4], intrinsics.npy [frames, 4] in pixels, path.json.
 void write_cameras(const fs::path& folder, const camera::Trajectory& path) {
   const int64_t frames = static_cast<int64_t>(path.cameras.size());
   at::Tensor poses = at::zeros({frames, 4, 4}, at::kDouble),
@@ -79,7 +79,7 @@ void write_cameras(const fs::path& folder, const camera::Trajectory& path) {
   camera::write_trajectory(folder / "path.json", camera::latent_poses(path), camera::kLociJson);
 }
 
-// Members of a clip's folder under WebDataset's names: 000007.mp4, 000007.poses.npy, …
+// Adds the files of a clip's folder under WebDataset names: 000007.mp4, 000007.poses.npy, …
 void add_to_tar(TarWriter& tar, const std::string& key, const fs::path& folder) {
   static constexpr std::pair<const char*, const char*> kNames[] = {
       {"video.mp4", "mp4"},       {"poses.npy", "poses.npy"}, {"intrinsics.npy", "intrinsics.npy"},
@@ -99,7 +99,7 @@ void add_to_tar(TarWriter& tar, const std::string& key, const fs::path& folder) 
   }
 }
 
-// A folder for one clip on its way into a tar file.
+// A temporary folder for one clip of a tar file.
 class Scratch {
  public:
   explicit Scratch(fs::path path) : path_(std::move(path)) {
@@ -122,7 +122,7 @@ class Scratch {
 template <typename Use>
 void for_clips(const RecordOptions& options, const std::vector<int64_t>& indices, Use&& use) {
   if (indices.empty()) return;
-  // Positions of the loader are places in `indices`.
+  // Positions of the loader are positions in `indices`.
   struct Listed : ClipSource {
     Listed(const RecordOptions& o, const std::vector<int64_t>& list)
         : clips(o.seed, o.clip), indices(list) {}
@@ -208,7 +208,7 @@ Json describe(const Clip& clip) {
       {"height", clip.trajectory.height},
       {"x_fov_deg", std::round(lens.fov_x * (180 / kPi) * 1e9) / 1e9},
       {"xi", lens.xi},
-      {"revisits", revisits},  // [frame, the first frame that saw the same]
+      {"revisits", revisits},  // [frame, first visit]
   };
 }
 
@@ -226,16 +226,16 @@ void write_clip(const fs::path& folder, const Clip& clip, const RecordOptions& o
 void record(const fs::path& folder, const RecordOptions& wanted) {
   RecordOptions options = wanted;
   options.clip.depth = options.depth != RecordOptions::Depth::kNone;
-  if (options.count < 1) fail("{} clips; there must be at least one", options.count);
+  if (options.count < 1) fail("{} clips; expected at least one", options.count);
   if (options.shards < 1 || options.shard < 0 || options.shard >= options.shards) {
-    fail("shard {}/{}: it must be a part i of n with 0 <= i < n", options.shard, options.shards);
+    fail("shard {}/{}; expected i/n with 0 <= i < n", options.shard, options.shards);
   }
   if (options.clips_per_tar < 1)
-    fail("{} clips a tar file; there must be at least one", options.clips_per_tar);
+    fail("{} clips per tar file; expected at least one", options.clips_per_tar);
   if (options.video == RecordOptions::Video::kMp4 &&
       (options.clip.width % 2 != 0 || options.clip.height % 2 != 0)) {
-    fail("{}x{}: MP4 needs even sides; choose others or --video png", options.clip.width,
-         options.clip.height);
+    fail("{}x{} pixels: MP4 needs an even width and height; choose another size or --video png",
+         options.clip.width, options.clip.height);
   }
   ClipMaker check_options(options.clip);
   std::error_code error;

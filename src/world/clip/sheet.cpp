@@ -12,7 +12,7 @@ at::Tensor scene_sheet(uint64_t seed, int64_t count, int columns, const ClipOpti
   ClipOptions one = options;
   one.frames = 1;
   ClipMaker maker(one);
-  Progress progress("preview", static_cast<uint64_t>(count), "worlds");
+  Progress progress("preview", static_cast<uint64_t>(count), "scenes");
   std::vector<at::Tensor> pictures;
   for (int64_t i = 0; i < count; ++i) {
     pictures.push_back(maker.make(seed, i * one.clips_per_scene).frames[0]);

@@ -30,7 +30,7 @@ void TarWriter::header(std::string_view name, uint64_t size) {
   put(116, "0000000");
   put(124, fmt::format("{:011o}", size));
   put(136, "00000000000");
-  put(148, "        ");  // counts as spaces in its own sum
+  put(148, "        ");  // the checksum field counts as spaces
   put(156, "0");
   put(257, std::string_view("ustar\0"
                             "00",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tar archives (ustar) for WebDataset shards. Owner and time are fixed: equal content, equal bytes.
+// Writes tar archives (ustar) for WebDataset shards. Owner and time are fixed, so that equal
+// content gives equal bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ class TarWriter {
   // The file appears at finish().
   explicit TarWriter(const std::filesystem::path& path) : file_(path) {}
 
-  // `name` has at most 100 bytes.
+  // `name` must have at most 100 bytes.
   void add(std::string_view name, std::span<const std::byte> content);
   void add_file(std::string_view name, const std::filesystem::path& from);
   void finish();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The designed paths of path.h: exact, without a person's whims.
+// The designed paths of path.h: exact motions without random deviations.
 #include "loci/base/error.h"
 #include "loci/world/path/path.h"
 #include "loci/world/path/trajectory_simulator.h"
@@ -19,14 +19,14 @@ Point ahead(const Point& from, double yaw, double reach) {
           from.z + reach * exact_cos(yaw * (kPi / 180))};
 }
 
-// Free metres straight ahead, at most `limit`.
+// Free distance straight ahead, at most `limit` metres.
 double room_ahead(const FreeSpace& free_space, const Point& from, double yaw, double limit) {
   double reach = 0;
   while (reach < limit && free_space.is_free(ahead(from, yaw, reach + 0.1))) reach += 0.1;
   return std::min(reach, limit);
 }
 
-// The side of a square to the right that fits, at most `limit`; 0 when that one does not.
+// The side of a free square to the right, at most `limit` metres; 0 if there is none.
 double square_room(const FreeSpace& free_space, const Point& from, double yaw, double limit) {
   const double side = room_ahead(free_space, from, yaw, limit);
   Point corner = ahead(from, yaw, side);
@@ -40,10 +40,10 @@ double square_room(const FreeSpace& free_space, const Point& from, double yaw, d
 struct Start {
   Point at;
   double yaw = 0;
-  double room = -1;  // metres ahead, or of the square's side
+  double room = -1;  // free distance ahead or side of the free square, metres
 };
 
-// The viewpoint with the most room for the path, among some.
+// The viewpoint with the most free space for the path, among several random ones.
 Start find_start(const FreeSpace& free_space, const Scene& scene, DesignedPath path,
                  const PathOptions& options, Random& random) {
   const double duration = static_cast<double>(options.frames) / options.fps;
@@ -59,8 +59,8 @@ Start find_start(const FreeSpace& free_space, const Scene& scene, DesignedPath p
                                          std::min(12.0, 0.9 * duration * options.speed));
     if (room > best.room) best = {*free, place.turn, room};
   }
-  if (best.room < 0) fail("world {} has no place to walk", scene.seed);
-  // Even a start without room ahead has this much around it.
+  if (best.room < 0) fail("scene {} has no free place for a camera", scene.seed);
+  // Every start has at least this much free space around it.
   best.room = std::max(best.room - 0.05, kStartClearance - FreeSpace::kMargin);
   return best;
 }
@@ -127,7 +127,7 @@ std::vector<camera::Pose> make_designed_path(const FreeSpace& free_space, const 
   Random random{seed, 0x646573};
   const Start start = find_start(free_space, scene, path, options, random);
   TrajectorySimulator simulator(options, start.at, start.yaw, Random(random.next()));
-  // Out and back, with two turns, within the time.
+  // The distance that allows to move out and back with two turns in the time.
   follow(path, start, 0.3 * static_cast<double>(options.frames) / options.fps * options.speed,
          simulator);
   return std::move(simulator).poses();

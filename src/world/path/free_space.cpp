@@ -10,11 +10,11 @@ namespace loci::world {
 
 namespace {
 
-constexpr double kAnkle = 0.12, kHead = 1.95;  // metres: what is between them is in the way
+constexpr double kAnkle = 0.12, kHead = 1.95;  // metres; solids between these heights are obstacles
 constexpr double kReach = 5;
-constexpr double kCoarse = 5;  // metres a cell of the list of near solids
+constexpr double kCoarse = 5;  // side of a cell of the lists of near solids, metres
 
-// Whether the surface of a solid is water, which is in the way although it is flat.
+// Whether the surface of a solid is water. Water is an obstacle although it is flat.
 bool is_water(const SceneGeometry& geometry, const Solid& solid) {
   const int faces = solid.shape == Shape::kBox ? 6 : solid.shape == Shape::kFrustum ? 3 : 0;
   for (int i = 0; i < faces; ++i) {
@@ -39,7 +39,7 @@ Footprint::Footprint(const SceneGeometry& geometry, const Solid& solid)
       half_z_ = solid.size.z;
       break;
     case Shape::kFrustum: {
-      // The widest circle at walking height.
+      // The widest circle between ankle and head height.
       const double slope = (solid.size.z - solid.size.x) / solid.size.y;
       const double low = std::max(0.0, ankle - solid.centre.y);
       const double high = std::min<double>(solid.size.y, kHead - solid.centre.y);
@@ -174,7 +174,7 @@ std::optional<Point> FreeSpace::nearest_free(const Point& p, double clear) const
 double FreeSpace::open_distance(const Point& from, double yaw, double limit) const {
   const Point step{exact_sin(yaw * (kPi / 180)), exact_cos(yaw * (kPi / 180))};
   double reach = 0;
-  // The clearance says how far the next obstacle is at least.
+  // The clearance is a lower bound of the distance to the next obstacle.
   while (reach < limit) {
     const Point p = from + step * reach;
     if (length(p) > radius_) return limit;
@@ -199,7 +199,7 @@ std::vector<Point> FreeSpace::route(const Point& from, const Point& to) const {
   if (start < 0 || goal < 0 || !reachable_[static_cast<size_t>(start)] ||
       !reachable_[static_cast<size_t>(goal)])
     return {};
-  // A*, where narrow places cost more, so that people walk in the middle of a passage.
+  // A* with higher costs in narrow places, so that routes follow the middle of a passage.
   std::vector<float> cost(clearance_.size(), 1e30f);
   std::vector<int> parent(clearance_.size(), -1);
   using Entry = std::pair<float, int>;
@@ -234,7 +234,7 @@ std::vector<Point> FreeSpace::route(const Point& from, const Point& to) const {
   std::reverse(cells.begin(), cells.end());
   cells.back() = to;
 
-  // Straight pieces as long as they stay about as clear as the way of the grid.
+  // Replace cells by straight lines as long as these keep a similar clearance.
   std::vector<Point> corners = {cells.front()};
   for (size_t i = 0; i + 1 < cells.size();) {
     size_t j = std::min(cells.size() - 1, i + 24);
@@ -242,7 +242,7 @@ std::vector<Point> FreeSpace::route(const Point& from, const Point& to) const {
     corners.push_back(cells[j]);
     i = j;
   }
-  // Corners are cut until they are round.
+  // Cut corners to make them round (Chaikin).
   for (int round = 0; round < 3; ++round) {
     std::vector<Point> smooth = {corners.front()};
     for (size_t i = 0; i + 1 < corners.size(); ++i) {

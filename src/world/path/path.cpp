@@ -8,7 +8,7 @@ namespace loci::world {
 
 namespace {
 
-// A place that was looked at, to come back to.
+// An earlier view to return to.
 struct Stop {
   Point at;
   double yaw;
@@ -20,7 +20,7 @@ class TrajectoryPlanner {
   TrajectoryPlanner(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
                     const PathOptions& options)
       : free_space_(free_space), scene_(scene), options_(options), random_({seed, 0x70617468}) {
-    // People differ in pace.
+    // Paths differ in speed.
     options_.speed *= random_.uniform(0.85, 1.2);
     options_.turn_rate *= random_.uniform(0.9, 1.25);
   }
@@ -44,7 +44,7 @@ class TrajectoryPlanner {
 
  private:
   std::pair<Point, double> start_place() {
-    // A viewpoint, moved and turned a little so that no two clips of a world begin alike.
+    // A viewpoint with a random offset, so that clips of a scene start differently.
     for (int attempt = 0; attempt < 40; ++attempt) {
       const Place& place = scene_.viewpoints[random_.below(scene_.viewpoints.size())];
       const Point wish{place.x + random_.uniform(-1.2, 1.2), place.z + random_.uniform(-1.2, 1.2)};
@@ -55,7 +55,7 @@ class TrajectoryPlanner {
         return {*free, yaw};
     }
     const auto anywhere = free_space_.nearest_free({0, 0});
-    if (!anywhere) fail("world {} has no place to walk", scene_.seed);
+    if (!anywhere) fail("scene {} has no free place for a camera", scene_.seed);
     return {*anywhere, open_view(*anywhere, 0, 180)};
   }
 
@@ -63,7 +63,7 @@ class TrajectoryPlanner {
   double turn_time(double degrees) const { return std::abs(degrees) / options_.turn_rate + 0.7; }
   double travel_time(double metres) const { return metres / options_.speed + 0.8; }
 
-  // A direction within `spread` of `yaw` in which one sees far.
+  // A direction within `spread` degrees of `yaw` with a long free distance.
   double open_view(const Point& at, double yaw, double spread) {
     double best = -1, result = yaw;
     for (int i = 0; i < 7; ++i) {
@@ -77,10 +77,10 @@ class TrajectoryPlanner {
     return result;
   }
 
-  // A way of between `low` and `high` metres to a place with room, mostly one worth seeing, that
-  // starts within `spread` of the gaze; empty when none is found.
-  std::vector<Point> way_on(const TrajectorySimulator& simulator, double low, double high,
-                            double spread) {
+  // A route of `low` to `high` metres to a place with clearance, in half of the cases a viewpoint,
+  // that starts within `spread` degrees of the viewing direction. Empty if none is found.
+  std::vector<Point> find_route(const TrajectorySimulator& simulator, double low, double high,
+                                double spread) {
     const Point from = simulator.position();
     for (int attempt = 0; attempt < 14; ++attempt) {
       Point wish;
@@ -98,23 +98,23 @@ class TrajectoryPlanner {
       if (std::abs(wrap(bearing - simulator.yaw())) > spread) continue;
       const auto free = free_space_.nearest_free(wish, 1.1);
       if (!free || length(*free - from) < 0.6 * low) continue;
-      std::vector<Point> way = free_space_.route(from, *free);
-      if (way.size() >= 2 && way_length(way) < 1.4 * high) return way;
+      std::vector<Point> route = free_space_.route(from, *free);
+      if (route.size() >= 2 && route_length(route) < 1.4 * high) return route;
     }
     return {};
   }
 
   void go_on(TrajectorySimulator& simulator, double low, double high) {
-    std::vector<Point> way = way_on(simulator, low, high, 75);
-    if (way.empty()) way = way_on(simulator, low, high, 180);
-    if (way.empty()) {
+    std::vector<Point> route = find_route(simulator, low, high, 75);
+    if (route.empty()) route = find_route(simulator, low, high, 180);
+    if (route.empty()) {
       simulator.look(open_view(simulator.position(), simulator.yaw() + 120 * sign(), 80));
     } else {
-      simulator.follow(way);
+      simulator.follow(route);
     }
   }
 
-  // Turns to an open view, perhaps over another one, and remembers the last.
+  // Turns to an open view, sometimes to another one first, and stores the last as a stop.
   void look_about(TrajectorySimulator& simulator) {
     const Point at = simulator.position();
     if (random_.chance(0.35))
@@ -125,7 +125,7 @@ class TrajectoryPlanner {
     stops_.push_back({at, simulator.yaw(), simulator.time()});
   }
 
-  // Below 11 s nobody gets far: look away and back, walk a few steps, or both.
+  // Paths shorter than 11 s: look away and back, move a few steps, or both.
   void short_clip(TrajectorySimulator& simulator) {
     const double duration = simulator.left(), kind = random_.uniform(), yaw = simulator.yaw();
     if (!options_.returns) {
@@ -134,7 +134,7 @@ class TrajectoryPlanner {
       if (!simulator.done()) look_about(simulator);
       return;
     }
-    // Away and back takes twice the turn.
+    // Looking away and back takes twice the time of the turn.
     const double most = std::max(20.0, (0.5 * duration - 0.9) * options_.turn_rate);
     const double sweep = std::min(random_.uniform(62, 115), most);
     if (kind < 0.35) {
@@ -142,15 +142,15 @@ class TrajectoryPlanner {
       simulator.look(yaw);
       go_on(simulator, 2, 5);
     } else if (kind < 0.75) {
-      // Walking on while looking aside and ahead again.
-      const std::vector<Point> way = way_on(simulator, 2.5, 6, 40);
+      // Move on while looking aside and ahead again.
+      const std::vector<Point> route = find_route(simulator, 2.5, 6, 40);
       const TrajectorySimulator::Glance glance{sweep * sign(), random_.uniform(0.2, 0.7),
                                                sweep / options_.turn_rate + 0.2};
-      if (way.empty()) {
+      if (route.empty()) {
         simulator.turn(glance.angle);
         simulator.look(yaw);
       } else {
-        simulator.follow(way, &glance);
+        simulator.follow(route, &glance);
       }
     } else {
       go_on(simulator, 0.8, std::max(1.2, 0.25 * duration));
@@ -160,7 +160,7 @@ class TrajectoryPlanner {
     }
   }
 
-  // One piece of a longer walk that comes back to an earlier view, as time allows.
+  // One part of a longer path. It returns to an earlier view if the time permits.
   void episode(TrajectorySimulator& simulator) {
     const double left = simulator.left(), kind = random_.uniform();
     if (stops_.size() > 2 && left > 9 && random_.chance(0.55) && go_back(simulator)) return;
@@ -177,7 +177,7 @@ class TrajectoryPlanner {
     simulator.pause(random_.uniform(0.2, 0.8));
   }
 
-  // Turns to something else for a while, walks a step or two there and back, and turns back.
+  // Turns away for a while, looks around there, and turns back.
   bool look_away(TrajectorySimulator& simulator) {
     const Stop stop{simulator.position(), simulator.yaw(), simulator.time()};
     const double away = random_.uniform(80, 150) * sign();
@@ -199,12 +199,12 @@ class TrajectoryPlanner {
     const double budget = simulator.left() - turn_time(60) - 2 * turn_time(180) - 2.5;
     const double farthest = std::min(0.5 * budget * options_.speed, 12.0);
     if (farthest < 0.9) return false;
-    const std::vector<Point> way =
-        way_on(simulator, std::max(0.9, 0.45 * farthest), farthest / 1.15, 75);
-    if (way.empty()) return false;
-    simulator.follow(way);
+    const std::vector<Point> route =
+        find_route(simulator, std::max(0.9, 0.45 * farthest), farthest / 1.15, 75);
+    if (route.empty()) return false;
+    simulator.follow(route);
     if (random_.chance(0.5)) simulator.pause(random_.uniform(0.1, 0.5));
-    std::vector<Point> back(way.rbegin(), way.rend());
+    std::vector<Point> back(route.rbegin(), route.rend());
     if (simulator.done()) return true;
     simulator.follow(back);
     simulator.look(stop.yaw);
@@ -212,7 +212,7 @@ class TrajectoryPlanner {
     return true;
   }
 
-  // Once around a circle, gaze ahead, and on along it: the second round shows the first again.
+  // Moves once around a circle, looking ahead, and a little further: this shows the start again.
   bool circle(TrajectorySimulator& simulator) {
     const Point start = simulator.position();
     const double yaw = simulator.yaw(), side = sign();
@@ -222,40 +222,40 @@ class TrajectoryPlanner {
         const double right = (yaw + 90 * hand) * (kPi / 180);
         const Point centre{start.x + radius * exact_sin(right),
                            start.z + radius * exact_cos(right)};
-        std::vector<Point> way;
+        std::vector<Point> route;
         bool free = true;
         for (int i = 0; i <= 60 && free; ++i) {
           const double angle = right + kPi + hand * 2 * kPi * i / 48;
-          way.push_back(
+          route.push_back(
               {centre.x + radius * exact_sin(angle), centre.z + radius * exact_cos(angle)});
-          free = free_space_.is_free(way.back()) && free_space_.clearance(way.back()) > 0.7;
+          free = free_space_.is_free(route.back()) && free_space_.clearance(route.back()) > 0.7;
         }
         if (!free) continue;
-        simulator.follow(way);
+        simulator.follow(route);
         return true;
       }
     }
     return false;
   }
 
-  // Returns to a stop of at least some seconds ago and looks the way one looked then.
+  // Returns to an earlier stop and to its viewing direction.
   bool go_back(TrajectorySimulator& simulator) {
     std::vector<size_t> candidates;
     for (size_t i = 0; i < stops_.size(); ++i) {
-      const double walk =
+      const double needed =
           travel_time(1.15 * length(stops_[i].at - simulator.position())) + turn_time(120);
-      if (walk + 3 < simulator.left() && simulator.time() + walk - stops_[i].time > 9)
+      if (needed + 3 < simulator.left() && simulator.time() + needed - stops_[i].time > 9)
         candidates.push_back(i);
     }
     if (candidates.empty()) return false;
-    // In long walks mostly places of long ago.
+    // The older half of the stops is preferred.
     const size_t pick = random_.chance(0.6) ? candidates[random_.below((candidates.size() + 1) / 2)]
                                             : candidates[random_.below(candidates.size())];
     const Stop stop = stops_[pick];
     if (length(stop.at - simulator.position()) > 0.1) {
-      const std::vector<Point> way = free_space_.route(simulator.position(), stop.at);
-      if (way.size() < 2) return false;
-      simulator.follow(way);
+      const std::vector<Point> route = free_space_.route(simulator.position(), stop.at);
+      if (route.size() < 2) return false;
+      simulator.follow(route);
     }
     simulator.look(stop.yaw);
     simulator.pause(random_.uniform(0.2, 0.7));

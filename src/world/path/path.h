@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Camera paths like a person's: walking, turning, looking around, pausing, going back.
+// Camera paths through a scene, as of a person with a camera: moving, turning, looking around,
+// pausing, returning.
 #pragma once
 
 #include <string_view>
@@ -12,19 +13,19 @@ namespace loci::world {
 struct PathOptions {
   int64_t frames = 321;
   double fps = 16;
-  bool returns = true;      // come back to earlier views; otherwise always go on to new places
-  double speed = 1.0;       // metres a second
-  double turn_rate = 32;    // degrees a second
+  bool returns = true;      // return to earlier views; otherwise always move on to new places
+  double speed = 1.0;       // metres per second
+  double turn_rate = 32;    // degrees per second
   double eye_height = 1.6;  // metres
-  bool glances = true;      // look aside while walking
+  bool glances = true;      // look aside while moving
 };
 
-// Poses in the project's convention (y down, camera to world); the scene's ground lies at y = 0.
-// The same for the same seed on every machine.
+// A random path: one pose per frame, camera-to-world with y down; the scene's ground is at y = 0.
+// It is determined by its arguments, bit by bit, on every machine.
 std::vector<camera::Pose> make_path(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
                                     const PathOptions& options);
 
-// The paths of the paper's set C.
+// The fixed paths of the paper's test set C.
 enum class DesignedPath {
   kStatic,
   kStraight,
@@ -38,8 +39,8 @@ inline constexpr int kDesignedPaths = 7;
 std::string_view name_of(DesignedPath path);
 DesignedPath parse_designed_path(std::string_view name);
 
-// Starts at a viewpoint with room for the path. Always without glances; `options.returns` has no
-// effect.
+// The path starts at a viewpoint with enough free space. `options.glances` and `options.returns`
+// have no effect.
 std::vector<camera::Pose> make_designed_path(const FreeSpace& free_space, const Scene& scene,
                                              DesignedPath path, uint64_t seed,
                                              const PathOptions& options);

@@ -17,11 +17,11 @@ namespace loci::world {
 namespace {
 
 constexpr double kDegrees = 180 / kPi;
-// Less than this a step stands still or does not turn.
-constexpr double kLeastSpeed = 0.05;    // metres a second
-constexpr double kLeastTurnRate = 0.5;  // degrees a second
+// Slower steps count as standing still or not turning.
+constexpr double kLeastSpeed = 0.05;    // metres per second
+constexpr double kLeastTurnRate = 0.5;  // degrees per second
 
-// One path in numbers.
+// Measurements of one path.
 struct Measured {
   std::array<int64_t, 3> frames_by_gap{};
   double metres = 0, degrees = 0;

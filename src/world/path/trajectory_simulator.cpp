@@ -5,21 +5,21 @@ namespace loci::world {
 
 namespace {
 
-constexpr int kSubsteps = 4;  // a frame
+constexpr int kSubsteps = 4;  // time steps per frame
 
 double heading(const Point& d) { return exact_atan2(d.x, d.z) * (180 / kPi); }
 
-Point point_along(const std::vector<Point>& way, double along) {
-  for (size_t i = 0; i + 1 < way.size(); ++i) {
-    const double piece = length(way[i + 1] - way[i]);
-    if (along <= piece && piece > 0) return way[i] + (way[i + 1] - way[i]) * (along / piece);
+Point point_along(const std::vector<Point>& route, double along) {
+  for (size_t i = 0; i + 1 < route.size(); ++i) {
+    const double piece = length(route[i + 1] - route[i]);
+    if (along <= piece && piece > 0) return route[i] + (route[i + 1] - route[i]) * (along / piece);
     along -= piece;
   }
-  return way.back();
+  return route.back();
 }
 
-// Speed of an angle that shall reach its target: rises by `acceleration`, at most `limit`, and
-// falls in time to stop there.
+// The next angular speed on the way to a target that is `error` away: limited by `limit` and
+// `acceleration`, and falling in time to stop at the target.
 double approach(double error, double speed, double limit, double acceleration, double dt) {
   const double wanted = std::sqrt(2 * acceleration * 0.6 * std::abs(error));
   const double target = std::min(wanted, limit) * (error < 0 ? -1 : 1);
@@ -50,7 +50,7 @@ void TrajectorySimulator::record() {
 }
 
 void TrajectorySimulator::step(double yaw_target, double pitch_target,
-                               const std::vector<Point>* way, double aside) {
+                               const std::vector<Point>* route, double aside) {
   const double dt = 1 / (options_.fps * kSubsteps);
   const double error = wrap(yaw_target - yaw_);
   yaw_speed_ = approach(error, yaw_speed_, options_.turn_rate * 1.15, 75, dt);
@@ -58,19 +58,19 @@ void TrajectorySimulator::step(double yaw_target, double pitch_target,
   pitch_speed_ = approach(pitch_target - pitch_, pitch_speed_, options_.turn_rate * 0.6, 40, dt);
   pitch_ += pitch_speed_ * dt;
   double wanted = 0;
-  if (way != nullptr) {
-    // Slower while the way bends and towards its end.
-    const double rest = way_length(*way) - along_;
-    const double ahead = heading(point_along(*way, along_ + 0.5) - at_);
+  if (route != nullptr) {
+    // Slower in bends and towards the end of the route.
+    const double rest = route_length(*route) - along_;
+    const double ahead = heading(point_along(*route, along_ + 0.5) - at_);
     const double bend = std::max(0.0, std::abs(wrap(ahead - yaw_)) - std::abs(aside));
     wanted = options_.speed * std::clamp(1.25 - bend / 55, 0.12, 1.0);
     wanted = std::min(wanted, std::sqrt(2 * 0.8 * std::max(rest, 0.0)) + 0.03);
   }
   const double change = 1.6 * dt;
   speed_ += std::clamp(wanted - speed_, -change, change);
-  if (way != nullptr) {
+  if (route != nullptr) {
     along_ += std::max(speed_, 0.0) * dt;
-    at_ = point_along(*way, along_);
+    at_ = point_along(*route, along_);
   }
   if (++substep_ == kSubsteps) {
     substep_ = 0;
@@ -78,12 +78,12 @@ void TrajectorySimulator::step(double yaw_target, double pitch_target,
   }
 }
 
-void TrajectorySimulator::follow(const std::vector<Point>& way, const Glance* first_glance) {
-  if (way.size() < 2) return;
-  const double total = way_length(way);
+void TrajectorySimulator::follow(const std::vector<Point>& route, const Glance* first_glance) {
+  if (route.size() < 2) return;
+  const double total = route_length(route);
   along_ = 0;
-  // Turn most of the way before the first step.
-  const double first = heading(point_along(way, std::min(0.8, total)) - way.front());
+  // Turn towards the route, to within 50 degrees, before moving.
+  const double first = heading(point_along(route, std::min(0.8, total)) - route.front());
   while (!done() && std::abs(wrap(first - yaw_)) > 50) step(first, 0, nullptr);
   double glance = 0, glance_left = 0, calm = random_.uniform(1, 3.5), tilt = 0;
   if (first_glance != nullptr) calm = first_glance->start;
@@ -105,9 +105,9 @@ void TrajectorySimulator::follow(const std::vector<Point>& way, const Glance* fi
       tilt = random_.uniform(-4, 7);
       glance_left = random_.uniform(0.8, 1.8);
     }
-    const Point ahead = point_along(way, std::min(along_ + 0.9, total));
+    const Point ahead = point_along(route, std::min(along_ + 0.9, total));
     const double course = length(ahead - at_) > 0.05 ? heading(ahead - at_) : yaw_;
-    step(course + glance, tilt, &way, glance);
+    step(course + glance, tilt, &route, glance);
   }
   speed_ = 0;
 }
@@ -120,7 +120,7 @@ void TrajectorySimulator::look(double yaw, double pitch) {
 }
 
 void TrajectorySimulator::turn(double angle) {
-  // In pieces below half a turn, so that the shortest way round is the right one.
+  // In steps below 180 degrees, so that the shorter direction is the requested one.
   const double sign = angle < 0 ? -1 : 1, goal = yaw_ + angle;
   while (!done() && (goal - yaw_) * sign > 90) step(yaw_ + 90 * sign, 0, nullptr);
   look(goal);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A person with a camera: position, gaze and their speeds, moved in small steps, so that nothing
-// starts or stops abruptly.
+// Simulates a person with a camera in small time steps: position and viewing direction start and
+// stop smoothly.
 #pragma once
 
 #include <cmath>
@@ -12,10 +12,10 @@
 
 namespace loci::world {
 
-// The same direction, from -180 to 180 degrees.
+// The equivalent angle from -180 to 180 degrees.
 inline double wrap(double degrees) { return degrees - 360 * std::floor(degrees / 360 + 0.5); }
 
-// Angles in degrees; yaw turns right from +z, pitch up.
+// Angles are in degrees: yaw to the right from +z, pitch up. Every call adds frames until done().
 class TrajectorySimulator {
  public:
   TrajectorySimulator(const PathOptions& options, const Point& at, double yaw, Random random);
@@ -26,25 +26,27 @@ class TrajectorySimulator {
   const Point& position() const { return at_; }
   double yaw() const { return yaw_; }
 
-  // A look aside while walking.
+  // A look aside while moving.
   struct Glance {
     double angle = 0;  // degrees to the right
-    double start = 1;  // seconds after setting out
-    double hold = 1;   // seconds
+    double start = 1;  // seconds after the start of the route
+    double hold = 1;   // duration, seconds
   };
-  // Along the way, looking where one goes, with glances aside: the given one first, then others.
-  void follow(const std::vector<Point>& way, const Glance* first_glance = nullptr);
-  // Until the gaze rests on `yaw` (shortest way round) and `pitch`.
+  // Moves along the route, looking ahead, with glances aside: `first_glance` first, then random
+  // ones.
+  void follow(const std::vector<Point>& route, const Glance* first_glance = nullptr);
+  // Turns to `yaw`, in the shorter direction, and `pitch`.
   void look(double yaw, double pitch = 0);
-  // Turns by a signed angle that may exceed half a turn.
+  // Turns by a signed angle, which may exceed 180 degrees.
   void turn(double angle);
   void pause(double seconds);
 
   std::vector<camera::Pose> poses() &&;
 
  private:
-  // `aside`: how far the target deliberately lies off the way; other deviations slow one down.
-  void step(double yaw_target, double pitch_target, const std::vector<Point>* way,
+  // One time step. `aside` is the intended angle between viewing direction and route; other
+  // deviations reduce the speed.
+  void step(double yaw_target, double pitch_target, const std::vector<Point>* route,
             double aside = 0);
   void record();
 
@@ -53,7 +55,7 @@ class TrajectorySimulator {
   Point at_;
   double yaw_, pitch_ = 0;
   double yaw_speed_ = 0, pitch_speed_ = 0, speed_ = 0;
-  double along_ = 0;  // metres of the current way
+  double along_ = 0;  // metres along the current route
   int substep_ = 0;
   std::vector<camera::Pose> poses_;
 };

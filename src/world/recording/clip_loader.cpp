@@ -42,7 +42,7 @@ void ClipLoader::work(ClipSource& source) {
     const int64_t last = std::min((group + 1) * options_.group, end);
     if (first >= end) return;
     for (int64_t position = first; position < last; ++position) {
-      // The clip that is waited for is never held up here, so no worker waits for another.
+      // The worker of the next clip never waits here, so workers cannot block each other.
       taken_.wait(lock, [&] { return stop_ || position < position_ + options_.ahead; });
       if (stop_) return;
       lock.unlock();

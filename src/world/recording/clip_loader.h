@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clips made ahead of time by worker threads, in an order that does not depend on them.
+// Loads clips ahead of time with worker threads. The order does not depend on the threads.
 #pragma once
 
 #include <condition_variable>
@@ -15,7 +15,7 @@
 
 namespace loci::world {
 
-// Something that makes clip i, the same every time. Used by one thread at a time.
+// Makes clip `index`, always the same for the same index. Used by one thread at a time.
 class ClipSource {
  public:
   virtual ~ClipSource() = default;
@@ -23,34 +23,35 @@ class ClipSource {
 };
 
 struct LoaderOptions {
-  int workers = 1;     // threads; 0 makes every clip when it is asked for
-  int64_t ahead = 4;   // clips made but not yet taken, at most
+  int workers = 1;     // threads; 0: next() makes the clip itself
+  int64_t ahead = 4;   // largest number of clips that are made ahead
   int64_t start = 0;   // position of the first clip
-  int64_t count = -1;  // clips in all; -1 = endless
-  // Ranks take turns. `group` clips in a row (those of one world) go to one rank and one worker.
+  int64_t count = -1;  // number of clips; -1: unlimited
+  // Groups of `group` consecutive clips, such as those of one scene, are distributed over the ranks
+  // in rotation. One worker makes a group.
   int64_t rank = 0, ranks = 1;
   int64_t group = 1;
 };
 
-// The clip's index at a position of a rank's sequence.
+// The index of the clip at a position of the rank's sequence.
 int64_t index_at(int64_t position, const LoaderOptions& options);
 
 class ClipLoader {
  public:
   using SourceFactory = std::function<std::unique_ptr<ClipSource>()>;
 
-  // The factory is called once per worker, from this constructor.
+  // The constructor calls the factory once per worker.
   ClipLoader(const SourceFactory& factory, const LoaderOptions& options);
   ~ClipLoader();
   ClipLoader(const ClipLoader&) = delete;
   ClipLoader& operator=(const ClipLoader&) = delete;
 
-  // The next clip; what went wrong while making it is thrown here. Not past `count`.
+  // The next clip. An exception of its source is thrown here. Must not be called when at_end().
   Clip next();
   bool at_end() const {
     return options_.count >= 0 && position_ >= options_.start + options_.count;
   }
-  // Of the clip that next() gives: what to start from when a run is resumed.
+  // Position of the clip that next() returns: the `start` of a resumed run.
   int64_t position() const { return position_; }
 
  private:
@@ -67,7 +68,7 @@ class ClipLoader {
   std::mutex mutex_;
   std::condition_variable made_, taken_;
   std::map<int64_t, Made> ready_;  // by position
-  int64_t next_group_ = 0;         // to be taken by a worker
+  int64_t next_group_ = 0;         // the next group that a worker takes
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

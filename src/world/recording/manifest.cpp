@@ -15,7 +15,7 @@ void keep_manifest(const std::filesystem::path& folder, const Json& wanted) {
   const Json found = load_json(path);
   for (const auto& [key, value] : wanted.items()) {
     if (!found.contains(key) || found[key] != value) {
-      fail("{}: {} is {} there and {} here; put another dataset into another folder", path.string(),
+      fail("{}: {} is {} there and {} here; use another folder for other settings", path.string(),
            key, found.contains(key) ? found[key].dump() : "absent", value.dump());
     }
   }

@@ -25,9 +25,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kCaptionLimit = 1 << 16;  // bytes
-constexpr int64_t kSlack = 4;  // frames by which poses and pictures may differ in number: a latent
+constexpr int64_t kSlack = 4;  // largest difference of the numbers of poses and frames: one latent
 
-// Recordings of our own say what poses.npy cannot: the lens of a fisheye.
+// clip.json of recorded scenes contains lenses that poses.npy cannot store, such as fisheye lenses.
 std::optional<camera::Lens> own_lens(const fs::path& video) {
   const fs::path file = video.parent_path() / "clip.json";
   if (!fs::exists(file)) return std::nullopt;
@@ -50,7 +50,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   return list;
 }
 
-// The camera file of a folder that holds one recording.
+// The camera file of a folder with one recording.
 fs::path camera_in(const fs::path& folder) {
   for (const char* name :
        {"poses.npy", "camera.json", "camera.npz", "camera.npy", "camera.txt", "trajectory.json",
@@ -116,12 +116,11 @@ void search(const fs::path& folder, const fs::path& root, std::vector<RecordingF
   }
 }
 
-// The lens of pictures that were scaled to cover width x height and cut at the centre: `keep_x`
-// and `keep_y` are the shares that stayed.
+// The lens of cropped frames: `keep_x` and `keep_y` are the shares of width and height that remain.
 camera::Lens cropped(const camera::Lens& lens, double keep_x, double keep_y) {
   camera::Lens result = lens;
   const double half = 0.5 * lens.fov_x;
-  // f / (width / 2), and back.
+  // Focal length / (width / 2) of the cropped frame, and its field of view.
   const double focal = (std::cos(half) + lens.xi) / std::sin(half) / keep_x;
   result.fov_x = 2 * (std::acos(-lens.xi / std::sqrt(1 + focal * focal)) - std::atan(focal));
   if (lens.normalised) {
@@ -132,7 +131,7 @@ camera::Lens cropped(const camera::Lens& lens, double keep_x, double keep_y) {
   return result;
 }
 
-// Those with frames enough for a clip.
+// The recordings that have at least the frames of one clip.
 std::vector<Recording> open_recordings(const fs::path& folder, const RecordingOptions& options) {
   std::vector<Recording> recordings;
   for (RecordingFiles& files : find_recordings(folder)) {
@@ -141,8 +140,8 @@ std::vector<Recording> open_recordings(const fs::path& folder, const RecordingOp
     if (recording.frame_count() >= options.frames) recordings.push_back(std::move(recording));
   }
   if (recordings.empty()) {
-    fail("{}: no recording has the {} frames at {:.3g} a second that a clip takes", folder.string(),
-         options.frames, options.fps);
+    fail("{}: no recording has the {} frames of a clip at {:.3g} frames per second",
+         folder.string(), options.frames, options.fps);
   }
   return recordings;
 }
@@ -176,17 +175,17 @@ Recording::Recording(RecordingFiles files, const RecordingOptions& options)
     for (camera::Camera& camera : path.cameras) camera.lens = *lens;
   }
   if (path.frames_per_pose != 1) path = camera::frame_poses(path);
-  // A camera file with times of its own may run at another rate than the video.
+  // A camera file with times may have another rate than the video.
   if (std::abs(path.fps - video_fps) > 1e-3 * video_fps) path = camera::resample(path, video_fps);
   const int64_t poses = static_cast<int64_t>(path.cameras.size());
   if (std::abs(poses - pictures) > kSlack) {
-    fail("{}: {} poses for the {} frames of {}; they must match", files_.camera.string(), poses,
-         pictures, files_.video.filename().string());
+    fail("{}: {} poses for the {} frames of {}; the numbers must match", files_.camera.string(),
+         poses, pictures, files_.video.filename().string());
   }
   const int64_t usable = std::min(poses, pictures);
   const double step = video_fps / options.fps;
   if (step < 0.99) {
-    fail("{}: {:.3g} frames a second; at least {:.3g} are needed", files_.video.string(), video_fps,
+    fail("{}: {:.3g} frames per second; expected at least {:.3g}", files_.video.string(), video_fps,
          options.fps);
   }
   const double scale =
@@ -219,12 +218,14 @@ Clip Recording::read(int64_t first, int64_t frames) const {
   const auto source = io::FrameSource::open(files_.video, options_.fps);
   source->seek(source_frame_[static_cast<size_t>(first)]);
   int64_t at = source_frame_[static_cast<size_t>(first)];
-  std::optional<at::Tensor> picture;  // a video a little slower than ours shows some frames twice
+  std::optional<at::Tensor>
+      picture;  // kept, because a slightly slower video gives some frames twice
   for (int64_t i = 0; i < frames; ++i) {
     check_interrupt();
     for (const int64_t wanted = source_frame_[static_cast<size_t>(first + i)]; at <= wanted; ++at) {
       picture = source->next();
-      if (!picture) fail("{}: ends at frame {}, before its last pose", files_.video.string(), at);
+      if (!picture)
+        fail("{}: the video ends at frame {}, before its last pose", files_.video.string(), at);
     }
     clip.frames[i].copy_(io::resize_and_crop(*picture, options_.width, options_.height).image);
   }
@@ -245,7 +246,7 @@ at::Tensor Recording::read_depth(int64_t step) const {
          files_.depth.string(), fmt::join(recorded.sizes(), ", "),
          at::toString(recorded.scalar_type()), last + 1);
   }
-  // Pixels of the pictures scaled to cover ours and cut at the centre.
+  // The recorded pixel at the centre of each pixel of the resized and cropped frame.
   const auto nearest = [](int64_t ours, int64_t theirs, double scale) {
     const double margin = (static_cast<double>(theirs) * scale - static_cast<double>(ours)) / 2;
     std::vector<int64_t> index;

@@ -10,7 +10,7 @@ namespace {
 
 float axis_of(const Float3& p, int axis) { return axis == 0 ? p.x : axis == 1 ? p.y : p.z; }
 
-// Corners of a hull: intersections of three planes that lie in all half-spaces.
+// Corners of a hull: the intersections of three planes that are inside all half-spaces.
 Bounds hull_bounds(const Plane* planes, int count) {
   Bounds bounds;
   for (int i = 0; i < count; ++i) {
@@ -52,7 +52,7 @@ class Builder {
   void run() {
     geometry_.nodes.clear();
     if (items_.empty()) {
-      geometry_.nodes.push_back({{1, 1, 1}, 0, {-1, -1, -1}, 0});  // met by no ray
+      geometry_.nodes.push_back({{1, 1, 1}, 0, {-1, -1, -1}, 0});  // no ray meets it
       return;
     }
     build(0, items_.size());
@@ -68,7 +68,7 @@ class Builder {
     geometry_.nodes.emplace_back();
     Bounds bounds;
     for (size_t i = first; i < last; ++i) bounds.add(items_[i].bounds);
-    // Room for rounding in the slab test: a few float steps at a distance of 200 m.
+    // Margin for rounding in the slab test: a few float steps at a distance of 200 m.
     const Float3 margin{2e-3f, 2e-3f, 2e-3f};
     geometry_.nodes[index].low = bounds.low - margin;
     geometry_.nodes[index].high = bounds.high + margin;
@@ -86,9 +86,9 @@ class Builder {
     build(middle, last);
   }
 
-  // Sorts [first, last) along the best axis and returns where to cut; `first` for a leaf.
+  // Sorts [first, last) along the best axis and returns the index of the split; `first` for a leaf.
   size_t split(size_t first, size_t last, const Bounds& bounds, int& best_axis) {
-    constexpr float kNodeCost = 0.7f;  // of a box test, in tests of a solid
+    constexpr float kNodeCost = 0.7f;  // cost of a box test relative to the test of a solid
     const size_t count = last - first;
     float best = static_cast<float>(count) - kNodeCost;
     size_t best_cut = first;

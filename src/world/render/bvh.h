@@ -16,7 +16,8 @@ struct Bounds {
 
 Bounds bounds_of(const SceneGeometry& geometry, const Solid& solid);
 
-// Fills scene.nodes and puts scene.solids in the order of the leaves (surface area heuristic).
+// Fills geometry.nodes and sorts geometry.solids in the order of the leaves (surface area
+// heuristic).
 void build_hierarchy(SceneGeometry& geometry);
 
 }  // namespace loci::world

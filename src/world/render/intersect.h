@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets of rays against convex solids and the hierarchy over them. Only for tracer_*.cpp.
+// Intersection of ray packets with convex solids and with the hierarchy over them. Only for
+// tracer_*.cpp.
 #pragma once
 
 #include "loci/world/render/simd.h"
@@ -10,7 +11,7 @@ namespace loci::world {
 namespace {
 
 constexpr float kFar = 1e30f;
-constexpr float kNear = 1e-3f;  // metres; nearer hits are the surface that the ray left
+constexpr float kNear = 1e-3f;  // metres; nearer hits are on the surface that the ray starts from
 constexpr int32_t kSky = -1;
 constexpr int32_t kGround = -2;
 
@@ -25,7 +26,7 @@ struct Hits {
   Ints surface;  // kSky, kGround or an index
 };
 
-// Divisions by zero would make NaN in the slab test.
+// Prevents divisions by zero, which would cause NaN in the slab test.
 inline Floats nonzero(Floats d) { return abs(d) < 1e-9f ? splat(1e-9f) : d; }
 
 inline Rays make_rays(Floats ox, Floats oy, Floats oz, Floats dx, Floats dy, Floats dz) {
@@ -35,8 +36,8 @@ inline Rays make_rays(Floats ox, Floats oy, Floats oz, Floats dx, Floats dy, Flo
   return {ox, oy, oz, dx, dy, dz, 1.0f / dx, 1.0f / dy, 1.0f / dz};
 }
 
-// Where each lane enters the solid (t = kFar where it does not) and through which of its surfaces,
-// and where it leaves.
+// For each lane: the distance at which the ray enters the solid (kFar if it does not), the surface
+// of the solid, and the distance at which the ray leaves it.
 struct Entry {
   Floats t;
   Ints face;
@@ -123,7 +124,7 @@ inline Entry enter_hull(const Solid& s, const Plane* planes, const Rays& r) {
   return {enter <= leave ? enter : splat(kFar), face, leave};
 }
 
-inline Entry enter_solid(const TracerScene& view, const Solid& s, const Rays& r) {
+inline Entry enter_solid(const TracerScene& scene, const Solid& s, const Rays& r) {
   switch (s.shape) {
     case Shape::kBox:
       return enter_box(s, r);
@@ -134,11 +135,12 @@ inline Entry enter_solid(const TracerScene& view, const Solid& s, const Rays& r)
     case Shape::kHull:
       break;
   }
-  return enter_hull(s, view.planes, r);
+  return enter_hull(s, scene.planes, r);
 }
 
-// Lanes that meet the node before `limit`. Nodes are a little larger than what they hold, so that
-// rounding never culls a hit: which other lanes share the packet must not matter.
+// Lanes whose ray meets the node before `limit`. Nodes are a little larger than their content, so
+// that rounding never culls a hit: the result of a lane must not depend on the other lanes of the
+// packet.
 inline Ints meets(const BvhNode& node, const Rays& r, Floats limit) {
   const Floats x0 = (node.low.x - r.ox) * r.ix, x1 = (node.high.x - r.ox) * r.ix;
   const Floats y0 = (node.low.y - r.oy) * r.iy, y1 = (node.high.y - r.oy) * r.iy;
@@ -150,15 +152,15 @@ inline Ints meets(const BvhNode& node, const Rays& r, Floats limit) {
 
 constexpr int kStackSize = 64;
 
-// Visits the leaves that some lane may meet, nearer child first. `leaf(node)` may lower `limit`.
+// Visits the leaves that a lane may meet, the nearer child first. `leaf(node)` may lower `limit`.
 template <typename Leaf>
-inline void traverse(const TracerScene& view, const Rays& r, const Floats& limit, Leaf&& leaf) {
+inline void traverse(const TracerScene& scene, const Rays& r, const Floats& limit, Leaf&& leaf) {
   const uint32_t negative[3] = {bits((Ints)r.dx) & 1, bits((Ints)r.dy) & 1, bits((Ints)r.dz) & 1};
   int32_t stack[kStackSize];
   int depth = 0;
   int32_t index = 0;
   for (;;) {
-    const BvhNode& node = view.nodes[index];
+    const BvhNode& node = scene.nodes[index];
     if (any(meets(node, r, limit))) {
       if (node.count < 0) {  // inner, split along axis -count - 1
         const bool flip = negative[-node.count - 1] != 0;
@@ -174,17 +176,17 @@ inline void traverse(const TracerScene& view, const Rays& r, const Floats& limit
 }
 
 // The nearest surface of every lane.
-inline Hits trace(const TracerScene& view, const Rays& r, Ints active) {
+inline Hits trace(const TracerScene& scene, const Rays& r, Ints active) {
   const Floats ground = -r.oy * r.iy;
   const Ints down = ground > kNear;
   Hits hits{down ? ground : splat(kFar), down ? splat(kGround) : splat(kSky)};
   Floats limit = active ? hits.t : splat(-1.0f);
-  traverse(view, r, limit, [&](const BvhNode& node) {
+  traverse(scene, r, limit, [&](const BvhNode& node) {
     for (int32_t i = node.right; i < node.right + node.count; ++i) {
-      const Solid& solid = view.solids[i];
-      const Entry entry = enter_solid(view, solid, r);
+      const Solid& solid = scene.solids[i];
+      const Entry entry = enter_solid(scene, solid, r);
       const Ints id = entry.face + solid.first_surface;
-      // Equal distances are settled by the surface's number, not by the order of visits.
+      // At equal distances the lower surface index is taken, independently of the order of visits.
       const Ints nearer =
           (entry.t > kNear) & ((entry.t < limit) | ((entry.t == limit) & (id < hits.surface)));
       limit = nearer ? entry.t : limit;
@@ -195,13 +197,13 @@ inline Hits trace(const TracerScene& view, const Rays& r, Ints active) {
   return hits;
 }
 
-// Lanes whose ray meets a solid before `reach` or starts inside one.
-inline Ints blocked(const TracerScene& view, const Rays& r, Floats reach) {
+// Lanes whose ray meets a solid before `reach` or starts inside a solid.
+inline Ints blocked(const TracerScene& scene, const Rays& r, Floats reach) {
   Ints hit = splat(0);
   Floats limit = reach;
-  traverse(view, r, limit, [&](const BvhNode& node) {
+  traverse(scene, r, limit, [&](const BvhNode& node) {
     for (int32_t i = node.right; i < node.right + node.count; ++i) {
-      const Entry entry = enter_solid(view, view.solids[i], r);
+      const Entry entry = enter_solid(scene, scene.solids[i], r);
       const Ints met = (entry.leave > kNear) & (entry.t < limit);
       hit |= met;
       limit = met ? splat(-1.0f) : limit;

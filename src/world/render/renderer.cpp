@@ -12,7 +12,7 @@ namespace loci::world {
 
 namespace {
 
-// From y down to the scene's y up.
+// From y down to the scene's axes with y up.
 Float3 to_scene(const camera::Vec3& v) {
   return {static_cast<float>(v.x), static_cast<float>(-v.y), static_cast<float>(v.z)};
 }
@@ -48,11 +48,11 @@ TracerCamera tracer_camera(const camera::Camera& camera, int width, int height) 
 
 void render(const Scene& scene, const camera::Camera& camera, const RenderOptions& options,
             uint8_t* rgb, float* depth) {
-  LOCI_CHECK(options.width > 0 && options.height > 0, "image of {}x{}", options.width,
+  LOCI_CHECK(options.width > 0 && options.height > 0, "an image of {}x{} pixels", options.width,
              options.height);
   LOCI_CHECK(options.samples >= 1 && options.edge_samples >= 0 &&
                  options.samples + options.edge_samples <= 8,
-             "{} and {} samples a pixel, expected 1 to 8 together", options.samples,
+             "{} and {} samples per pixel; expected 1 to 8 in total", options.samples,
              options.edge_samples);
   const Tracer& tracer = options.tracer != nullptr ? *options.tracer : best_tracer();
   const TracerScene traced(scene.geometry);
@@ -65,7 +65,7 @@ void render(const Scene& scene, const camera::Camera& camera, const RenderOption
     tracer.render(traced, from, target, 0, options.height);
     return;
   }
-  // Bands of rows are taken one by one, since sky costs less than trees.
+  // Threads take bands of rows one by one, because sky is cheaper than trees.
   std::atomic<int> next{0};
   const auto work = [&] {
     for (int band = next++; band < bands; band = next++) {

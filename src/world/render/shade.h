@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colour of what a packet of rays hit: patterns, stored light, water, haze, sky. Only for
-// tracer_*.cpp.
+// Colours of the points that a packet of rays hits: patterns, stored light, water, haze, sky. Only
+// for tracer_*.cpp.
 #pragma once
 
 #include "loci/world/render/intersect.h"
@@ -38,14 +38,15 @@ inline Halves byte_weight(Floats fraction) {
 
 inline Floats channel(Ints texel, int shift) { return to_float((texel >> shift) & 255); }
 
-// The pattern's four bytes at (u, v) metres, seen with `footprint` metres a pixel.
-inline Ints sample_pattern(const TracerScene& view, const Material& material, Floats u, Floats v,
+// The four bytes of the material's pattern at (u, v) metres, filtered to `footprint` metres per
+// pixel.
+inline Ints sample_pattern(const TracerScene& scene, const Material& material, Floats u, Floats v,
                            Floats footprint) {
   alignas(64) static constexpr int32_t kOffsets[16] = {
       level_offset(0), level_offset(1), level_offset(2), level_offset(3),
       level_offset(4), level_offset(5), level_offset(6), level_offset(7)};
   const float inverse = 1 / material.tile;
-  // The exponent of texels a pixel, rounded to the nearest power of two.
+  // The exponent of the texels per pixel, rounded to the nearest power of two.
   const Floats texels = footprint * (inverse * kPatternSize * 1.41421356f);
   const Ints level = clamp_int(((Ints)texels >> 23) - 127, 0, kPatternLevels - 1);
   const Ints size = splat(int32_t{kPatternSize}) >> level;
@@ -58,14 +59,14 @@ inline Ints sample_pattern(const TracerScene& view, const Material& material, Fl
   const Ints base = gather(kOffsets, level) + material.pattern * kPatternStride;
   const Ints row0 = base + (iy & last) * size, row1 = base + ((iy + 1) & last) * size;
   const Ints top =
-      mix_bytes(gather(view.patterns, row0 + x0), gather(view.patterns, row0 + x1), wx);
+      mix_bytes(gather(scene.patterns, row0 + x0), gather(scene.patterns, row0 + x1), wx);
   const Ints bottom =
-      mix_bytes(gather(view.patterns, row1 + x0), gather(view.patterns, row1 + x1), wx);
+      mix_bytes(gather(scene.patterns, row1 + x0), gather(scene.patterns, row1 + x1), wx);
   return mix_bytes(top, bottom, wy);
 }
 
-// Bilinear value of packed light at texel coordinates x, y of a map with `columns` a row; the four
-// texels around (x, y) must exist.
+// Bilinear value of packed light at texel coordinates x, y of a map with `columns` texels per row.
+// The four texels around (x, y) must exist.
 inline Colours sample_light(const uint32_t* texels, Floats x, Floats y, int32_t columns,
                             float scale) {
   const Ints ix = to_int(x), iy = to_int(y);
@@ -84,8 +85,8 @@ inline Colours sample_light(const uint32_t* texels, Floats x, Floats y, int32_t 
   return {value(0), value(10), value(20)};
 }
 
-inline Colours sample_sky(const TracerScene& view, const Rays& r) {
-  const SkyMap& sky = view.geometry->sky;
+inline Colours sample_sky(const TracerScene& scene, const Rays& r) {
+  const SkyMap& sky = scene.geometry->sky;
   const Floats up = max(r.dy, splat(0.0f));
   const Floats norm = 1.0f / (abs(r.dx) + up + abs(r.dz));
   const Floats px = r.dx * norm, pz = r.dz * norm;
@@ -93,12 +94,12 @@ inline Colours sample_sky(const TracerScene& view, const Rays& r) {
   const float high = static_cast<float>(sky.size) - 1.001f;
   const Floats x = clamp((px + pz + 1.0f) * half, 0, high);
   const Floats y = clamp((px - pz + 1.0f) * half, 0, high);
-  return sample_light(view.sky, x, y, sky.size, sky.scale);
+  return sample_light(scene.sky, x, y, sky.size, sky.scale);
 }
 
-inline Colours shade_ground(const TracerScene& view, const Floats& px, const Floats& pz,
+inline Colours shade_ground(const TracerScene& scene, const Floats& px, const Floats& pz,
                             const Floats& footprint) {
-  const SceneGeometry& geometry = *view.geometry;
+  const SceneGeometry& geometry = *scene.geometry;
   const GroundMap& map = geometry.ground;
   const float texels_a_metre = 0.5f * static_cast<float>(map.size - 1) / map.half_extent;
   const float high = static_cast<float>(map.size) - 1.001f;
@@ -108,7 +109,7 @@ inline Colours shade_ground(const TracerScene& view, const Floats& px, const Flo
   const Ints ix = to_int(x), iy = to_int(y);
   const Halves wx = byte_weight(x - to_float(ix)), wy = byte_weight(y - to_float(iy));
   const Ints at = iy * map.size + ix;
-  const uint32_t* texels = view.ground;
+  const uint32_t* texels = scene.ground;
   const Ints lit = mix_bytes(
       mix_bytes(gather(texels, at), gather(texels, at + 1), wx),
       mix_bytes(gather(texels, at + map.size), gather(texels, at + map.size + 1), wx), wy);
@@ -122,9 +123,9 @@ inline Colours shade_ground(const TracerScene& view, const Floats& px, const Flo
   const Ints weight = (lit >> 24) & 255;
   const Floats w = outside ? splat(0.0f) : to_float(weight) * (1 / 255.0f);
   colour = select(outside, splat(geometry.far_ground), colour);
-  // A pattern only lightens and darkens here: second and third are steps of brightness.
+  // On the ground, patterns change only the brightness: `second` and `third` are brightness steps.
   const auto detail = [&](const Material& material) {
-    const Ints texel = sample_pattern(view, material, px, pz, footprint);
+    const Ints texel = sample_pattern(scene, material, px, pz, footprint);
     return (1.0f + (channel(texel, 0) * material.second.x + channel(texel, 8) * material.third.x) *
                        (1 / 255.0f)) *
            channel(texel, 16) * (1 / 128.0f);
@@ -138,14 +139,14 @@ inline Colours shade_ground(const TracerScene& view, const Floats& px, const Flo
 struct Shaded {
   Colours colour;
   Floats mirror;  // reflectance of water, 0 elsewhere
-  Floats wobble;  // of the water's surface
+  Floats wobble;  // slope of the water surface
 };
 
 // Colour of surface `id` at the hit points, without haze.
-inline Shaded shade_surface(const TracerScene& view, int32_t id, const Rays& r, Floats t,
+inline Shaded shade_surface(const TracerScene& scene, int32_t id, const Rays& r, Floats t,
                             float pixel_angle) {
-  const Surface& surface = view.surfaces[id];
-  const Material& material = view.materials[surface.material];
+  const Surface& surface = scene.surfaces[id];
+  const Material& material = scene.materials[surface.material];
   const Floats px = r.ox + t * r.dx, py = r.oy + t * r.dy, pz = r.oz + t * r.dz;
   Floats u, v, footprint = t * pixel_angle;
   Floats facing = splat(1.0f);
@@ -160,7 +161,7 @@ inline Shaded shade_surface(const TracerScene& view, int32_t id, const Rays& r, 
     v = py;
   }
   const Ints texel =
-      sample_pattern(view, material, u + surface.shift_u, v + surface.shift_v, footprint);
+      sample_pattern(scene, material, u + surface.shift_u, v + surface.shift_v, footprint);
   const Floats second = channel(texel, 0) * (1 / 255.0f), third = channel(texel, 8) * (1 / 255.0f);
   const Floats shade = channel(texel, 16) * (1 / 128.0f);
   const Floats glow = to_float((Ints)((texel >> 24) & 255)) * (1 / 255.0f);
@@ -171,8 +172,8 @@ inline Shaded shade_surface(const TracerScene& view, int32_t id, const Rays& r, 
       clamp((u - surface.low_u) * surface.scale_u, 0, static_cast<float>(surface.columns) - 1.001f);
   const Floats ly =
       clamp((v - surface.low_v) * surface.scale_v, 0, static_cast<float>(surface.rows) - 1.001f);
-  const Colours light = sample_light(view.light + surface.light_offset, lx, ly, surface.columns,
-                                     view.geometry->light_scale);
+  const Colours light = sample_light(scene.light + surface.light_offset, lx, ly, surface.columns,
+                                     scene.geometry->light_scale);
   Shaded result;
   result.colour = {albedo.r * shade * light.r + glow * material.glow.x,
                    albedo.g * shade * light.g + glow * material.glow.y,
@@ -197,7 +198,7 @@ inline Colours haze_colour(const Atmosphere& air, const Rays& r) {
 }
 
 inline Colours add_haze(const Atmosphere& air, const Rays& r, Floats t, const Colours& colour) {
-  // (1 + x/8)^-8 stands for exp(-x).
+  // (1 + x/8)^-8 approximates exp(-x).
   Floats clear = 1.0f / (1.0f + t * (air.haze_density * 0.125f));
   clear *= clear;
   clear *= clear;
@@ -205,9 +206,9 @@ inline Colours add_haze(const Atmosphere& air, const Rays& r, Floats t, const Co
   return blend(haze_colour(air, r), colour, clear);
 }
 
-inline Colours radiance(const TracerScene& view, const Rays& r, const Hits& hits, Ints active,
+inline Colours radiance(const TracerScene& scene, const Rays& r, const Hits& hits, Ints active,
                         float pixel_angle, bool reflect) {
-  const Atmosphere& air = view.geometry->atmosphere;
+  const Atmosphere& air = scene.geometry->atmosphere;
   Colours colour = splat(Float3{});
   Floats mirror = splat(0.0f), wobble = splat(0.0f);
   uint32_t left = bits(active);
@@ -216,14 +217,14 @@ inline Colours radiance(const TracerScene& view, const Rays& r, const Hits& hits
     const Ints same = hits.surface == id;
     left &= ~bits(same);
     if (id == kSky) {
-      colour = select(same, sample_sky(view, r), colour);
+      colour = select(same, sample_sky(scene, r), colour);
     } else if (id == kGround) {
       const Floats facing = max(abs(r.dy), splat(0.05f));
       const Floats footprint = hits.t * pixel_angle / sqrt(facing);
       colour = select(
-          same, shade_ground(view, r.ox + hits.t * r.dx, r.oz + hits.t * r.dz, footprint), colour);
+          same, shade_ground(scene, r.ox + hits.t * r.dx, r.oz + hits.t * r.dz, footprint), colour);
     } else {
-      const Shaded shaded = shade_surface(view, id, r, hits.t, pixel_angle);
+      const Shaded shaded = shade_surface(scene, id, r, hits.t, pixel_angle);
       colour = select(same, shaded.colour, colour);
       mirror = same ? shaded.mirror : mirror;
       wobble = same ? shaded.wobble : wobble;
@@ -234,8 +235,8 @@ inline Colours radiance(const TracerScene& view, const Rays& r, const Hits& hits
     const Floats tilt = (wobble - 0.4f) * 0.06f;
     const Rays bounced = make_rays(r.ox + hits.t * r.dx, r.oy + hits.t * r.dy, r.oz + hits.t * r.dz,
                                    r.dx + tilt, abs(r.dy) + 0.01f, r.dz + tilt);
-    const Hits seen = trace(view, bounced, wet);
-    const Colours image = radiance(view, bounced, seen, wet, pixel_angle * 2, false);
+    const Hits seen = trace(scene, bounced, wet);
+    const Colours image = radiance(scene, bounced, seen, wet, pixel_angle * 2, false);
     colour = blend(colour, image, wet ? mirror : splat(0.0f));
   }
   const Ints solid = active & (hits.surface != kSky);

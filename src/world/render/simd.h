@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats as wide as the instruction set of the including file. Only for tracer_*.cpp:
-// everything is in an unnamed namespace so that no two instruction sets share a function.
+// Vectors of floats with the width of the including file's instruction set. Only for tracer_*.cpp:
+// everything is in an unnamed namespace, so that different instruction sets never share a function.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,7 @@ inline Floats to_float(Ints a) { return __builtin_convertvector(a, Floats); }
 inline Ints to_int(Floats a) { return __builtin_convertvector(a, Ints); }
 inline Ints floor_int(Floats a) {
   const Ints whole = to_int(a);
-  // Lanes without a hit hold anything; what does not fit became the least number, which stays.
+  // Lanes without a hit may have any value. Values out of range became the least integer; it stays.
   return whole + ((to_float(whole) > a) & (whole > INT32_MIN));
 }
 inline Floats abs(Floats a) { return (Floats)((Ints)a & splat(int32_t{0x7fffffff})); }

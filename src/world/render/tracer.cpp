@@ -40,7 +40,7 @@ const Tracer* find_tracer(std::string_view name) {
 
 const Tracer& best_tracer() {
 #if defined(__x86_64__)
-  const kernels::IsaLevel level = kernels::isa_level();  // that of LOCI_ISA if it names one
+  const kernels::IsaLevel level = kernels::isa_level();  // of LOCI_ISA if it is set
   if (level >= kernels::IsaLevel::kAvx512) return kAvx512Tracer;
   if (level >= kernels::IsaLevel::kAvx2) return kAvx2Tracer;
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over pixels and visibility batches; included by one tracer_<isa>.cpp per instruction set,
-// each of which names its Tracer.
+// Loops over pixels and visibility batches. One tracer_<isa>.cpp per instruction set includes this
+// file and defines its Tracer.
 #pragma once
 
 #include <limits>
@@ -10,7 +10,7 @@
 namespace loci::world {
 namespace {
 
-// A packet covers a block of pixels, four rows high at most, so that its rays stay close together.
+// A packet is a block of pixels of at most four rows, so that its rays are close together.
 constexpr int kBlockWidth = kLanes == 4 ? 2 : 4;
 constexpr int kBlockHeight = kLanes / kBlockWidth;
 static_assert(kRowStep % kBlockHeight == 0);
@@ -36,14 +36,14 @@ inline Rays camera_rays(const TracerCamera& camera, Floats x, Floats y) {
                    lx * right.z + ly * up.z + lz * forward.z);
 }
 
-// Linear light to a displayed byte: a soft shoulder, then gamma 2.
+// Linear light to a displayed byte: tone mapping with a soft shoulder, then gamma 2.
 inline Ints to_byte(Floats c) {
   const Floats toned = c * (1.0f + 0.12f * c) / (1.0f + 0.42f * c);
   return to_int(min(sqrt(max(toned, splat(0.0f))) * 255.0f + 0.5f, splat(255.0f)));
 }
 
-// A packet of pixels whose first one is (x, y). Blocks that stick out of the image repeat its last
-// column and row and store only what is inside.
+// A packet of pixels whose first pixel is (x, y). Blocks that extend beyond the image repeat its
+// last column and row and store only the pixels inside.
 struct Block {
   int x, y;
   Floats px, py;
@@ -69,25 +69,25 @@ struct Block {
   }
 };
 
-// Depth is that of the pixels' centres; an average over an edge would lie on no surface.
-void store_depth(const TracerScene& geometry, const TracerCamera& camera, const Target& target,
+// Depth at the pixels' centres. A mean over an edge would be on no surface.
+void store_depth(const TracerScene& scene, const TracerCamera& camera, const Target& target,
                  const Block& block, int last) {
   const Floats depth =
-      trace(geometry, camera_rays(camera, block.px + 0.5f, block.py + 0.5f), splat(-1)).t;
+      trace(scene, camera_rays(camera, block.px + 0.5f, block.py + 0.5f), splat(-1)).t;
   block.for_pixels(target, last, [&](int lane, int64_t pixel) {
     target.depth[pixel] = depth[lane] < kFar ? depth[lane] : std::numeric_limits<float>::infinity();
   });
 }
 
-void render(const TracerScene& geometry, const TracerCamera& camera, const Target& target,
-            int first, int last) {
+void render(const TracerScene& scene, const TracerCamera& camera, const Target& target, int first,
+            int last) {
   const int samples = target.samples;
   const float weight = 1.0f / static_cast<float>(samples);
   const float edge_weight = 1.0f / static_cast<float>(samples + target.edge_samples);
   for (int y = first; y < last; y += kBlockHeight) {
     for (int x = 0; x < target.width; x += kBlockWidth) {
       const Block block(x, y, target);
-      if (target.depth != nullptr) store_depth(geometry, camera, target, block, last);
+      if (target.depth != nullptr) store_depth(scene, camera, target, block, last);
       if (target.rgb == nullptr) continue;
       const Ints active = splat(-1);
       const auto rays_of = [&](int sample) {
@@ -99,16 +99,16 @@ void render(const TracerScene& geometry, const TracerCamera& camera, const Targe
       Hits hits[kMaxSamples];
       Ints edge = splat(0);
       rays[0] = rays_of(0);
-      hits[0] = trace(geometry, rays[0], active);
+      hits[0] = trace(scene, rays[0], active);
       for (int s = 1; s < samples; ++s) {
         rays[s] = rays_of(s);
-        hits[s] = trace(geometry, rays[s], active);
+        hits[s] = trace(scene, rays[s], active);
         edge |= hits[s].surface != hits[0].surface;
       }
       Colours sum = splat(Float3{});
       if (!all(edge)) {
-        // Where all samples meet one surface, its colour in their middle will do: patterns are
-        // filtered to the size of a pixel anyway.
+        // If all samples meet one surface, its colour at their centre is enough, because patterns
+        // are filtered to the size of a pixel.
         Rays middle = rays[0];
         Floats t = hits[0].t;
         for (int s = 1; s < samples; ++s) {
@@ -121,15 +121,15 @@ void render(const TracerScene& geometry, const TracerCamera& camera, const Targe
             1.0f / sqrt(middle.dx * middle.dx + middle.dy * middle.dy + middle.dz * middle.dz);
         middle = make_rays(middle.ox, middle.oy, middle.oz, middle.dx * scale, middle.dy * scale,
                            middle.dz * scale);
-        sum = radiance(geometry, middle, {t * weight, hits[0].surface}, ~edge, camera.pixel_angle,
-                       true);
+        sum =
+            radiance(scene, middle, {t * weight, hits[0].surface}, ~edge, camera.pixel_angle, true);
       }
       if (any(edge)) {
         Colours mixed = splat(Float3{});
         for (int s = 0; s < samples + target.edge_samples; ++s) {
           const Rays r = s < samples ? rays[s] : rays_of(s);
-          const Hits h = s < samples ? hits[s] : trace(geometry, r, edge);
-          const Colours c = radiance(geometry, r, h, edge, camera.pixel_angle, true);
+          const Hits h = s < samples ? hits[s] : trace(scene, r, edge);
+          const Colours c = radiance(scene, r, h, edge, camera.pixel_angle, true);
           mixed = {mixed.r + c.r * edge_weight, mixed.g + c.g * edge_weight,
                    mixed.b + c.b * edge_weight};
         }
@@ -152,14 +152,14 @@ inline Floats load(const float* from, int count) {
   return value;
 }
 
-void visibility(const TracerScene& geometry, const VisibilityBatch& batch) {
+void visibility(const TracerScene& scene, const VisibilityBatch& batch) {
   for (int i = 0; i < batch.count; i += kLanes) {
     const int count = batch.count - i;
     const Rays rays =
         make_rays(load(batch.origin_x + i, count), load(batch.origin_y + i, count),
                   load(batch.origin_z + i, count), load(batch.direction_x + i, count),
                   load(batch.direction_y + i, count), load(batch.direction_z + i, count));
-    const uint32_t hit = bits(blocked(geometry, rays, load(batch.reach + i, count)));
+    const uint32_t hit = bits(blocked(scene, rays, load(batch.reach + i, count)));
     for (int k = 0; k < kLanes && k < count; ++k) batch.visible[i + k] = hit >> k & 1 ? 0 : 1;
   }
 }

@@ -8,7 +8,7 @@ namespace loci::world {
 namespace {
 
 constexpr float kLightTexel = 0.6f;  // metres
-constexpr int kMaxLightTexels = 40;  // a side
+constexpr int kMaxLightTexels = 40;  // per side
 
 struct Turn {
   float cosine, sine;
@@ -57,7 +57,7 @@ void SceneBuilder::planar(const Float3& centre, const Float3& axis_u, const Floa
   surface.offset = dot(surface.normal, centre);
   surface.u0 = half_u - dot(axis_u, centre);  // u runs from 0 to 2 half_u
   surface.v0 = half_v - dot(axis_v, centre);
-  surface.shift_u = -half_u;  // patterns are centred sideways and start at the lower edge
+  surface.shift_u = -half_u;  // patterns are centred horizontally and start at the lower edge
   surface.columns = texels(2 * half_u);
   surface.rows = texels(2 * half_v);
   place_light_map(surface, 0, 2 * half_u, 0, 2 * half_v);
@@ -72,7 +72,7 @@ void SceneBuilder::angular(const Place& at, float low, float high, float radius,
   surface.v0 = at.z;
   const float around = static_cast<float>(2 * kPi);
   const Material& look = geometry_.materials[static_cast<size_t>(material)];
-  // A whole number of repeats around, or a seam would show.
+  // A whole number of repetitions around avoids a visible seam.
   const float repeats = std::max(1.0f, std::floor(around * radius / look.tile + 0.5f));
   surface.radius = repeats * look.tile / around;
   surface.shift_v = -low;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts solids together: shapes with materials, upright and turned, with their surfaces and light
-// maps laid out. Lengths in metres, turns in degrees to the right seen from above.
+// Adds solids to a scene: upright shapes with materials, surfaces and light maps. Lengths are in
+// metres, rotations about the vertical in degrees, clockwise seen from above.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace loci::world {
 
-// Materials of a box or a frustum by direction.
+// Materials of the faces of a box or a frustum.
 struct Faces {
   int32_t side = 0, top = 0, bottom = 0;
 
@@ -17,7 +17,7 @@ struct Faces {
   Faces(int32_t side, int32_t top) : side(side), top(top), bottom(side) {}
 };
 
-// Where something stands: middle of its base, and its turn.
+// Position and rotation of an object: the centre of its base, and its rotation about the vertical.
 struct Place {
   float x = 0, y = 0, z = 0;  // y above the ground
   float turn = 0;
@@ -32,7 +32,7 @@ class SceneBuilder {
     return geometry_.materials[static_cast<size_t>(index)];
   }
 
-  // A point given in the turned axes of `at`.
+  // The place (x, y, z, turn) given in the axes of `at`.
   static Place inside(const Place& at, float x, float y, float z, float turn = 0);
 
   void box(const Place& at, float width, float height, float depth, Faces faces);
@@ -43,21 +43,21 @@ class SceneBuilder {
   void cone(const Place& at, float radius, float height, int32_t material) {
     frustum(at, radius, 0, height, material);
   }
-  // `at` is the middle of the ellipsoid's base: its lowest point.
+  // `at` is the lowest point of the ellipsoid.
   void ellipsoid(const Place& at, float radius_x, float radius_y, float radius_z, int32_t material);
   void sphere(const Place& at, float radius, int32_t material) {
     ellipsoid(at, radius, radius, radius, material);
   }
-  // A roof whose ridge runs along the depth; `overhang` beyond width and depth.
+  // A roof with its ridge along the depth. `overhang` extends it beyond width and depth.
   void gable(const Place& at, float width, float height, float depth, float overhang, int32_t roof,
              int32_t gable);
-  // Four sloping sides up to a square of `top` of the base's size.
+  // Four sloping sides; the flat top has the share `top` of the base's size.
   void pyramid(const Place& at, float width, float height, float depth, float top,
                int32_t material);
   void lamp(const Float3& position, const Float3& colour, float reach, float falloff = 0.35f);
 
  private:
-  // The caller adds one planar surface per plane afterwards.
+  // The caller must add one planar surface per plane afterwards.
   void hull(std::span<const Plane> planes, const Place& at);
   // Adds a planar surface whose corners are centre ± half_u axis_u ± half_v axis_v.
   void planar(const Float3& centre, const Float3& axis_u, const Float3& axis_v, float half_u,
@@ -68,7 +68,7 @@ class SceneBuilder {
   SceneGeometry& geometry_;
 };
 
-// A point of the quarter around +z, turned about the origin by that many quarters.
+// A place in the quarter around +z, rotated about the origin by `quarters` times 90 degrees.
 inline Place quarter_turned(int quarters, float x, float z, float facing) {
   return SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(quarters)}, x, 0, z, facing);
 }

@@ -12,7 +12,7 @@ namespace loci::world {
 
 namespace {
 
-// Two words for each kind of place; the first is the usual one.
+// Two nouns per style; the first is used in the caption.
 std::array<std::string_view, 2> nouns(Style style) {
   switch (style) {
     case Style::kTown:

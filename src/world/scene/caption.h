@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sentences about a world, from its style, mood and features.
+// Captions of a scene, from its style, mood and features.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace loci::world {
 
 struct Scene;
 
-// The caption first, then close paraphrases: "a snowy town at dusk with a red tower".
+// The caption, such as "a snowy town at dusk with a red tower", then paraphrases of it.
 std::vector<std::string> make_captions(const Scene& scene, Random& random);
 
 }  // namespace loci::world

@@ -13,7 +13,7 @@ constexpr NamedColour kAccents[] = {
     {"pink", 0xea6f9c},  {"black", 0x2c2c36},
 };
 
-constexpr int kGroundSize = 512;     // samples a side: 17 cm
+constexpr int kGroundSize = 512;     // samples per side, 17 cm apart
 constexpr float kGroundExtent = 44;  // metres
 
 float distance_to_segment(float x, float z, const GroundStroke& s) {
@@ -35,7 +35,7 @@ PaintedGround Ground::paint() const {
   const float metre = 2 * kGroundExtent / (kGroundSize - 1);
   const auto place = [metre](int i) { return static_cast<float>(i) * metre - kGroundExtent; };
 
-  // Slow noise on every fourth sample is enough.
+  // Low-frequency noise needs only every fourth sample.
   constexpr int kStep = 4, kCoarse = kGroundSize / kStep + 2;
   std::vector<float> patches(kCoarse * kCoarse), wobble(kCoarse * kCoarse);
   for (int row = 0; row < kCoarse; ++row) {
@@ -66,7 +66,7 @@ PaintedGround Ground::paint() const {
       return std::clamp(static_cast<int>(std::floor((value + kGroundExtent) / metre)), 0,
                         kGroundSize - 1);
     };
-    const bool rough = stroke.radius >= 0 && stroke.soft > 0.2f;  // trodden, not laid
+    const bool rough = stroke.radius >= 0 && stroke.soft > 0.2f;  // a trodden path, not paving
     for (int row = cell(std::min(stroke.z0, stroke.z1) - reach);
          row <= cell(std::max(stroke.z0, stroke.z1) + reach); ++row) {
       for (int column = cell(std::min(stroke.x0, stroke.x1) - reach);

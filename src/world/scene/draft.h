@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world while it is being made: the scene, its ground, its colours, and what to say about it.
+// A scene under construction: geometry, ground, colours, and features for its caption.
 #pragma once
 
 #include <string>
@@ -18,19 +18,19 @@ struct NamedColour {
   uint32_t rgb = 0;
 };
 
-// Something painted on the ground: a stroke between two points (a disc when they are equal), or a
-// rectangle. Later ones cover earlier ones.
+// Paint on the ground: a stroke between two points (a disc if they are equal) or a rectangle. Later
+// strokes cover earlier ones.
 struct GroundStroke {
   float x0, z0, x1, z1;
-  float radius;  // of the stroke's round pen; < 0: the rectangle from (x0, z0) to (x1, z1)
+  float radius;  // of the round stroke; < 0: the rectangle from (x0, z0) to (x1, z1)
   Float3 albedo;
-  float path = 1;      // share of the path's pattern
+  float path = 1;      // weight of the path's pattern, 0 to 1
   float soft = 0.35f;  // width of the edge, metres
 };
 
 struct Ground {
-  Float3 base, second;  // mixed by slow noise
-  float patch = 9;      // metres of that noise
+  Float3 base, second;  // mixed by low-frequency noise
+  float patch = 9;      // feature size of the noise, metres
   uint32_t seed = 0;
   std::vector<GroundStroke> strokes;
 
@@ -46,10 +46,10 @@ class Draft {
   const auto& pick(const List& list) {
     return list[random.below(std::size(list))];
   }
-  // Takes a colour out of those that are left, so that landmarks differ.
+  // Removes and returns one of the remaining accent colours, so that landmarks differ.
   NamedColour take_accent();
 
-  // Materials. Snow covers what faces up when the mood says so.
+  // Materials. In snowy moods, snow covers surfaces that face up.
   int32_t matte(int32_t pattern, float tile, const Float3& base, float contrast = 0.25f);
   int32_t material(int32_t pattern, float tile, const Float3& base, const Float3& second,
                    const Float3& third, const Float3& glow = {});
@@ -60,11 +60,11 @@ class Draft {
   Faces faces(int32_t side) const { return {side, topped(side)}; }
   int32_t snow() const { return snow_; }
 
-  // Remembers a feature for the caption, most striking first: "a red tower". "a" becomes "an" where
-  // the next word demands it.
+  // Adds a feature for the caption, such as "a red tower"; "a" becomes "an" where necessary.
+  // `first` puts it before the others.
   void feature(std::string text, bool first = false);
 
-  // True when the disc is free of everything placed with `claim` so far, and claims it.
+  // If the disc is free of all claimed discs, claims it and returns true.
   bool claim(float x, float z, float radius);
   bool is_free(float x, float z, float radius) const;
   void reserve(float x, float z, float radius) { claimed_.push_back({x, z, radius}); }
@@ -75,8 +75,8 @@ class Draft {
   Random random;
   Ground ground;
   std::vector<std::string> features;
-  std::vector<Place> viewpoints;  // good places to stand; turn = a good direction to look
-  float trajectory_radius = 24;   // people stay within this distance of the origin
+  std::vector<Place> viewpoints;  // good camera places; `turn` is a good direction to look
+  float trajectory_radius = 24;   // cameras stay within this distance of the origin, metres
 
  private:
   struct Disc {

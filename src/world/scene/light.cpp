@@ -10,15 +10,15 @@ namespace loci::world {
 
 namespace {
 
-constexpr int kSkyRays = 8;  // a texel; four sets of directions alternate between neighbours
+constexpr int kSkyRays = 8;  // per texel; neighbours alternate between four sets of directions
 constexpr int kSunRays = 4;
-constexpr float kSkyReach = 7;  // metres within which things darken the sky's light
+constexpr float kSkyReach = 7;  // metres within which solids occlude the sky
 constexpr float kSunReach = 120;
-constexpr float kSunRadius = 0.035f;  // of the disc, radians: larger than life for soft shadows
-constexpr float kLift = 0.02f;        // start of rays above the surface, metres
-constexpr int kGroundStep = 3;        // texels of the ground's colour a texel of its light
+constexpr float kSunRadius = 0.035f;  // radians; larger than the real sun for soft shadows
+constexpr float kLift = 0.02f;        // distance of ray origins from the surface, metres
+constexpr int kGroundStep = 3;        // colour texels of the ground per light texel
 
-// One texel whose light is wanted.
+// A texel whose light is computed.
 struct Probe {
   Float3 position, normal;
 };
@@ -66,7 +66,7 @@ class LightComputer {
         tracer_(best_tracer()),
         sun_(frame_about(geometry.atmosphere.sun_direction)) {}
 
-  // Light at a grid of probes, smoothed over neighbours, which also blends the four phases.
+  // Light at a grid of probes. Smoothing over neighbours also blends the four phases.
   std::vector<Float3> grid(const std::vector<Probe>& probes, int columns, int rows, bool wraps) {
     std::vector<Float3> light(probes.size());
     frames_.clear();
@@ -132,7 +132,7 @@ class LightComputer {
             return true;
           },
           [&](size_t i, bool visible) {
-            // What hides the sky reflects some light itself.
+            // The occluding solid reflects some light.
             light[i] += incoming[i] * (visible ? share : 0.22f * share);
           });
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Light computed once per world and stored: soft shadows of the sun, occlusion of the sky, lamps.
-// Stored light is smooth and costs a frame nothing but a lookup.
+// Precomputed light of a scene: soft shadows of the sun, occlusion of the sky, lamps. It is smooth,
+// and a frame only looks it up.
 #pragma once
 
 #include <vector>
@@ -9,20 +9,20 @@
 
 namespace loci::world {
 
-// The ground before light, on a square grid around the origin.
+// The unlit ground on a square grid around the origin.
 struct GroundColour {
   Float3 albedo;
   float path = 0;  // 0 meadow, 1 path
 };
 struct PaintedGround {
-  int size = 0;           // samples a side
-  float half_extent = 1;  // metres; sample 0 lies at -half_extent
+  int size = 0;           // samples per side
+  float half_extent = 1;  // metres; sample 0 is at -half_extent
   std::vector<GroundColour> samples;
-  Float3 far_albedo;  // beyond
+  Float3 far_albedo;  // beyond the grid
 };
 
-// Fills scene.light, scene.ground and scene.far_ground. The hierarchy must be built and every
-// surface's map placed (SceneBuilder does it).
+// Fills geometry.light, geometry.ground and geometry.far_ground. The hierarchy must be built and
+// the light map of every surface placed, as SceneBuilder does.
 void compute_light(SceneGeometry& geometry, const PaintedGround& ground);
 
 }  // namespace loci::world

@@ -59,7 +59,7 @@ double exact_atan2(double y, double x) {
   const double ax = std::abs(x), ay = std::abs(y);
   const double high = std::max(ax, ay), low = std::min(ax, ay);
   if (high == 0) return 0;
-  // Two halvings of the angle bring the argument below 0.2, where the series converges fast.
+  // Halving the angle twice makes the argument smaller than 0.2, where the series converges fast.
   double t = low / high;
   t = t / (1 + std::sqrt(1 + t * t));
   t = t / (1 + std::sqrt(1 + t * t));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of the procedural worlds. Everything here uses only IEEE additions, multiplications,
-// divisions and square roots, because the C library's sine and exponential differ between machines
-// in the last bit and a world must not. Scene axes: x right, y UP, z forward, metres.
+// Arithmetic of procedural scenes. Only IEEE additions, multiplications, divisions and square roots
+// are used: sine and exponential of C libraries differ in the last bit between machines, and scenes
+// must not. Scene axes: x right, y UP, z forward, metres.
 #pragma once
 
 #include <algorithm>
@@ -45,10 +45,10 @@ double exact_cos(double x);
 // Angle of (x, y) in (-pi, pi], error < 1e-11; 0 for the zero vector.
 double exact_atan2(double y, double x);
 
-// Smooth value noise in [0, 1], period none, feature size 1.
+// Smooth value noise in [0, 1] without a period, feature size 1.
 float noise(float x, float y, uint32_t seed);
 float noise(float x, float y, float z, uint32_t seed);
-// Sum of `octaves` noises of halved size and weight, in [0, 1].
+// Sum of `octaves` noises, each with half of the size and weight of the one before, in [0, 1].
 float fractal_noise(float x, float y, int octaves, uint32_t seed);
 float fractal_noise(float x, float y, float z, int octaves, uint32_t seed);
 

@@ -7,7 +7,7 @@ namespace loci::world {
 
 namespace {
 
-constexpr int kSkySize = 448;  // texels a side: 0.2 degrees at the horizon
+constexpr int kSkySize = 448;  // texels per side, 0.2 degrees at the horizon
 
 // Colours of one sky from the zenith to the horizon, of sunlight and of clouds.
 struct Sky {
@@ -62,7 +62,7 @@ class Painter {
     measure_ridges();
   }
 
-  // Thickness of clouds, which varies slowly enough to be computed for every second texel.
+  // Thickness of clouds. It varies slowly, so it is computed for every second texel.
   float cloud_density(const Float3& d) const {
     const float inverse = 1 / (d.y + 0.18f);
     return fractal_noise(d.x * inverse * 1.1f, d.z * inverse * 1.43f, 4, seed_);
@@ -81,11 +81,11 @@ class Painter {
     sky += disc(towards);
     sky = clouds(d, density, sky, t8);
     if (mood_.weather == Weather::kFog) {
-      // Only the disc and a hint of the zenith come through.
+      // Only the sun's disc and a little of the zenith's colour are visible.
       sky = mix(sky, air_.haze, 0.75f + 0.25f * (1 - smoothstep(0.1f, 0.8f, d.y)));
     }
     sky = ridges(d, sky);
-    // The horizon itself is haze, so that the ground fades into it.
+    // The horizon has the colour of the haze, so that the ground fades into it.
     const Float3 haze = air_.haze + air_.sun_haze * (t2 * t2);
     return mix(haze, sky, smoothstep(-0.01f, 0.05f, d.y));
   }
@@ -100,7 +100,7 @@ class Painter {
   }
 
   Float3 stars(const Float3& d) const {
-    // One star in some of the cells of a cube around the camera.
+    // Some cells of a cube around the camera have one star each.
     const float scale = 26;
     const float x = d.x * scale, y = d.y * scale, z = d.z * scale;
     const int cx = static_cast<int>(std::floor(x)), cy = static_cast<int>(std::floor(y));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of day and weather of a world: sun, sky, haze and how they look.
+// Time of day and weather of a scene: sun, sky and haze.
 #pragma once
 
 #include <string_view>
@@ -18,14 +18,14 @@ struct Mood {
 
   bool snow() const { return weather == Weather::kSnow; }
   bool dark() const { return time == Time::kNight; }
-  // How much windows and lamps shine: 0 by day, 1 at night.
+  // Brightness of windows and lamps: 0 by day, 1 at night.
   float lamps() const { return time == Time::kNight ? 1.0f : time == Time::kDusk ? 0.75f : 0.0f; }
 };
 
 // Silhouettes on the horizon.
 enum class Horizon { kHills, kMountains, kMesas };
 
-// 0xRRGGBB as displayed to linear light.
+// Converts a displayed colour 0xRRGGBB to linear light.
 Float3 colour(uint32_t rgb);
 
 // Sets the atmosphere and paints the sky.

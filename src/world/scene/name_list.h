@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of an enumeration's values, in their order.
+// Lookup of an enumeration's values by name.
 #pragma once
 
 #include <string_view>

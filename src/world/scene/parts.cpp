@@ -21,12 +21,12 @@ void add_house(Draft& d, const Place& at, float width, float depth, int storeys,
   const float height = look.storey * static_cast<float>(storeys);
   const Float3 glass = d.mood.dark() ? colour(0x1c2a44) : colour(0x4d6f92);
   const Float3 light = kWindowLight * d.mood.lamps();
-  // Windows are fitted to the front: four a repeat, one storey high.
+  // Windows fit the front: four per repetition, each one storey high.
   const float columns = std::max(1.0f, std::floor(width / 2.3f));
   const float pitch = width / columns;
   const float tile = 4 * pitch;
   int32_t wall = d.material(kFacade, tile, look.wall, look.trim, glass, light);
-  // Squash to the storey: the pattern is square, so the storey follows the pitch.
+  // The pattern is square, so the height of a storey follows from the distance of the windows.
   const float storey = pitch;
   const float wall_height = storey * std::max(1.0f, std::floor(height / storey + 0.3f));
   const int32_t plain =
@@ -60,7 +60,7 @@ void add_house(Draft& d, const Place& at, float width, float depth, int storeys,
     d.build.box(Builder::inside(eaves, 0.25f * width, 0.1f, 0.2f * depth), 0.7f,
                 0.3f * width + 1.1f, 0.7f, d.faces(d.matte(kBrick, 1.2f, colour(0x8c4a3c))));
   }
-  // Door with steps in the front, in a colour of its own.
+  // A door with steps at the front, in its own colour.
   const Float3 door =
       colour(d.pick(std::to_array<uint32_t>({0x7a2f24, 0x1f5a4c, 0x243f78, 0x6b4a22, 0xb3872c})));
   const int32_t panel = d.material(kPanel, 2.2f, door, door * 1.35f, door * 0.6f);

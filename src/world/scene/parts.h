@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Things that stand in worlds, from houses to lamp posts. Each is built at a place that its caller
-// has found free; sizes in metres.
+// Objects of scenes, from houses to lamp posts. The caller chooses a free place. Sizes are in
+// metres.
 #pragma once
 
 #include "loci/world/scene/draft.h"
@@ -14,10 +14,10 @@ struct HouseLook {
   float storey = 2.9f;
 };
 
-// Front faces the place's -z axis. Door, windows, chimney.
+// A house with door, windows and chimney. Its front faces the -z axis of the place.
 void add_house(Draft& draft, const Place& at, float width, float depth, int storeys,
                const HouseLook& look);
-// A tall landmark; `roof` 0 cone, 1 pyramid, 2 dome, 3 battlements.
+// A tall landmark. `roof_kind`: 0 cone, 1 pyramid, 2 dome, 3 battlements.
 void add_tower(Draft& draft, const Place& at, float radius, float height, const Float3& wall,
                const Float3& roof, int roof_kind, bool round);
 

@@ -38,7 +38,7 @@ float tiling_fractal(float u, float v, int cells, int octaves, uint32_t seed) {
   return sum / total;
 }
 
-// Position inside a grid of columns x rows, every second row shifted by `shift` of a cell.
+// Position in a grid of columns x rows. Every second row is shifted by the share `shift` of a cell.
 struct Cell {
   int column, row;
   float x, y;  // in [0, 1)
@@ -51,7 +51,7 @@ Cell cell_at(float u, float v, int columns, int rows, float shift = 0) {
           v * static_cast<float>(rows) - row};
 }
 
-// 1 inside the cell, 0 in the joint around it; widths as fractions of the cell.
+// 1 inside the cell, 0 in the joint around it. Widths are shares of the cell.
 float inside(const Cell& cell, float joint_x, float joint_y, float soft) {
   const float dx = std::min(cell.x, 1 - cell.x), dy = std::min(cell.y, 1 - cell.y);
   return smoothstep(joint_x, joint_x + soft, dx) * smoothstep(joint_y, joint_y + soft, dy);
@@ -65,7 +65,7 @@ Texel blocks(float u, float v, int columns, int rows, float shift, float joint, 
   return {0.5f * tone, 1 - body, 0.92f + 0.16f * tiling_fractal(u, v, 6, 2, seed)};
 }
 
-// Distance to the nearest and second nearest of jittered points, one per cell.
+// Distances to the nearest and second nearest of jittered points, one point per cell.
 std::array<float, 3> cells(float u, float v, int count, uint32_t seed) {
   const float x = u * static_cast<float>(count), y = v * static_cast<float>(count);
   const int cx = static_cast<int>(std::floor(x)), cy = static_cast<int>(std::floor(y));

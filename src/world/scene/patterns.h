@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Textures shared by all worlds: repeating patterns whose channels choose among a material's
-// colours, computed once per process, with mip levels. Features are large on purpose: at 192x128
-// pixels fine grain is noise that no small autoencoder can keep.
+// Textures shared by all scenes: repeating patterns whose channels select among a material's
+// colours, with mip levels, computed once per process. Their features are large, because at 192x128
+// pixels a small autoencoder cannot preserve fine detail.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ enum Pattern : int32_t {
   kSign,     // a bold glyph
   kPanel,    // door with panels
   kLattice,  // fence
-  kGlow,     // all glow
+  kGlow,     // glows everywhere
   kPatternCount,
 };
 
-constexpr int kPatternSize = 128;  // texels a side of the finest level
+constexpr int kPatternSize = 128;  // texels per side of the finest level
 constexpr int kPatternLevels = 8;  // 128, 64, …, 1
 
-// Texels of all patterns: bytes second, third, shade (128 = 1), glow. Pattern p's finest level
-// starts at p * kPatternStride, level l at + level_offset(l).
+// Texels of all patterns: bytes second, third, shade (128 = 1), glow. The finest level of pattern p
+// starts at p * kPatternStride, its level l at p * kPatternStride + level_offset(l).
 constexpr int level_offset(int level) {
   int offset = 0;
   for (int i = 0; i < level; ++i) offset += (kPatternSize >> i) * (kPatternSize >> i);

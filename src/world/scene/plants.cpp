@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees, bushes, rocks and other natural things of parts.h.
+// The natural objects of parts.h: trees, bushes, rocks and others.
 #include "loci/world/scene/parts.h"
 #include "loci/world/scene/patterns.h"
 

@@ -61,7 +61,8 @@ Scene make_scene(uint64_t seed, const SceneOptions& options) {
   Random random{seed, 0x6d6f6f64};
   Scene scene;
   scene.seed = seed;
-  // Drawn even when given, so that a choice leaves the rest of the world as it was.
+  // Drawn even if an option overrides them, so that an option does not change the rest of the
+  // scene.
   const Style style = kTrainingStyles[random.below(kTrainingStyles.size())];
   const double time = random.uniform(), weather = random.uniform();
   scene.style = options.style.value_or(style);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world from a seed: its scene, what it is called, where one can stand.
+// A procedural scene, generated from a seed: geometry, captions and viewpoints.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@ enum class Style { kTown, kCourtyard, kForest, kDesert, kInterior, kRuins, kGard
 
 inline constexpr std::array kTrainingStyles = {Style::kTown, Style::kCourtyard, Style::kForest,
                                                Style::kDesert, Style::kInterior};
-// Never used in training: they show what a model makes of a kind of place that it has not seen.
+// Never used in training, to test models on unseen kinds of scenes.
 inline constexpr std::array kHeldOutStyles = {Style::kRuins, Style::kGarden};
 
 std::string_view name_of(Style style);
 std::string_view name_of(Time time);
 std::string_view name_of(Weather weather);
-// Bad input lists the names.
+// An unknown name is bad input that lists the names.
 Style parse_style(std::string_view name);
 Time parse_time(std::string_view name);
 Weather parse_weather(std::string_view name);
 
-// What the seed leaves open when absent.
+// Properties that are not set are derived from the seed.
 struct SceneOptions {
   std::optional<Style> style;
   std::optional<Time> time;
@@ -41,13 +41,13 @@ struct Scene {
   Style style = Style::kTown;
   Mood mood;
   SceneGeometry geometry;
-  std::vector<std::string> features;  // "a red tower"; most striking first
-  std::vector<std::string> captions;  // the first is the caption, the others say the same
-  std::vector<Place> viewpoints;      // good places to stand and directions to look
-  float trajectory_radius = 24;       // metres around the origin
+  std::vector<std::string> features;  // such as "a red tower", the most prominent first
+  std::vector<std::string> captions;  // the caption, then paraphrases of it
+  std::vector<Place> viewpoints;      // good camera places; `turn` is a good direction to look
+  float trajectory_radius = 24;       // cameras stay within this distance of the origin, metres
 };
 
-// The same world for the same seed and options, bit by bit, on every machine.
+// The scene is determined by seed and options, bit by bit, on every machine.
 Scene make_scene(uint64_t seed, const SceneOptions& options = {});
 
 }  // namespace loci::world

@@ -67,7 +67,7 @@ class Courtyard {
         d.random.chance(0.5) ? kTiles : kChecker, 3.2f, {}, {-0.16f, 0, 0}, {-0.22f, 0, 0}};
   }
 
-  // One side: a building behind an arcade, seen from inside; `side` 0 lies at +z.
+  // One side: a building behind an arcade. `side` 0 is at +z.
   void wing(int side) {
     const float out = side % 2 == 0 ? half_z_ : half_x_, half = side % 2 == 0 ? half_x_ : half_z_;
     const Float3 wall = colour(wings_[static_cast<size_t>(side)]), trim = colour(0xf6efe0);
@@ -84,7 +84,7 @@ class Courtyard {
                 Faces{facade, inner});
     d.build.gable(SceneBuilder::inside(quarter_turned(side, 0, out + 2.5f, 90), 0, height, 0), 5.4f,
                   2.4f, 2 * half + 8, 0.3f, roof, inner);
-    // The arcade's roof on columns; a gap in the middle of two sides is a gate.
+    // The arcade's roof on columns. Two sides have a gate in the middle.
     d.build.box(SceneBuilder::inside(quarter_turned(side, 0, out - 1.3f, 0), 0, 3.3f, 0), 2 * half,
                 0.35f, 2.9f, d.faces(stone));
     const int count = static_cast<int>(half / 1.7f);

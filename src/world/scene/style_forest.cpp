@@ -60,7 +60,7 @@ class Forest {
 
   void path(const Place& a, const Place& b) {
     const Float3 earth = colour(d.mood.snow() ? 0xcdd6e0 : season_.path);
-    // A bend in the middle makes it winding.
+    // A bend in the middle of the path.
     const float mx = 0.5f * (a.x + b.x) + d.uniform(-3, 3),
                 mz = 0.5f * (a.z + b.z) + d.uniform(-3, 3);
     Place last = a;
@@ -188,7 +188,7 @@ class Forest {
         add_round_tree(d, at, height * 0.85f, colour(d.pick(season_.leaves)));
       }
     }
-    // A wall of trees closes the view.
+    // Dense trees around the forest limit the view.
     for (int i = 0; i < 36; ++i) {
       const double angle = 2 * kPi * (i + d.random.uniform(-0.3, 0.3)) / 36;
       const float reach = d.uniform(33, 39);

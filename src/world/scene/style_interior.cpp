@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A house of nine rooms: each has its own colours, floor and centrepiece; doorways join them all.
+// A house of nine rooms with different colours, floors and centrepieces, joined by doorways.
 #include <array>
 
 #include "loci/world/scene/parts.h"
@@ -10,10 +10,10 @@ namespace loci::world {
 
 namespace {
 
-constexpr int kRooms = 3;      // a side
-constexpr float kRoom = 7.6f;  // metres a side
+constexpr int kRooms = 3;      // per side
+constexpr float kRoom = 7.6f;  // side of a room, metres
 constexpr float kHeight = 3.9f;
-constexpr float kWall = 0.16f;  // half of a wall: each room has its own
+constexpr float kWall = 0.16f;  // half of a wall's thickness: every room has its own half
 constexpr float kDoor = 1.9f;   // width of a doorway
 constexpr float kDoorHeight = 2.5f;
 
@@ -102,7 +102,7 @@ class Interior {
     }
   }
 
-  // Side 0 lies at +z. The wall keeps a doorway in its middle.
+  // Side 0 is at +z. The wall has a doorway in its middle.
   void inner_wall(const Place& room, int side, int32_t wall) {
     const Place base{room.x, 0, room.z, 90.0f * static_cast<float>(side)};
     const float piece = 0.5f * (kRoom - kDoor), z = 0.5f * (kRoom - kWall);

@@ -11,7 +11,7 @@ namespace loci::world {
 namespace {
 
 constexpr float kStreet = 2.7f;  // half width
-constexpr float kRing = 19.5f;   // distance of the ring road's middle
+constexpr float kRing = 19.5f;   // distance of the ring road's centre line from the origin
 constexpr float kSquare = 8.5f;  // radius of the square
 
 constexpr std::array<std::array<uint32_t, 5>, 4> kWalls = {{
@@ -27,7 +27,7 @@ struct Rect {
   float x0, z0, x1, z1;
 };
 
-// Lots already taken.
+// Lots that are occupied.
 class Lots {
  public:
   bool take(const Rect& r) {
@@ -62,7 +62,7 @@ class Town {
     paint();
     monument();
     towers();
-    // Fronts towards the square's streets, then both sides of the ring road.
+    // Houses that face the streets of the square, then houses on both sides of the ring road.
     for (int turn = 0; turn < 4; ++turn) {
       row(turn, kStreet, kSquare - 3, kRing - kStreet);
       row(turn, -kStreet, kSquare - 3, kRing - kStreet);
@@ -152,7 +152,8 @@ class Town {
     }
   }
 
-  // Houses along the line x = `line` of a sector, fronts towards it from outside, z from..to.
+  // Houses along the line x = `line` of a sector, facing the line from outside, with z from `from`
+  // to `to`.
   void row(int turn, float line, float from, float to) {
     const float side = line < 0 || line == kRing - kStreet ? -1.0f : 1.0f;
     float z = from + d.uniform(0, 0.8);
@@ -173,7 +174,7 @@ class Town {
 
   void house(const Place& at, float width, float depth) {
     HouseLook look;
-    // Neighbours differ: the colours go around.
+    // The colours cycle, so that neighbours differ.
     look.wall = colour(walls_[next_++ % walls_.size()]);
     look.trim = d.random.chance(0.7) ? colour(0xf5efe2) : look.wall * 0.45f;
     look.roof = colour(d.pick(kRoofs));

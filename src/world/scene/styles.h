@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of worlds. Each function fills a draft whose mood and random numbers are set; it places
-// solids, paints the ground, names features and marks viewpoints.
+// The styles of scenes. Each function fills a draft with mood and random numbers: it places solids,
+// paints the ground, and adds features and viewpoints.
 #pragma once
 
 #include "loci/world/scene/draft.h"
