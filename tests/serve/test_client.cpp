@@ -15,6 +15,8 @@
 
 #include "loci/base/text.h"
 
+#include "tests/serve/conformance.h"
+
 namespace loci::serve::testing {
 
 Socket::Socket(uint16_t port) : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -172,10 +174,12 @@ std::optional<Json> WalkClient::next(double seconds) {
       }
       send_frame(8, payload);
       return std::nullopt;
-    } else if (opcode == 1) {
-      return Json::parse(payload);
-    } else if (opcode == 2) {
-      return Json::from_msgpack(payload);
+    } else if (opcode == 1 || opcode == 2) {
+      Json message = opcode == 1 ? Json::parse(payload) : Json::from_msgpack(payload);
+      const std::string type = message.value("type", "");
+      // A pong repeats the fields of its ping.
+      if (type != "pong") EXPECT_EQ(differs_from_schema(message, type), "");
+      return message;
     }
   }
 }

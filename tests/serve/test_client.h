@@ -55,7 +55,8 @@ class WalkClient {
   int status() const { return status_; }
   void send(const Json& message);
   void send_frame(int opcode, std::string_view payload, bool masked = true);
-  // The next message; nothing when the connection has ended or the time is over.
+  // The next message, checked against the schema; nothing when the connection has ended or the time
+  // is over.
   std::optional<Json> next(double seconds = 30);
   // Skips to the next message of a type (and fails the test when there is none).
   Json until(const std::string& type, double seconds = 30);

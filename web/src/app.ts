@@ -3,11 +3,11 @@
 import { h } from "./core/dom.js";
 import { Devices } from "./input/devices.js";
 import { api, walkUrl } from "./net/api.js";
-import type { ChunkStats, Init, Second, SessionMessage } from "./net/messages.js";
+import type { ChunkStatsMessage, Second, SessionMessage } from "./net/protocol.js";
 import type { Socket } from "./net/connection.js";
 import { Player } from "./player/player.js";
 import { ThumbnailCache } from "./session/thumbnails.js";
-import { Walk, type Common, type WalkState } from "./session/walk.js";
+import { Walk, type Common, type Init, type WalkState } from "./session/walk.js";
 import { ask } from "./ui/dialog.js";
 import { Dock } from "./ui/dock.js";
 import { openHelp } from "./ui/help.js";
@@ -189,7 +189,7 @@ export class App {
     this.#side.update(this.#walk.store.state, this.#walk.path.poses);
   }
 
-  #measured(stats: ChunkStats): void {
+  #measured(stats: ChunkStatsMessage): void {
     const memory = this.#walk.store.state.memories[stats.view];
     if (!memory) return;
     const end = this.#seconds(stats.first_latent + stats.poses.length);

@@ -6,7 +6,7 @@ import { decode, encode } from "@msgpack/msgpack";
 
 import { decodeMessage, encodeMessage, splitFrames } from "../src/net/codec.js";
 import { Connection, retryDelay, type Link, type Socket } from "../src/net/connection.js";
-import type { FrameBatch, ServerMessage } from "../src/net/messages.js";
+import type { FrameBatchMessage, ServerMessage } from "../src/net/protocol.js";
 import { walkUrl } from "../src/net/api.js";
 
 class FakeSocket implements Socket {
@@ -75,7 +75,7 @@ test("messages survive the way there and back", () => {
 });
 
 test("frames of a batch lie one behind the other; lengths that lie are not believed", () => {
-  const batch = { payload: new Uint8Array([1, 2, 3, 4, 5]), payload_lengths: [2, 3] } as FrameBatch;
+  const batch = { payload: new Uint8Array([1, 2, 3, 4, 5]), payload_lengths: [2, 3] } as FrameBatchMessage;
   assert.deepEqual(
     splitFrames(batch).map((frame) => [...frame]),
     [

@@ -6,12 +6,12 @@ import { decode } from "@msgpack/msgpack";
 
 import type { Socket } from "../src/net/connection.js";
 import type {
-  ChunkStats,
+  ChunkStatsMessage,
   Model,
   SessionMessage,
   ServerMessage,
   World,
-} from "../src/net/messages.js";
+} from "../src/net/protocol.js";
 import { countRoles } from "../src/session/retained.js";
 import { Walk, type WalkEvents } from "../src/session/walk.js";
 import { memoryNames } from "../src/ui/names.js";
@@ -52,7 +52,7 @@ const session = (world: string, more: Partial<SessionMessage> = {}): SessionMess
   ...more,
 });
 
-const stats = (chunk: number, more: Partial<ChunkStats> = {}): ChunkStats => ({
+const stats = (chunk: number, more: Partial<ChunkStatsMessage> = {}): ChunkStatsMessage => ({
   type: "chunk_stats",
   view: 0,
   chunk_index: chunk,

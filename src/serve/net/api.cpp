@@ -161,7 +161,7 @@ HttpResponse Api::route(const HttpRequest& request, const Target& target, std::s
     response.body = services_.metrics.text();
     return response;
   }
-  if (is({"schema"})) return json_response(protocol_schema());
+  if (is({"schema"})) return json_response(protocol_schema(services_.limits));
   if (is({"v1", "models"})) {
     Json data = Json::array();
     for (const auto& model : services_.models.all()) data.push_back(model->describe());

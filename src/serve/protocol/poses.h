@@ -4,15 +4,9 @@
 
 #include <span>
 
-#include "loci/base/config.h"
-#include "loci/camera/pose.h"
+#include "loci/serve/protocol/wire.h"
 
 namespace loci::serve {
-
-inline Json to_json(const camera::Pose& pose) {
-  const camera::Quaternion q = camera::to_quaternion(pose.rotation);
-  return Json::array({pose.position.x, pose.position.y, pose.position.z, q.w, q.x, q.y, q.z});
-}
 
 inline Json to_json(std::span<const camera::Pose> poses) {
   Json list = Json::array();

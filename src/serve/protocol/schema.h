@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/protocol.md as JSON Schema, for `GET /schema`.
+// The field tables as JSON Schema, for `GET /schema`.
 #pragma once
 
 #include "loci/base/config.h"
+#include "loci/serve/net/limits.h"
 
 namespace loci::serve {
 
-Json protocol_schema();
+// Ranges are those of `limits`.
+Json protocol_schema(const Limits& limits);
 
 }  // namespace loci::serve

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP side of the server.
-import type { Model, Start, WirePose, World } from "./messages.js";
+import type { Model, Start, WirePose, World } from "./protocol.js";
 
 /** The server's own words on what went wrong, meant for people. */
 export class ApiError extends Error {

@@ -2,7 +2,7 @@
 // Messages to bytes and back.
 import { decode, encode } from "@msgpack/msgpack";
 
-import type { FrameBatch, ServerMessage } from "./messages.js";
+import type { FrameBatchMessage, ServerMessage } from "./protocol.js";
 
 export function encodeMessage(message: object): Uint8Array {
   return encode(message, { ignoreUndefined: true });
@@ -21,7 +21,7 @@ export function decodeMessage(data: ArrayBuffer | string): ServerMessage | null 
 }
 
 /** The frames of a batch, one behind the other in its payload; fewer if lengths and payload disagree. */
-export function splitFrames(batch: FrameBatch): Uint8Array<ArrayBuffer>[] {
+export function splitFrames(batch: FrameBatchMessage): Uint8Array<ArrayBuffer>[] {
   const frames: Uint8Array<ArrayBuffer>[] = [];
   let at = 0;
   for (const length of batch.payload_lengths) {

@@ -2,7 +2,7 @@
 // A WebSocket that comes back: after a loss it tries again, ever more slowly, and the first message
 // of every connection is made anew, so that it can ask for the world that was being walked.
 import { decodeMessage, encodeMessage } from "./codec.js";
-import type { ServerMessage } from "./messages.js";
+import type { ServerMessage } from "./protocol.js";
 
 export type Link =
   | { state: "idle" }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows the frames of one view on a canvas: decodes them in order, paces them, draws them.
 import { splitFrames } from "../net/codec.js";
-import type { FrameBatch } from "../net/messages.js";
+import type { FrameBatchMessage } from "../net/protocol.js";
 import { Pacer } from "./pacer.js";
 
 interface Shown {
@@ -50,7 +50,7 @@ export class Player {
       [this.canvas.width, this.canvas.height] = size;
   }
 
-  push(batch: FrameBatch): void {
+  push(batch: FrameBatchMessage): void {
     if (batch.encoding !== "jpeg") return;
     this.#pacer.arrive(batch.num_frames, performance.now());
     splitFrames(batch).forEach((bytes, index) =>

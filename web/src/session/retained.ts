@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frames that a memory keeps; of very many the server lists some.
 import { fromWire, type Pose } from "../core/pose.js";
-import type { ChunkStats, Role } from "../net/messages.js";
+import type { ChunkStatsMessage, Retained as WireRetained } from "../net/protocol.js";
+
+/** Why a frame is retained. */
+export type Role = WireRetained["kind"];
 
 export interface Retained {
   frame: number;
@@ -10,7 +13,7 @@ export interface Retained {
   seen: boolean; // by the newest chunk
 }
 
-export function retainedOf(stats: ChunkStats): Retained[] {
+export function retainedOf(stats: ChunkStatsMessage): Retained[] {
   return stats.retained.map(({ frame, kind, pose, seen }) => ({
     frame,
     role: kind,

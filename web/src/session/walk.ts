@@ -5,30 +5,36 @@ import { Store } from "../core/store.js";
 import type { Transition } from "../input/sender.js";
 import { Connection, type Link, type Socket } from "../net/connection.js";
 import type {
-  ChunkStats,
+  ChunkStatsMessage,
+  ClientMessage,
   ErrorMessage,
-  FrameBatch,
-  Init,
+  EventKind,
+  EventPayloads,
+  FrameBatchMessage,
+  InitMessage,
   Second,
   ServerMessage,
   SessionMessage,
-  Thumbnails,
-  ViewInfo,
+  ThumbnailsMessage,
+  View,
   WirePose,
   World,
-} from "../net/messages.js";
+} from "../net/protocol.js";
 import { LatencyMeter } from "./latency.js";
 import { WalkedPath } from "./path.js";
 import { retainedOf, type Retained } from "./retained.js";
 
+/** What a walk starts from: the fields of an init message. */
+export type Init = Omit<InitMessage, "type">;
+
 /** What one memory holds. */
 export interface MemoryState {
-  info: ViewInfo;
+  info: View;
   retained: Retained[]; // at least some of them
   total: number; // all of them
   revisited: { frame: number; overlap: number } | null;
   coverage: number | null; // of the sphere, 0..1
-  stats: ChunkStats | null;
+  stats: ChunkStatsMessage | null;
 }
 
 export interface WalkState {
@@ -68,9 +74,9 @@ const kNothing: WalkState = {
 };
 
 export interface WalkEvents {
-  onFrames: (batch: FrameBatch) => void;
-  onThumbnails: (message: Thumbnails) => void;
-  onStats: (stats: ChunkStats) => void;
+  onFrames: (batch: FrameBatchMessage) => void;
+  onThumbnails: (message: ThumbnailsMessage) => void;
+  onStats: (stats: ChunkStatsMessage) => void;
   /** A world is ready: the one before as it was, or with other memories beside the first, or another. */
   onSession: (session: SessionMessage, common: Common) => void;
   onRecorded: (url: string, seconds: number) => void;
@@ -94,13 +100,13 @@ export class Walk {
   #nextRequest = 1;
   #pending = new Map<number, Pending>();
   #splitting: { id: number; done: () => void } | null = null;
-  #switched = new Map<number, { view: number; before: Partial<ViewInfo> }>();
+  #switched = new Map<number, { view: number; before: Partial<View> }>();
 
   constructor(open: () => Socket, events: WalkEvents) {
     this.#events = events;
     this.#connection = new Connection({
       open,
-      greet: () => ({
+      greet: (): InitMessage => ({
         type: "init",
         protocol: 1,
         realtime_output_format: "jpeg",
@@ -143,7 +149,7 @@ export class Walk {
   }
 
   /** The id of the event, or null without a connection. */
-  event(kind: string, payload?: unknown): number | null {
+  event<K extends EventKind>(kind: K, payload?: EventPayloads[K]): number | null {
     const id = this.#nextEvent;
     if (!this.#connection.send({ type: "event", kind, payload, event_id: id })) return null;
     this.#nextEvent++;
@@ -154,7 +160,7 @@ export class Walk {
   switch(kind: "history" | "steps" | "readout", view: number, value: string | number): void {
     const info = this.store.state.memories[view]?.info;
     if (!info || info[kind] === value) return;
-    const id = this.event(kind, { [kind]: value, view });
+    const id = this.event(kind, { [kind]: value, view } as unknown as EventPayloads[typeof kind]);
     if (id === null) return;
     this.#switched.set(id, { view, before: { [kind]: info[kind] } });
     this.#patchInfo(view, { [kind]: value });
@@ -295,7 +301,7 @@ export class Walk {
     split.done();
   }
 
-  #chunk(stats: ChunkStats): void {
+  #chunk(stats: ChunkStatsMessage): void {
     const { memories } = this.store.state;
     const old = memories[stats.view];
     if (!old) return;
@@ -316,7 +322,7 @@ export class Walk {
     this.#events.onStats(stats);
   }
 
-  #patchInfo(view: number, patch: Partial<ViewInfo>): void {
+  #patchInfo(view: number, patch: Partial<View>): void {
     this.store.set({
       memories: this.store.state.memories.map((memory, at) =>
         at === view ? { ...memory, info: { ...memory.info, ...patch } } : memory,
@@ -348,7 +354,7 @@ export class Walk {
   }
 
   #request<K extends Answer["type"]>(
-    message: object,
+    message: ClientMessage,
     _answer: K,
   ): Promise<Extract<Answer, { type: K }>> {
     const id = this.#nextRequest++;
@@ -383,7 +389,7 @@ function commonOf(
   now: SessionMessage,
 ): Common {
   if (before?.world !== now.world) return "nothing";
-  const models = (views: readonly ViewInfo[]): string => views.map(({ model }) => model).join("/");
+  const models = (views: readonly View[]): string => views.map(({ model }) => model).join("/");
   return models(memories.map(({ info }) => info)) === models(now.views) ? "all" : "world";
 }
 

@@ -2,7 +2,8 @@
 // The first screen: choose a place or bring a picture, say how, and go.
 import { fill, h } from "../core/dom.js";
 import { api, ApiError } from "../net/api.js";
-import type { Init, Model, Second, Start, World } from "../net/messages.js";
+import type { Model, Second, Start, World } from "../net/protocol.js";
+import type { Init } from "../session/walk.js";
 import { button, field, select, setChoices, Stepper, type Choice } from "./controls.js";
 import { icon } from "./icons.js";
 import { historyName } from "./names.js";

@@ -2,7 +2,7 @@
 // Worlds on the server: go on in one, rename it, delete it.
 import { fill, h } from "../core/dom.js";
 import { api } from "../net/api.js";
-import type { World } from "../net/messages.js";
+import type { World } from "../net/protocol.js";
 import { button } from "./controls.js";
 import { ask, openDialog } from "./dialog.js";
 import { ago, bytes, historyName, seconds } from "./names.js";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The colours of the style sheet, for what is drawn on canvases.
 import { cssColour } from "../core/dom.js";
-import type { Role } from "../net/messages.js";
+import type { Role } from "../session/retained.js";
 
 export interface Palette {
   background: string;

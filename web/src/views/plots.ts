@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 
 import { h } from "../core/dom.js";
-import type { ChunkStats } from "../net/messages.js";
+import type { ChunkStatsMessage } from "../net/protocol.js";
 import type { Palette } from "./palette.js";
 import { Series } from "./series.js";
 
@@ -13,7 +13,7 @@ interface Measure {
   unit: string;
   help: string;
   /** Null where a chunk has no such number. */
-  value: (stats: ChunkStats, kept: number) => number | null | undefined;
+  value: (stats: ChunkStatsMessage, kept: number) => number | null | undefined;
   digits: number; // of small values
 }
 
@@ -209,7 +209,7 @@ export class Plots {
   }
 
   /** `seconds` of the walk; frames `kept`. */
-  add(stats: ChunkStats, seconds: number, kept: number): void {
+  add(stats: ChunkStatsMessage, seconds: number, kept: number): void {
     for (const measure of kMeasures)
       this.#plots.get(measure.id)?.add(stats.view, seconds, measure.value(stats, kept));
   }
