@@ -230,7 +230,9 @@ TEST_F(HttpApi, FailsJobsThatCrashServersAndOrphanedRecordings) {
     DiskBudget disk(folder_ / "data", limits, metrics);
     VideoStore store(folder_ / "data", limits, disk);
     const Json fields = {{"seconds", 0.5}};
-    const Json facts = {{"status", "in_progress"}, {"model", "tiny"}};
+    VideoInfo facts;
+    facts.status = "in_progress";
+    facts.model = "tiny";
     ended = store.create(facts, {{"fields", fields}, {"attempts", 3}})->id();
     away = store.create(facts, {{"fields", {{"model", "sold"}}}, {"attempts", 0}})->id();
     recording = store.create(facts)->id();

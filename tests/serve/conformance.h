@@ -8,8 +8,8 @@
 
 namespace loci::serve::testing {
 
-// Where `value` differs from the definition `name` of the schema; empty if it conforms. A field that
-// the schema does not have is a difference, too.
+// Where `value` differs from the definition `name` of the schema; empty if it conforms. A field
+// that the schema does not have is a difference, too.
 std::string differs_from_schema(const Json& value, const std::string& name);
 
 }  // namespace loci::serve::testing

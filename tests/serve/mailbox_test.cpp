@@ -16,14 +16,23 @@ using ::testing::IsEmpty;
 class MailboxTest : public ::testing::Test {
  protected:
   std::shared_ptr<Client> client() { return std::make_shared<Client>(limits_, metrics_); }
-  static Json keys(const std::vector<std::string>& held, const Json& id = {}) {
-    Json message = {{"type", "event"},
+  static WalkMessage keys(const std::vector<std::string>& held, const Json& id = {}) {
+    return message({{"type", "event"},
                     {"kind", "camera_actions"},
-                    {"payload", {{"mode", "state"}, {"transitions", {{{"actions", held}}}}}}};
-    if (!id.is_null()) message["event_id"] = id;
-    return message;
+                    {"payload", {{"mode", "state"}, {"transitions", {{{"actions", held}}}}}},
+                    {"event_id", id}});
   }
-  static Json event(const std::string& kind) { return {{"type", "event"}, {"kind", kind}}; }
+  static WalkMessage script(size_t frames) {
+    return message({{"type", "event"},
+                    {"kind", "camera_actions"},
+                    {"payload", std::vector<std::vector<std::string>>(frames, {"w"})}});
+  }
+  static WalkMessage event(const std::string& kind) {
+    return message({{"type", "event"}, {"kind", kind}});
+  }
+  static WalkMessage message(const Json& json) {
+    return std::get<WalkMessage>(parse_client_message(json, Limits()));
+  }
   bool open() { return mailbox_.open_controls(Controls(16, 4, 100), camera::Pose()); }
 
   Limits limits_;
@@ -67,10 +76,11 @@ TEST_F(MailboxTest, AppliesCameraEventsAtOnceWhenTheWalkIsReady) {
   mailbox_.post(keys({"w"}, 2));
   Mailbox::Mail mail = mailbox_.collect();
   ASSERT_EQ(mail.messages.size(), 2U);
-  EXPECT_EQ(mail.messages[0]["event_id"], 1);
-  EXPECT_EQ(mail.messages[1]["kind"], "pause");
+  const auto first = std::get<EventMessage>(mail.messages[0]);
+  EXPECT_EQ(first.event_id, 1);
+  EXPECT_EQ(std::get<EventMessage>(mail.messages[1]).kind, "pause");
   EXPECT_TRUE(mail.moved);
-  mailbox_.apply_controls(mail.messages[0]);
+  mailbox_.apply_controls(std::get<CameraActions>(first.payload), first.event_id);
   EXPECT_TRUE(mailbox_.status().moved);
   const Mailbox::Applied applied = mailbox_.begin_chunk();
   EXPECT_THAT(applied.event_ids, ElementsAre(2, 1));
@@ -93,7 +103,7 @@ TEST_F(MailboxTest, RefusesMessagesBeyondTheLimit) {
 
 TEST_F(MailboxTest, LeavesControlsAsTheyWereWhenAnEventIsRefused) {
   open();
-  EXPECT_THROW(mailbox_.post(keys({"jump"}, 1)), Refusal);
+  EXPECT_THROW(mailbox_.post(script(101)), Refusal);  // the queue takes 100 frames
   const Mailbox::Applied applied = mailbox_.begin_chunk();
   EXPECT_THAT(applied.event_ids, IsEmpty());
   EXPECT_FALSE(applied.moves);

@@ -156,7 +156,11 @@ TEST(Outbox, DropsOldFramesAndNeverGrows) {
   EXPECT_EQ(outbox.take(*next, next)->bytes, "later");
 }
 
-Json state(const Json& transition) { return {{"mode", "state"}, {"transitions", {transition}}}; }
+CameraActions actions(const Json& payload) { return parse_camera_actions(payload, Limits()); }
+
+CameraActions state(const Json& transition) {
+  return actions({{"mode", "state"}, {"transitions", {transition}}});
+}
 
 TEST(Controls, MakePosesOfKeysSticksAndLooks) {
   Controls controls(16, 4, 4096);
@@ -194,14 +198,14 @@ TEST(Controls, MakePosesOfKeysSticksAndLooks) {
 
 TEST(Controls, FollowScriptsFrameByFrameAndRefuseNonsense) {
   Controls controls(16, 4, 10);
-  controls.apply(Json::parse(R"([["w"],["w"],["w","left"],[],["w"],["w"]])"));
+  controls.apply(actions(Json::parse(R"([["w"],["w"],["w","left"],[],["w"],["w"]])")));
   const std::vector<camera::Pose> poses = controls.take(2);
   EXPECT_NEAR(poses[0].yaw(), camera::radians(-30.0 / 16), 1e-9);
   EXPECT_NEAR(camera::norm(poses[1].position), 5.0 / 16, 1e-4);
   EXPECT_FALSE(controls.active());
   const auto refused = [&](const std::string& payload) {
     try {
-      controls.apply(Json::parse(payload));
+      controls.apply(actions(Json::parse(payload)));
       return std::string();
     } catch (const Refusal& refusal) {
       return refusal.code();
@@ -230,7 +234,7 @@ TEST(Controls, FollowPathsUntilSomebodyTakesOver) {
   for (int i = 1; i <= 8; ++i)
     poses.push_back({i / 16.0, 0, 0, std::sqrt(0.5), 0, 0, std::sqrt(0.5)});
   const Json path = {{"mode", "path"}, {"poses", poses}};
-  controls.apply(path);
+  controls.apply(actions(path));
   EXPECT_TRUE(controls.active());
   std::vector<camera::Pose> taken = controls.take(1);
   EXPECT_NEAR(taken[0].position.x, 0.25, 1e-9);
@@ -242,7 +246,7 @@ TEST(Controls, FollowPathsUntilSomebodyTakesOver) {
   EXPECT_NEAR(taken[0].position.x, 0.5, 1e-9);
   EXPECT_NEAR(taken[1].position.x, 0.5, 1e-9);
   EXPECT_FALSE(controls.active());
-  controls.apply(path);
+  controls.apply(actions(path));
   controls.apply(state({{"actions", {"s"}}}));
   taken = controls.take(1);
   EXPECT_NEAR(taken[0].position.x, 0.5, 1e-9);
@@ -251,7 +255,7 @@ TEST(Controls, FollowPathsUntilSomebodyTakesOver) {
        {R"({"mode":"path"})", R"({"mode":"path","poses":[]})",
         R"({"mode":"path","poses":[[1,2,3]]})", R"({"mode":"path","poses":[[0,0,0,0,0,0,0]]})",
         R"({"mode":"path","poses":[[1e9,0,0,1,0,0,0]]})"}) {
-    EXPECT_THROW(controls.apply(Json::parse(bad)), Refusal) << bad;
+    EXPECT_THROW(actions(Json::parse(bad)), Refusal) << bad;
   }
 }
 

@@ -145,10 +145,9 @@ TEST(ClientMessages, RefuseWrongValuesWithTheValidOnes) {
 
 TEST(ServerMessages, LeaveOutEmptyFieldsOrSendNull) {
   const Json state = to_wire(StateMessage{.state = "paused", .reason = "idle"});
-  EXPECT_EQ(state, (Json{{"type", "state"},
-                         {"state", "paused"},
-                         {"reason", "idle"},
-                         {"queue_length", 0}}));
+  EXPECT_EQ(
+      state,
+      (Json{{"type", "state"}, {"state", "paused"}, {"reason", "idle"}, {"queue_length", 0}}));
   EXPECT_EQ(differs_from_schema(state, "state"), "");
   const Json error = to_wire(ErrorMessage{.code = "limit", .message = "x", .request_id = "r"});
   EXPECT_EQ(error, (Json{{"type", "error"},

@@ -28,26 +28,23 @@ ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType 
     recurrent_ = recurrent_ || transformer.config().is_hybrid(layer);
   }
   const sample::GenerationDefaults& d = folder_.defaults();
-  description_ = {{"id", id_},
-                  {"object", "model"},
-                  {"created", unix_time()},
-                  {"owned_by", "loci"},
-                  {"loci",
-                   {{"size", {d.width, d.height}},
-                    {"fps", d.fps},
-                    {"fov", d.fov},
-                    {"steps", d.solver.steps},
-                    {"solver", d.solver.kind},
-                    {"guidance", d.guidance},
-                    {"history", d.history},
-                    {"histories", memory::history_names()},
-                    {"solvers", sample::solver_names()},
-                    {"readouts", sample::readout_names()},
-                    {"chunk_latents", chunk_latents_},
-                    {"frames_per_latent", frames_per_latent_},
-                    {"parameters", parameters},
-                    {"recurrent", recurrent_},
-                    {"text", has_text_}}}};
+  description_.id = id_;
+  description_.created = unix_time();
+  description_.loci = {.size = {d.width, d.height},
+                       .fps = d.fps,
+                       .fov = d.fov,
+                       .steps = d.solver.steps,
+                       .solver = d.solver.kind,
+                       .guidance = d.guidance,
+                       .history = d.history,
+                       .histories = memory::history_names(),
+                       .solvers = sample::solver_names(),
+                       .readouts = sample::readout_names(),
+                       .chunk_latents = chunk_latents_,
+                       .frames_per_latent = frames_per_latent_,
+                       .parameters = parameters,
+                       .recurrent = recurrent_,
+                       .text = has_text_};
   log_info("model {}: {} parameters, {}x{} at {} frames per second", id_, format_count(parameters),
            d.width, d.height, d.fps);
 }

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "loci/base/config.h"
 #include "loci/camera/time_grid.h"
 #include "loci/sample/model_folder.h"
+#include "loci/serve/protocol/http_bodies.h"
 
 namespace loci::serve {
 
@@ -21,7 +21,7 @@ class ServedModel {
   const std::string& id() const { return id_; }
   const sample::GenerationDefaults& defaults() const { return folder_.defaults(); }
   // The entry of `/v1/models`.
-  Json describe() const { return description_; }
+  const ModelInfo& describe() const { return description_; }
   int64_t frames_per_latent() const { return frames_per_latent_; }
   int64_t chunk_latents() const { return chunk_latents_; }
   camera::TimeGrid time_grid() const { return {frames_per_latent_, chunk_latents_}; }
@@ -44,7 +44,7 @@ class ServedModel {
   int64_t frames_per_latent_ = 4, chunk_latents_ = 5, side_ = 32;
   bool has_text_ = false, recurrent_ = false;
   std::string weights_;
-  Json description_;
+  ModelInfo description_;
 };
 
 // Immutable after construction, which loads all models. Any thread may call every function.

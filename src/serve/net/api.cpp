@@ -8,10 +8,9 @@
 #include "loci/serve/net/multipart.h"
 #include "loci/serve/net/page.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/protocol/fields.h"
+#include "loci/serve/protocol/http_bodies.h"
 #include "loci/serve/protocol/ids.h"
 #include "loci/serve/protocol/message.h"
-#include "loci/serve/protocol/poses.h"
 #include "loci/serve/protocol/protocol.h"
 #include "loci/serve/protocol/schema.h"
 #include "loci/serve/videos/video_job.h"
@@ -43,6 +42,17 @@ Json parse_body(const HttpRequest& request, const Limits& limits) {
     refuse("unsupported_type", "expected application/json or multipart/form-data");
   }
   return decode_message(request.body, Encoding::kJson, limits.message_depth);
+}
+
+Json query_of(const Target& target) {
+  Json query = Json::object();
+  for (const auto& [name, value] : target.query) query[name] = value;
+  return query;
+}
+
+template <typename T>
+Json list_of_maps(const std::vector<T>& items) {
+  return {{"object", "list"}, {"data", Wire<std::vector<T>>::write(items)}};
 }
 
 bool changes(const HttpRequest& request) {
@@ -163,11 +173,15 @@ HttpResponse Api::route(const HttpRequest& request, const Target& target, std::s
   }
   if (is({"schema"})) return json_response(protocol_schema(services_.limits));
   if (is({"v1", "models"})) {
-    Json data = Json::array();
-    for (const auto& model : services_.models.all()) data.push_back(model->describe());
-    return json_response({{"object", "list"}, {"data", std::move(data)}});
+    std::vector<ModelInfo> models;
+    for (const auto& model : services_.models.all()) models.push_back(model->describe());
+    return json_response(list_of_maps(models));
   }
-  if (is({"v1", "starts"})) return json_response(services_.starts.list());
+  if (is({"v1", "starts"})) {
+    Json starts = list_of_maps(services_.starts.list());
+    starts["styles"] = Starts::style_names();
+    return json_response(starts);
+  }
   if (known && path[3] == "path") return start_path(target);
   if (known) return jpeg_response(services_.starts.thumbnail(path[2]), "private, max-age=86400");
   name = "page";
@@ -175,32 +189,28 @@ HttpResponse Api::route(const HttpRequest& request, const Target& target, std::s
 }
 
 HttpResponse Api::start_path(const Target& target) const {
-  Json query = Json::object();
-  for (const auto& [name, value] : target.query) query[name] = value;
-  const double fps = Fields(query).number("fps", 1, 120).value_or(16);
+  const double fps = parse<PathQuery>(query_of(target), services_.limits).fps;
   return json_response({{"fps", fps},
-                        {"poses", to_json(services_.starts.path(target.path[2], fps,
-                                                                services_.limits.script_frames))}});
+                        {"poses", Wire<std::vector<camera::Pose>>::write(services_.starts.path(
+                                      target.path[2], fps, services_.limits.script_frames))}});
 }
 
 HttpResponse Api::worlds(const HttpRequest& request, const Path& path) {
   const bool get = !changes(request);
   if (path.size() == 2) {
-    return get ? json_response(services_.worlds.list()) : wrong_method("GET, HEAD");
+    return get ? json_response(list_of_maps(services_.worlds.list())) : wrong_method("GET, HEAD");
   }
   const std::string& id = path[2];
   if (path.size() == 3) {
-    if (get) return json_response(services_.worlds.describe(id));
+    if (get) return json_response(to_wire(services_.worlds.describe(id)));
     if (request.method == "DELETE") {
       services_.worlds.remove(id);
       return json_response({{"id", id}, {"object", "world.deleted"}, {"deleted", true}});
     }
     if (request.method != "POST") return wrong_method("GET, HEAD, POST, DELETE");
     const Json body = parse_body(request, services_.limits);
-    const auto name = Fields(body).text("name", 80);
-    if (!name) refuse("bad_request", "name: expected text");
-    services_.worlds.rename(id, *name);
-    return json_response(services_.worlds.describe(id));
+    services_.worlds.rename(id, parse<RenameWorld>(body, services_.limits).name);
+    return json_response(to_wire(services_.worlds.describe(id)));
   }
   if (!get) return wrong_method("GET, HEAD");
   if (path.size() == 4 && path[3] == "picture") {
@@ -227,14 +237,8 @@ HttpResponse Api::videos(const HttpRequest& request, const Target& target) {
       return json_response(record);
     }
     if (!get) return wrong_method("GET, HEAD, POST");
-    Json query = Json::object();
-    for (const auto& [name, value] : target.query) query[name] = value;
-    const Fields fields(query);
-    VideoStore::Page page;
-    page.limit = fields.integer("limit", 1, 100).value_or(page.limit);
-    page.after = fields.text("after", 100).value_or("");
-    page.ascending = fields.choice("order", {"asc", "desc"}).value_or("desc") == "asc";
-    return json_response(services_.videos.list(page));
+    return json_response(
+        services_.videos.list(parse<VideoQuery>(query_of(target), services_.limits)));
   }
   if (path.size() == 3) {
     if (get) return json_response(services_.videos.get(path[2]));

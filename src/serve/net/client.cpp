@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/net/client.h"
 
-#include "loci/serve/protocol/fields.h"
+#include "loci/serve/protocol/server_messages.h"
 
 namespace loci::serve {
-
-OutputOptions OutputOptions::parse(const Json& init) {
-  const Fields fields(init);
-  OutputOptions output;
-  output.raw = fields.text("realtime_output_format", 16).value_or("jpeg") == "raw";
-  output.quality =
-      static_cast<int>(fields.integer("output_compression", 1, 100).value_or(output.quality));
-  output.fps = fields.number("fps", 0.1, 60).value_or(0);
-  output.paced = fields.choice("pacing", {"measured", "none"}).value_or("measured") == "measured";
-  output.max_chunks = fields.integer("max_chunks", 0, 1 << 30).value_or(0);
-  output.paused = fields.flag("paused", false);
-  return output;
-}
 
 Outgoing Client::pack(const Json& message) const {
   return {encode_message(message, encoding_), encoding_ == Encoding::kJson, 0, {}};
@@ -42,10 +29,7 @@ void Client::send_frames(const Json& message, int64_t frames, Clock::time_point 
 
 void Client::send_error(const std::string& code, const std::string& message, bool fatal,
                         const Json& event_id, const Json& request_id) {
-  Json error = {{"type", "error"}, {"code", code}, {"message", message}, {"fatal", fatal}};
-  if (!event_id.is_null()) error["event_id"] = event_id;
-  if (!request_id.is_null()) error["request_id"] = request_id;
-  send(error);
+  send(to_wire(ErrorMessage{code, message, fatal, event_id, request_id}));
 }
 
 void Client::close(int code, const std::string& reason) {

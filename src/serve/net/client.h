@@ -11,21 +11,10 @@
 #include "loci/serve/net/limits.h"
 #include "loci/serve/net/metrics.h"
 #include "loci/serve/net/outbox.h"
+#include "loci/serve/protocol/client_messages.h"
 #include "loci/serve/protocol/message.h"
 
 namespace loci::serve {
-
-// Of `init`: how frames are wanted.
-struct OutputOptions {
-  bool raw = false;
-  int quality = 85;
-  double fps = 0;  // 0 = the world's
-  bool paced = true;
-  int64_t max_chunks = 0;
-  bool paused = false;
-
-  static OutputOptions parse(const Json& init);
-};
 
 // WebSocket close codes in use.
 enum CloseCode : int {

@@ -153,7 +153,7 @@ const Table<OutputOptions>& table_of() {
     t.field("fps", &OutputOptions::fps, "playback rate in frames per second; limits the pacing")
         .between(0.1, 60)
         .default_is("the model's");
-    t.field("pacing", &OutputOptions::pacing, "how frames are spread over time; see below")
+    t.field("pacing", &OutputOptions::pacing, "how frames are spread over time")
         .one_of({"measured", "none"})
         .default_is("`measured`");
     t.field("max_chunks", &OutputOptions::max_chunks,
@@ -174,9 +174,7 @@ const Table<camera::Axes>& table_of() {
         .clamp(-1, 1)
         .default_is("0");
     t.field("right", &camera::Axes::right, "right; negative is left").clamp(-1, 1).default_is("0");
-    t.field("yaw", &camera::Axes::yaw, "turn right; negative is left")
-        .clamp(-1, 1)
-        .default_is("0");
+    t.field("yaw", &camera::Axes::yaw, "turn right; negative is left").clamp(-1, 1).default_is("0");
     t.field("pitch", &camera::Axes::pitch, "look up; negative is down")
         .clamp(-1, 1)
         .default_is("0");
@@ -246,8 +244,7 @@ const Table<InitMessage>& table_of() {
     t.field("protocol", &InitMessage::protocol, "version of the protocol that the client speaks")
         .between(0, INT32_MAX)
         .default_is(std::to_string(kProtocol));
-    t.field("world", &InitMessage::world,
-            "continue this world; a saved world is copied first")
+    t.field("world", &InitMessage::world, "continue this world; a saved world is copied first")
         .at_most(kWorldBytes);
     const size_t first = t.fields.size();
     t.include(&InitMessage::settings);
@@ -263,9 +260,7 @@ template <>
 const Table<PromptEvent>& table_of() {
   static const Table<PromptEvent> made = [] {
     auto t = Table<PromptEvent>::map("PromptEvent", "Another prompt.");
-    t.field("prompt", &PromptEvent::prompt, "text prompt")
-        .require()
-        .at_most(&Limits::prompt_bytes);
+    t.field("prompt", &PromptEvent::prompt, "text prompt").require().at_most(&Limits::prompt_bytes);
     t.field("negative_prompt", &PromptEvent::negative_prompt, "negative prompt for guidance")
         .at_most(&Limits::prompt_bytes)
         .default_is("unchanged");
@@ -345,8 +340,8 @@ const Table<EventMessage>& table_of() {
     auto t = Table<EventMessage>::message("event", "A control, applied at the next chunk.");
     std::vector<std::string> kinds;
     for (const EventKind& kind : event_kinds()) kinds.push_back(kind.name);
-    t.field("kind", &EventMessage::kind, "what changes; see below").require().one_of(kinds);
-    t.described<EventPayload>("payload", "by kind; see below");
+    t.field("kind", &EventMessage::kind, "what changes").require().one_of(kinds);
+    t.described<EventPayload>("payload", "depends on the kind");
     t.field("event_id", &EventMessage::event_id,
             "echoed in receipts, `frame_batch` and `chunk_stats`");
     return t;
@@ -368,7 +363,8 @@ const Table<SaveMessage>& table_of() {
 template <>
 const Table<ForkMessage>& table_of() {
   static const Table<ForkMessage> made = [] {
-    auto t = Table<ForkMessage>::message("fork", "Makes a live copy of the world. Answer: `forked`.");
+    auto t =
+        Table<ForkMessage>::message("fork", "Makes a live copy of the world. Answer: `forked`.");
     t.field("name", &ForkMessage::name, "name of the copy")
         .at_most(kNameBytes)
         .default_is("the world's");
@@ -383,10 +379,11 @@ const Table<ForkMessage>& table_of() {
 template <>
 const Table<SplitMessage>& table_of() {
   static const Table<SplitMessage> made = [] {
-    auto t = Table<SplitMessage>::message(
-        "split", "Opens, replaces or closes view 1. Answer: `session`.");
-    t.field("second", &SplitMessage::second, "settings of view 1; null or absent: one view")
-        .default_is("one view");
+    auto t = Table<SplitMessage>::message("split",
+                                          "Opens, replaces or closes view 1. Answer: `session`.");
+    t.field("second", &SplitMessage::second, "settings of view 1; null: back to one view")
+        .null_allowed()
+        .default_is("null");
     t.field("request_id", &SplitMessage::request_id, "echoed if the request is refused");
     return t;
   }();
@@ -408,7 +405,8 @@ const Table<LoadMessage>& table_of() {
 template <>
 const Table<ListWorldsMessage>& table_of() {
   static const Table<ListWorldsMessage> made = [] {
-    auto t = Table<ListWorldsMessage>::message("list_worlds", "Lists the worlds. Answer: `worlds`.");
+    auto t =
+        Table<ListWorldsMessage>::message("list_worlds", "Lists the worlds. Answer: `worlds`.");
     t.field("request_id", &ListWorldsMessage::request_id, "echoed in the answer");
     return t;
   }();
@@ -420,9 +418,7 @@ const Table<DeleteWorldMessage>& table_of() {
   static const Table<DeleteWorldMessage> made = [] {
     auto t = Table<DeleteWorldMessage>::message("delete_world",
                                                 "Deletes a closed world. Answer: `worlds`.");
-    t.field("world", &DeleteWorldMessage::world, "id of the world")
-        .require()
-        .at_most(kWorldBytes);
+    t.field("world", &DeleteWorldMessage::world, "id of the world").require().at_most(kWorldBytes);
     t.field("request_id", &DeleteWorldMessage::request_id, "echoed in the answer");
     return t;
   }();
@@ -470,15 +466,15 @@ StartChoice Wire<StartChoice>::read(const WireValue& value) {
 }
 
 FirstFrame Wire<FirstFrame>::read(const WireValue& value) {
-  const bool is_id = value.json.is_string() &&
-                     value.json.get_ref<const std::string&>().size() <= kLongestStartId;
+  const bool is_id =
+      value.json.is_string() && value.json.get_ref<const std::string&>().size() <= kLongestStartId;
   if (is_id) return value.json.get<std::string>();
   return Bytes{value.bytes()};
 }
 
 TypeInfo Wire<CameraActions>::type() {
-  return any_of({list_of(Wire<camera::Keys>::type()), Wire<ControlState>::type(),
-                 Wire<CameraPath>::type()});
+  return any_of(
+      {list_of(Wire<camera::Keys>::type()), Wire<ControlState>::type(), Wire<CameraPath>::type()});
 }
 
 CameraActions Wire<CameraActions>::read(const WireValue& value) {
@@ -498,13 +494,13 @@ CameraActions parse_camera_actions(const Json& payload, const Limits& limits) {
 
 const std::vector<EventKind>& event_kinds() {
   static const std::vector<EventKind> kinds = {
-      {"camera_actions", Wire<CameraActions>::type(), true, "moves the camera; see below",
+      {"camera_actions", Wire<CameraActions>::type(), true, "moves the camera",
        [](const Json& payload, const Limits& limits) -> EventPayload {
          return parse_camera_actions(payload, limits);
        }},
       event_kind<PromptEvent>("prompt", "prompt", "sets the prompt"),
       event_kind<StepsEvent>("steps", "steps", "sets the number of denoising steps"),
-      event_kind<HistoryEvent>("history", "history", "sets the history policy; see below"),
+      event_kind<HistoryEvent>("history", "history", "sets the history policy"),
       event_kind<ReadoutEvent>("readout", "readout", "sets the readout of the recurrent states"),
       event_kind<ResetMemoryEvent>("reset_memory", "view", "resets the recurrent states"),
       bare_kind<PauseEvent>("pause", "pauses the walk"),
@@ -515,18 +511,36 @@ const std::vector<EventKind>& event_kinds() {
 }
 
 std::vector<const TableInfo*> client_message_tables() {
-  return {&table_of<InitMessage>(),        &table_of<EventMessage>(), &table_of<SaveMessage>(),
-          &table_of<ForkMessage>(),        &table_of<SplitMessage>(), &table_of<LoadMessage>(),
-          &table_of<ListWorldsMessage>(),  &table_of<DeleteWorldMessage>(),
-          &table_of<RecordMessage>(),      &table_of<PingMessage>()};
+  return {&table_of<InitMessage>(),       &table_of<EventMessage>(),
+          &table_of<SaveMessage>(),       &table_of<ForkMessage>(),
+          &table_of<SplitMessage>(),      &table_of<LoadMessage>(),
+          &table_of<ListWorldsMessage>(), &table_of<DeleteWorldMessage>(),
+          &table_of<RecordMessage>(),     &table_of<PingMessage>()};
 }
 
 std::vector<const TableInfo*> client_map_tables() {
-  return {&table_of<ViewRequest>(),  &table_of<ProceduralStart>(), &table_of<Transition>(),
-          &table_of<camera::Axes>(), &table_of<ControlState>(),    &table_of<CameraPath>(),
-          &table_of<ConditionInputs>(), &table_of<PromptEvent>(),  &table_of<StepsEvent>(),
-          &table_of<HistoryEvent>(), &table_of<ReadoutEvent>(),    &table_of<ResetMemoryEvent>(),
+  return {&table_of<ViewRequest>(),     &table_of<ProceduralStart>(), &table_of<Transition>(),
+          &table_of<camera::Axes>(),    &table_of<ControlState>(),    &table_of<CameraPath>(),
+          &table_of<ConditionInputs>(), &table_of<PromptEvent>(),     &table_of<StepsEvent>(),
+          &table_of<HistoryEvent>(),    &table_of<ReadoutEvent>(),    &table_of<ResetMemoryEvent>(),
           &table_of<StepEvent>()};
+}
+
+Json event_id_of(const WalkMessage& message) {
+  const auto* event = std::get_if<EventMessage>(&message);
+  return event != nullptr && event->event_id ? Json(*event->event_id) : Json();
+}
+
+Json request_id_of(const WalkMessage& message) {
+  return std::visit(
+      []<typename T>(const T& each) -> Json {
+        if constexpr (std::is_same_v<T, EventMessage>) {
+          return {};
+        } else {
+          return each.request_id;
+        }
+      },
+      message);
 }
 
 std::string message_type(const Json& message) {

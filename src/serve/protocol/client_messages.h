@@ -119,9 +119,9 @@ struct ResumeEvent {};
 struct StepEvent {
   int64_t count = 1;  // chunks
 };
-using EventPayload = std::variant<CameraActions, PromptEvent, StepsEvent, HistoryEvent,
-                                  ReadoutEvent, ResetMemoryEvent, PauseEvent, ResumeEvent,
-                                  StepEvent>;
+using EventPayload =
+    std::variant<CameraActions, PromptEvent, StepsEvent, HistoryEvent, ReadoutEvent,
+                 ResetMemoryEvent, PauseEvent, ResumeEvent, StepEvent>;
 
 struct EventMessage {
   std::string kind;
@@ -172,6 +172,10 @@ using ClientMessage = std::variant<InitMessage, WalkMessage, LoadMessage, ListWo
 // The `type` of a message; unknown ones are refused ("bad_message").
 std::string message_type(const Json& message);
 ClientMessage parse_client_message(const Json& message, const Limits& limits);
+
+// The ids that an error about the message repeats; null where the client sent none.
+Json event_id_of(const WalkMessage& message);
+Json request_id_of(const WalkMessage& message);
 
 // The payload of a `camera_actions` event.
 CameraActions parse_camera_actions(const Json& payload, const Limits& limits);

@@ -12,6 +12,7 @@ const Table<CreateVideo>& table_of() {
     t.include(&M::settings, {"first_frame", "tour_seconds", "second"});
     t.field("input_reference", &M::input_reference,
             "start picture: a file in a form, base64 or a `data:` address in JSON");
+    for (FieldInfo& field : t.fields) field.ignored_with = "world";
     t.field("world", &M::world, "continue this world as it is now; the world does not change")
         .at_most(100);
     t.field("seconds", &M::seconds, "length, rounded up to whole chunks")

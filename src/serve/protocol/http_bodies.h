@@ -13,7 +13,7 @@ namespace loci::serve {
 
 // `POST /v1/videos`.
 struct CreateVideo {
-  WorldSettings settings;  // without a second view and without a tour
+  WorldSettings settings;                     // without a second view and without a tour
   std::optional<FirstFrame> input_reference;  // takes precedence over settings.first_frame
   std::optional<std::string> world;
   double seconds = 4;

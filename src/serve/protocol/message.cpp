@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "loci/serve/protocol/msgpack_scan.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/msgpack_scan.h"
 
 namespace loci::serve {
 

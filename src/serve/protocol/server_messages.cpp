@@ -99,8 +99,8 @@ template <>
 const Table<SessionMessage>& table_of() {
   static const Table<SessionMessage> made = [] {
     using M = SessionMessage;
-    auto t = Table<M>::message("session",
-                               "A world is ready. Sent after `init`, `load` and `split`.");
+    auto t =
+        Table<M>::message("session", "A world is ready. Sent after `init`, `load` and `split`.");
     t.field("protocol", &M::protocol, "version of the protocol").require();
     t.field("world", &M::world, "id of the live world; `init` with it continues the world")
         .require();
@@ -206,7 +206,7 @@ const Table<Panorama>& table_of() {
   static const Table<Panorama> made = [] {
     auto t = Table<Panorama>::map("Panorama", "Directions that the retained frames show.");
     t.field("share", &Panorama::share, "share of the sphere, 0 to 1").require();
-    t.field("mask", &Panorama::mask, "one bit per direction; see below").require();
+    t.field("mask", &Panorama::mask, "one bit per direction").require();
     return t;
   }();
   return made;
@@ -219,15 +219,15 @@ const Table<MemoryStats>& table_of() {
     auto t = Table<M>::map("MemoryStats", "The memory of a view.");
     t.field("memory_bytes", &M::memory_bytes, "bytes of the recurrent states and stored keys")
         .require();
-    t.field("retained", &M::retained, "frames that the next chunk may attend to; see below")
-        .require();
+    t.field("retained", &M::retained, "frames that the next chunk may attend to").require();
     t.field("retained_total", &M::retained_total, "number of retained frames").require();
-    t.field("revisited", &M::revisited, "the frame that shows most of the newest one; see below")
-        .or_null();
+    t.field("revisited", &M::revisited, "the frame that shows most of the newest one").or_null();
     t.field("panorama", &M::panorama, "directions that the retained frames show").require();
-    t.field("retention", &M::retention, "mean share of the states that the commit pass kept, 0 to 1")
+    t.field("retention", &M::retention,
+            "mean share of the states that the commit pass kept, 0 to 1")
         .or_null();
-    t.field("state_norm", &M::state_norm, "RMS of the states' Frobenius norms over layers and heads")
+    t.field("state_norm", &M::state_norm,
+            "RMS of the states' Frobenius norms over layers and heads")
         .or_null();
     t.field("state_norms", &M::state_norms, "the same for each recurrent layer").require();
     return t;
@@ -245,7 +245,8 @@ const Table<ChunkTimes>& table_of() {
     t.field("encode_ms", &M::encode, "JPEG encoding").require();
     t.field("store_ms", &M::store, "writing to disk").require();
     t.field("chunk_total_ms", &M::total, "the whole chunk").require();
-    t.field("interval_ms", &M::interval, "from the start of the last chunk to the start of this one")
+    t.field("interval_ms", &M::interval,
+            "from the start of the last chunk to the start of this one")
         .require();
     t.field("queue_ms", &M::queue, "waiting for the engine").require();
     t.field("control_latency_ms", &M::control_latency,
@@ -287,7 +288,7 @@ const Table<ChunkStatsMessage>& table_of() {
 template <>
 const Table<ThumbnailInfo>& table_of() {
   static const Table<ThumbnailInfo> made = [] {
-    auto t = Table<ThumbnailInfo>::map("ThumbnailInfo", "A small picture of a latent.");
+    auto t = Table<ThumbnailInfo>::map("Thumbnail", "A small picture of a latent.");
     t.field("frame", &ThumbnailInfo::frame, "index of the latent").require();
     t.field("jpeg", &ThumbnailInfo::jpeg, "JPEG, 96 pixels wide").require();
     return t;
@@ -312,10 +313,8 @@ const Table<StateMessage>& table_of() {
   static const Table<StateMessage> made = [] {
     using M = StateMessage;
     auto t = Table<M>::message("state", "The state of the walk, sent with every change.");
-    t.field("state", &M::state, "the state")
-        .require()
-        .one_of({"starting", "running", "paused"});
-    t.field("reason", &M::reason, "why; see below").one_of(state_reasons());
+    t.field("state", &M::state, "the state").require().one_of({"starting", "running", "paused"});
+    t.field("reason", &M::reason, "why the walk is in this state").one_of(state_reasons());
     t.field("progress", &M::progress, "progress of replaying the past or of a tour, 0 to 1");
     t.field("queue_length", &M::queue_length, "walks and jobs that wait for the engine").require();
     t.field("views", &M::views, "as in `session`, once the world is ready");
@@ -392,10 +391,10 @@ const Table<ErrorMessage>& table_of() {
   static const Table<ErrorMessage> made = [] {
     using M = ErrorMessage;
     auto t = Table<M>::message("error", "A message was refused, or the walk failed.");
-    t.field("code", &M::code, "kind of error; see below").require().one_of(error_codes());
+    t.field("code", &M::code, "kind of error").require().one_of(error_codes());
     t.field("message", &M::message, "explanation for people").require();
     t.field("fatal", &M::fatal, "the server closes the connection").require();
-    t.field("event_id", &M::event_id, "event that was refused");
+    t.field("event_id", &M::event_id, "event that was refused").typed<int64_t>();
     t.field("request_id", &M::request_id, "request that was refused");
     return t;
   }();
@@ -421,10 +420,9 @@ std::vector<const TableInfo*> server_message_tables() {
 }
 
 std::vector<const TableInfo*> server_map_tables() {
-  return {&table_of<ViewInfo>(),      &table_of<WorldInfo>(), &table_of<WorldViewInfo>(),
-          &table_of<CameraSpeeds>(),  &table_of<SessionLimits>(),
-          &table_of<RetainedFrame>(), &table_of<Revisit>(),   &table_of<Panorama>(),
-          &table_of<ThumbnailInfo>()};
+  return {&table_of<ViewInfo>(),     &table_of<WorldInfo>(),     &table_of<WorldViewInfo>(),
+          &table_of<CameraSpeeds>(), &table_of<SessionLimits>(), &table_of<RetainedFrame>(),
+          &table_of<Revisit>(),      &table_of<Panorama>(),      &table_of<ThumbnailInfo>()};
 }
 
 }  // namespace loci::serve

@@ -114,7 +114,7 @@ struct Panorama {
 
 // The memory of a view, as chunk_stats shows it.
 struct MemoryStats {
-  uint64_t memory_bytes = 0;
+  int64_t memory_bytes = 0;
   std::vector<RetainedFrame> retained;
   int64_t retained_total = 0;
   std::optional<Revisit> revisited;

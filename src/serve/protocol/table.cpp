@@ -66,14 +66,14 @@ FieldInfo& FieldInfo::at_most(Bound most) {
 }
 
 FieldInfo& FieldInfo::one_of(std::vector<std::string> choices) {
-  type = {{{"enum", choices}},
-          quoted_choices(choices, " | ", '"'),
-          quoted_choices(choices, ", ", '`')};
+  type = {
+      {{"enum", choices}}, quoted_choices(choices, " | ", '"'), quoted_choices(choices, ", ", '`')};
   rules.choices = std::move(choices);
   return *this;
 }
 
-FieldInfo& FieldInfo::one_of(std::string registry, std::function<std::vector<std::string>()> names) {
+FieldInfo& FieldInfo::one_of(std::string registry,
+                             std::function<std::vector<std::string>()> names) {
   type = {{{"$ref", "#/$defs/" + registry}}, "string", "string"};
   rules.registry = std::move(registry);
   rules.registered = std::move(names);
@@ -82,6 +82,11 @@ FieldInfo& FieldInfo::one_of(std::string registry, std::function<std::vector<std
 
 FieldInfo& FieldInfo::also_named(std::string other) {
   alias = std::move(other);
+  return *this;
+}
+
+FieldInfo& FieldInfo::null_allowed() {
+  nullable = true;
   return *this;
 }
 

@@ -20,10 +20,10 @@ struct FieldInfo {
   std::string description;  // one line
   TypeInfo type;
   Rules rules;
-  bool required = false;  // present in every message
-  bool nullable = false;  // the server sends null, instead of leaving the field out
-  std::string fallback;   // what an absent field means, in words
-  std::string alias;      // another name under which clients may send it
+  bool required = false;     // present in every message
+  bool nullable = false;     // the server sends null, instead of leaving the field out
+  std::string fallback;      // what an absent field means, in words
+  std::string alias;         // another name under which clients may send it
   std::string ignored_with;  // a field that makes this one irrelevant; it is then not even checked
   std::string constant;      // the field always has this value
   bool hidden = false;       // read, but not part of the published protocol
@@ -43,6 +43,14 @@ struct FieldInfo {
   FieldInfo& one_of(std::vector<std::string> choices);
   FieldInfo& one_of(std::string registry, std::function<std::vector<std::string>()> names);
   FieldInfo& also_named(std::string other);
+  // Clients may send null, which counts as absent, with a meaning of its own.
+  FieldInfo& null_allowed();
+  // Published as a T.
+  template <typename T>
+  FieldInfo& typed() {
+    type = Wire<T>::type();
+    return *this;
+  }
 };
 
 // A table without the C++ type of its object.
@@ -70,9 +78,13 @@ template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
 template <typename T>
-concept Readable = requires(const WireValue& value) { Wire<T>::read(value); };
+concept Readable = requires(const WireValue& value) {
+  Wire<T>::read(value);
+};
 template <typename T>
-concept Writable = requires(const T& value) { Wire<T>::write(value); };
+concept Writable = requires(const T& value) {
+  Wire<T>::write(value);
+};
 
 template <typename T>
 struct Table : TableInfo {

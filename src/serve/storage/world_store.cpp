@@ -159,66 +159,57 @@ uint64_t WorldStore::bytes_of(const fs::path& folder, int64_t chunks) const {
   return bytes;
 }
 
-Json WorldStore::describe(const fs::path& folder) const {
+WorldInfo WorldStore::describe(const fs::path& folder) const {
   const WorldFacts facts = WorldFolder::read_facts(folder);
   const int64_t chunks = WorldFolder::count_chunks(folder);
   const int64_t latents = facts.time_grid().latents_in_chunks(chunks);
-  Json views = Json::array();
-  std::string prompt = facts.prompt;
-  double seconds = 0;
-  int64_t updated = facts.created;
-  std::vector<std::string> histories(facts.views.size());
+  WorldInfo info;
+  info.id = facts.id;
+  info.kind = facts.kind;
+  info.name = facts.name;
+  info.created_at = info.updated_at = facts.created;
+  info.chunks = chunks;
+  info.latents = latents;
+  info.size = {facts.width, facts.height};
+  info.prompt = facts.prompt;
+  info.seed = std::to_string(facts.seed);
+  if (!facts.parent.empty()) info.parent = facts.parent;
+  for (const WorldFacts::View& view : facts.views) info.views.push_back({view.model, ""});
   if (chunks > 0) {
     const ChunkRecord newest = WorldFolder::read_record(folder, facts, chunks - 1);
-    prompt = newest.prompt;
-    for (size_t v = 0; v < histories.size(); ++v) {
-      histories[v] = newest.views[v].settings.history.kind;
+    info.prompt = newest.prompt;
+    for (size_t v = 0; v < info.views.size(); ++v) {
+      info.views[v].history = newest.views[v].settings.history.kind;
     }
-    updated = changed(WorldFolder::chunk_file(folder, chunks - 1));
-    seconds = static_cast<double>(facts.time_grid().frames_in_latents(latents)) / facts.fps;
+    info.updated_at = changed(WorldFolder::chunk_file(folder, chunks - 1));
+    info.seconds = static_cast<double>(facts.time_grid().frames_in_latents(latents)) / facts.fps;
   }
-  for (size_t v = 0; v < facts.views.size(); ++v) {
-    views.push_back({{"model", facts.views[v].model}, {"history", histories[v]}});
-  }
-  return {{"id", facts.id},
-          {"object", "world"},
-          {"kind", facts.kind},
-          {"name", facts.name},
-          {"created_at", facts.created},
-          {"updated_at", updated},
-          {"chunks", chunks},
-          {"latents", latents},
-          {"seconds", seconds},
-          {"size", {facts.width, facts.height}},
-          {"prompt", prompt},
-          {"seed", std::to_string(facts.seed)},
-          {"parent", facts.parent.empty() ? Json() : Json(facts.parent)},
-          {"views", std::move(views)},
-          {"open", is_open_ && is_open_(facts.id)},
-          {"bytes", bytes_of(folder, chunks)},
-          {"picture", "/v1/worlds/" + facts.id + "/picture"}};
+  info.open = is_open_ && is_open_(facts.id);
+  info.bytes = bytes_of(folder, chunks);
+  info.picture = "/v1/worlds/" + facts.id + "/picture";
+  return info;
 }
 
-Json WorldStore::describe(const std::string& id) const { return describe(shelf_.find(id)); }
+WorldInfo WorldStore::describe(const std::string& id) const { return describe(shelf_.find(id)); }
 
-Json WorldStore::list() const {
+std::vector<WorldInfo> WorldStore::list() const {
   std::vector<std::pair<int64_t, fs::path>> found;
   for (const fs::path& folder : shelf_.all()) {
     found.emplace_back(changed(folder / "chunks"), folder);
   }
   std::sort(found.rbegin(), found.rend());
   if (found.size() > kMostListed) found.resize(kMostListed);
-  Json data = Json::array();
+  std::vector<WorldInfo> worlds;
   for (const auto& [time, folder] : found) {
     try {
-      Json world = describe(folder);
-      if (world["chunks"] > 0) data.push_back(std::move(world));
+      WorldInfo world = describe(folder);
+      if (world.chunks > 0) worlds.push_back(std::move(world));
     } catch (const std::exception& problem) {
       // Deleted meanwhile or damaged: list the others.
       log_debug("listing worlds: {}", problem.what());
     }
   }
-  return {{"object", "list"}, {"data", std::move(data)}};
+  return worlds;
 }
 
 void WorldStore::rename(const std::string& id, const std::string& name) {

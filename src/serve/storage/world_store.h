@@ -11,6 +11,7 @@
 
 #include "loci/serve/net/limits.h"
 #include "loci/serve/net/metrics.h"
+#include "loci/serve/protocol/server_messages.h"
 #include "loci/serve/storage/shelf.h"
 #include "loci/serve/storage/world_folder.h"
 
@@ -57,8 +58,8 @@ class WorldStore {
                    const Fill& fill = {});
 
   // The list for /v1/worlds: newest first, at most 200.
-  Json list() const;
-  Json describe(const std::string& id) const;
+  std::vector<WorldInfo> list() const;
+  WorldInfo describe(const std::string& id) const;
   void rename(const std::string& id, const std::string& name);
   void remove(const std::string& id);
   // JPEG.
@@ -72,7 +73,7 @@ class WorldStore {
   void set_open_test(std::function<bool(const std::string&)> test) { is_open_ = std::move(test); }
 
  private:
-  Json describe(const std::filesystem::path& folder) const;
+  WorldInfo describe(const std::filesystem::path& folder) const;
   // Deletes a world's folder and its cached size.
   void forget(const std::filesystem::path& folder);
   uint64_t bytes_of(const std::filesystem::path& folder, int64_t chunks) const;

@@ -19,12 +19,14 @@ Recorder::Recorder(VideoStore& videos, const WorldFacts& world, int view, double
   const int64_t width =
       view < 0 ? world.width * static_cast<int64_t>(world.views.size()) : world.width;
   const size_t named = view < 0 ? 0 : static_cast<size_t>(view);
-  folder_ = videos.create({{"status", "in_progress"},
-                           {"model", world.views.at(named).model},
-                           {"prompt", world.prompt},
-                           {"size", fmt::format("{}x{}", width / 2 * 2, world.height / 2 * 2)},
-                           {"seconds", "0"},
-                           {"world", world.id}});
+  VideoInfo video;
+  video.status = "in_progress";
+  video.model = world.views.at(named).model;
+  video.prompt = world.prompt;
+  video.size = fmt::format("{}x{}", width / 2 * 2, world.height / 2 * 2);
+  video.seconds = "0";
+  video.world = world.id;
+  folder_ = videos.create(std::move(video));
   io::VideoOptions options;
   options.fps = fps_;
   options.crf = 20;

@@ -9,7 +9,7 @@
 #include "loci/camera/path/keys.h"
 #include "loci/camera/path/presets.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/protocol/fields.h"
+#include "loci/serve/protocol/http_bodies.h"
 #include "loci/serve/protocol/ids.h"
 #include "loci/serve/videos/recorder.h"
 
@@ -17,7 +17,6 @@ namespace loci::serve {
 
 namespace {
 
-constexpr double kDefaultSeconds = 4;
 constexpr uint64_t kJobRoom = uint64_t{16} << 20;  // bytes that must be free before a job starts
 constexpr int64_t kMostAttempts = 3;
 
@@ -40,7 +39,10 @@ std::vector<camera::Pose> frame_path(const std::string& action, double seconds,
 }  // namespace
 
 VideoJob::VideoJob(Services& services, const Json& fields, int64_t world_chunks)
-    : services_(services), request_(WorldRequest::parse(fields, services.models, services.limits)) {
+    : services_(services) {
+  CreateVideo body = parse<CreateVideo>(fields, services.limits);
+  if (body.input_reference) body.settings.first_frame = std::move(body.input_reference);
+  request_ = WorldRequest::resolve(body.world, body.settings, services.models, services.limits);
   if (request_.tour_seconds > 0)
     refuse("bad_request", "tour_seconds: not supported for videos; omit it");
   request_.check_start(services.starts);
@@ -54,7 +56,7 @@ VideoJob::VideoJob(Services& services, const Json& fields, int64_t world_chunks)
     if (world_->chunks() == 0) refuse("bad_world", "this world has no frames");
     facts_ = world_->facts();
   }
-  plan_path(fields);
+  plan_path(body);
   ++services_.metrics.videos_waiting;
 }
 
@@ -74,12 +76,6 @@ VideoJob::~VideoJob() {
 
 std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body) {
   Json fields = body;
-  // OpenAI's API calls the start picture `input_reference`.
-  if (const auto picture = fields.find("input_reference"); picture != fields.end()) {
-    Json bytes = std::move(*picture);
-    fields.erase(picture);
-    fields["first_frame"] = std::move(bytes);
-  }
   if (services.metrics.videos_waiting.load() >= services.limits.queued_videos) {
     refuse("limit", "{} videos are queued, the maximum; try again later",
            services.limits.queued_videos);
@@ -90,14 +86,15 @@ std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body)
   const double seconds = static_cast<double>(job->path_.size()) *
                          static_cast<double>(facts.frames_per_latent) / facts.fps;
   fields["model"] = facts.views.front().model;  // another server may have another default
+  VideoInfo video;
+  video.model = facts.views.front().model;
+  video.size = fmt::format("{}x{}", facts.width / 2 * 2, facts.height / 2 * 2);
+  video.seconds = fmt::format("{:.6g}", seconds);
+  video.prompt = facts.prompt;
   job->folder_ = services.videos.create(
-      {{"model", facts.views.front().model},
-       {"size", fmt::format("{}x{}", facts.width / 2 * 2, facts.height / 2 * 2)},
-       {"seconds", fmt::format("{:.6g}", seconds)},
-       {"prompt", facts.prompt}},
-      {{"fields", std::move(fields)},
-       {"world_chunks", job->world_ == nullptr ? 0 : job->world_->chunks()},
-       {"attempts", 0}});
+      std::move(video), {{"fields", std::move(fields)},
+                         {"world_chunks", job->world_ == nullptr ? 0 : job->world_->chunks()},
+                         {"attempts", 0}});
   return job;
 }
 
@@ -122,17 +119,20 @@ void VideoJob::adopt_orphans(Services& services) {
   }
 }
 
-void VideoJob::plan_path(const Json& body) {
-  const Fields fields(body);
-  const double most = services_.limits.video_seconds;
-  double seconds = fields.number("seconds", 0.01, most).value_or(kDefaultSeconds);
-  const auto frames = fields.integer("num_frames", 1, static_cast<int64_t>(most * facts_.fps));
-  if (frames) seconds = static_cast<double>(*frames) / facts_.fps;
+void VideoJob::plan_path(const CreateVideo& body) {
+  double seconds = body.seconds;
+  if (body.num_frames) {
+    const auto most = static_cast<int64_t>(services_.limits.video_seconds * facts_.fps);
+    if (*body.num_frames > most) {
+      refuse("bad_request", "num_frames: expected an integer from 1 to {}, got {}", most,
+             *body.num_frames);
+    }
+    seconds = static_cast<double>(*body.num_frames) / facts_.fps;
+  }
   const camera::TimeGrid grid = facts_.time_grid();
   const double chunk = static_cast<double>(grid.frames_per_chunk()) / facts_.fps;
   const auto chunks = static_cast<int64_t>(std::max(1.0, std::ceil(seconds / chunk - 1e-6)));
-  const std::string action = fields.text("action", 4000).value_or("none-1");
-  const std::vector<camera::Pose> all = frame_path(action, seconds, facts_);
+  const std::vector<camera::Pose> all = frame_path(body.action, seconds, facts_);
   for (int64_t latent = 1; latent < grid.latents_in_chunks(1 + chunks); ++latent) {
     // The last pose is repeated up to a whole chunk.
     path_.push_back(all[std::min(static_cast<size_t>(grid.camera_frame(latent)), all.size() - 1)]);

@@ -32,7 +32,7 @@ class VideoJob : public Task {
 
  private:
   VideoJob(Services& services, const Json& fields, int64_t world_chunks);
-  void plan_path(const Json& body);
+  void plan_path(const CreateVideo& body);
   void begin();
   void begin_from_world();
   void make_chunk();

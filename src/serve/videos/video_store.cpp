@@ -63,20 +63,13 @@ bool VideoFolder::gone() const { return !fs::exists(path_); }
 VideoStore::VideoStore(const fs::path& data, const Limits& limits, DiskBudget& disk)
     : shelf_(data / "videos", "video", "video.json"), limits_(limits), disk_(disk) {}
 
-std::unique_ptr<VideoFolder> VideoStore::create(const Json& facts, const Json& job) {
+std::unique_ptr<VideoFolder> VideoStore::create(VideoInfo video, const Json& job) {
   disk_.check(0);
-  const int64_t now = unix_time();
-  Json record = {{"id", new_id("video")},
-                 {"object", "video"},
-                 {"status", "queued"},
-                 {"progress", 0},
-                 {"created_at", now},
-                 {"completed_at", nullptr},
-                 {"expires_at", now + static_cast<int64_t>(limits_.keep_hours * 3600)},
-                 {"frames", 0},
-                 {"error", nullptr}};
-  record.update(facts);
-  const fs::path path = shelf_.place(record["id"].get<std::string>());
+  video.id = new_id("video");
+  video.created_at = unix_time();
+  video.expires_at = video.created_at + static_cast<int64_t>(limits_.keep_hours * 3600);
+  Json record = to_wire(video);
+  const fs::path path = shelf_.place(video.id);
   AtomicDirectory folder(path);
   write_record(folder.temporary(), record);
   write_file(folder.temporary() / "lock", "");
@@ -112,7 +105,7 @@ std::vector<std::unique_ptr<VideoFolder>> VideoStore::orphans() const {
   return found;
 }
 
-Json VideoStore::list(const Page& page) const {
+Json VideoStore::list(const VideoQuery& query) const {
   std::vector<Json> found;
   for (const fs::path& folder : shelf_.all()) {
     try {
@@ -125,17 +118,17 @@ Json VideoStore::list(const Page& page) const {
     return std::pair(record.value("created_at", int64_t{0}), record.value("id", ""));
   };
   std::sort(found.begin(), found.end(), [&](const Json& a, const Json& b) {
-    return page.ascending ? key(a) < key(b) : key(a) > key(b);
+    return query.order == "asc" ? key(a) < key(b) : key(a) > key(b);
   });
-  if (!page.after.empty()) {
+  if (!query.after.empty()) {
     const auto last = std::find_if(found.begin(), found.end(), [&](const Json& record) {
-      return record.value("id", "") == page.after;
+      return record.value("id", "") == query.after;
     });
     if (last == found.end()) refuse("not_found", "after: there is no such video");
     found.erase(found.begin(), last + 1);
   }
-  const bool more = static_cast<int64_t>(found.size()) > page.limit;
-  if (more) found.resize(static_cast<size_t>(page.limit));
+  const bool more = static_cast<int64_t>(found.size()) > query.limit;
+  if (more) found.resize(static_cast<size_t>(query.limit));
   return {{"object", "list"},
           {"data", found},
           {"has_more", more},

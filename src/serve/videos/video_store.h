@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "loci/serve/protocol/http_bodies.h"
 #include "loci/serve/storage/world_store.h"
 
 namespace loci::serve {
@@ -39,18 +40,13 @@ class VideoStore {
  public:
   VideoStore(const std::filesystem::path& data, const Limits& limits, DiskBudget& disk);
 
-  // Creates and locks a video's folder. `facts`: model, size, seconds, prompt. `job`: the content
-  // of job.msgpack, null for a recording.
-  std::unique_ptr<VideoFolder> create(const Json& facts, const Json& job = {});
+  // Creates and locks a video's folder, and sets the id and the times of `video`. `job`: the
+  // content of job.msgpack, null for a recording.
+  std::unique_ptr<VideoFolder> create(VideoInfo video, const Json& job = {});
   // Locks and returns the jobs whose server has ended, oldest first. The caller must run them.
   std::vector<std::unique_ptr<VideoFolder>> orphans() const;
 
-  struct Page {
-    int64_t limit = 20;
-    std::string after;
-    bool ascending = false;
-  };
-  Json list(const Page& page) const;
+  Json list(const VideoQuery& query) const;
   Json get(const std::string& id) const;
   // Path of the MP4 file. Refused ("not_found") until the video is complete.
   std::filesystem::path content(const std::string& id) const;

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "loci/base/config.h"
 #include "loci/camera/path/keys.h"
+#include "loci/serve/protocol/client_messages.h"
 
 namespace loci::serve {
 
@@ -18,9 +18,8 @@ class Controls {
   Controls(double fps, int64_t frames_per_latent, size_t script_limit)
       : fps_(fps), frames_per_latent_(frames_per_latent), script_limit_(script_limit) {}
 
-  // The payload of a `camera_actions` event, script, path or state; all or nothing: what is wrong
-  // in it is refused and changes nothing.
-  void apply(const Json& payload);
+  // A script that is too long for the queue is refused ("limit") and changes nothing.
+  void apply(const CameraActions& actions);
 
   void set_pose(const camera::Pose& pose) {
     stands_ = pose;
@@ -36,14 +35,9 @@ class Controls {
   std::vector<camera::Pose> take(int64_t latents);
 
  private:
-  struct Transition {
-    bool has_keys = false, has_axes = false;
-    camera::Keys keys;
-    camera::Axes axes;
-    double yaw = 0, pitch = 0;  // degrees
-  };
-  static Transition parse_transition(const Json& json);
-  void follow(const Json& poses);
+  void apply(const KeyScript& script);
+  void apply(const ControlState& state);
+  void apply(const CameraPath& path);
   void set_keys(const camera::Keys& keys);
   camera::Axes held() const;
   // Whether anything is held, was tapped or looked at since the last chunk.

@@ -37,18 +37,19 @@ void Mailbox::release_controls() {
   if (controls_) controls_->release();
 }
 
-void Mailbox::post(const Json& message) {
+void Mailbox::post(WalkMessage message) {
   const Clock::time_point now = Clock::now();
   const std::lock_guard lock(mutex_);
   last_input_ = now;
   if (mail_.messages.size() >= queue_limit_ || applied_.event_ids.size() >= queue_limit_) {
     refuse("limit", "too many controls wait for the next chunk");
   }
-  if (controls_ && message.value("type", "") == "event" &&
-      message.value("kind", "") == "camera_actions") {
-    apply(message, now);
+  const auto* event = std::get_if<EventMessage>(&message);
+  const auto* actions = event == nullptr ? nullptr : std::get_if<CameraActions>(&event->payload);
+  if (controls_ && actions != nullptr) {
+    apply(*actions, event->event_id, now);
   } else {
-    mail_.messages.push_back(message);
+    mail_.messages.push_back(std::move(message));
   }
 }
 
@@ -82,16 +83,17 @@ bool Mailbox::open_controls(Controls controls, const camera::Pose& pose) {
   return first;
 }
 
-void Mailbox::apply(const Json& message, Clock::time_point at) {
-  controls_->apply(message.value("payload", Json()));
-  applied_.event_ids.push_back(message.value("event_id", Json()));
+void Mailbox::apply(const CameraActions& actions, std::optional<int64_t> event_id,
+                    Clock::time_point at) {
+  controls_->apply(actions);
+  applied_.event_ids.push_back(event_id);
   if (!applied_.oldest) applied_.oldest = at;
   mail_.moved = true;
 }
 
-void Mailbox::apply_controls(const Json& message) {
+void Mailbox::apply_controls(const CameraActions& actions, std::optional<int64_t> event_id) {
   const std::lock_guard lock(mutex_);
-  apply(message, Clock::now());
+  apply(actions, event_id, Clock::now());
 }
 
 void Mailbox::set_pose(const camera::Pose& pose) {

@@ -12,6 +12,7 @@
 
 #include "loci/serve/net/client.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/client_messages.h"
 #include "loci/serve/walk/controls.h"
 
 namespace loci::serve {
@@ -33,7 +34,7 @@ class Mailbox {
   // Appends a message for the engine's thread. Camera events are applied at once if the walk is
   // ready for them: the chunk that begins next uses them, whatever waits before it. Too many
   // messages are refused ("limit").
-  void post(const Json& message);
+  void post(WalkMessage message);
 
   // Output of the walk could not be encoded or sent. The walk pauses in its next time slice.
   void report_failure(const Told& told);
@@ -49,7 +50,7 @@ class Mailbox {
   Clock::time_point last_input() const;
 
   struct Mail {
-    std::deque<Json> messages;
+    std::deque<WalkMessage> messages;
     bool greet = false;  // a client was attached and has not been shown the world
     bool moved = false;  // camera events came since the last collect()
     std::optional<Told> failure;
@@ -62,14 +63,14 @@ class Mailbox {
   // before needs no greeting any more.
   bool open_controls(Controls controls, const camera::Pose& pose);
   // Applies a camera event that was posted before open_controls().
-  void apply_controls(const Json& message);
+  void apply_controls(const CameraActions& actions, std::optional<int64_t> event_id);
   void set_pose(const camera::Pose& pose);
   camera::KeySpeeds speeds() const;
 
   struct Applied {
-    std::vector<Json> event_ids;              // camera events since the last chunk, null if unnamed
-    std::optional<Clock::time_point> oldest;  // arrival of the first of them
-    bool moves = false;                       // something is held or queued
+    std::vector<std::optional<int64_t>> event_ids;  // camera events since the last chunk
+    std::optional<Clock::time_point> oldest;        // arrival of the first of them
+    bool moves = false;                             // something is held or queued
   };
   // A chunk begins: its camera events are applied with it.
   Applied begin_chunk();
@@ -77,7 +78,7 @@ class Mailbox {
   std::vector<camera::Pose> take_poses(int64_t latents);
 
  private:
-  void apply(const Json& message, Clock::time_point at);
+  void apply(const CameraActions& actions, std::optional<int64_t> event_id, Clock::time_point at);
   // Forgets what the client held, sent and waits for: none of it is meant for the next client.
   void release_controls();
 

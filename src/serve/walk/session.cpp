@@ -2,8 +2,8 @@
 #include "loci/serve/walk/session.h"
 
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/protocol/fields.h"
 #include "loci/serve/protocol/protocol.h"
+#include "loci/serve/protocol/server_messages.h"
 #include "loci/serve/walk/walk.h"
 #include "loci/serve/walk/walk_registry.h"
 
@@ -43,63 +43,47 @@ void Session::receive(std::string_view bytes, bool text) {
 }
 
 void Session::dispatch(const Json& message) {
-  const std::string type = Fields(message).text("type", 64).value_or("");
-  if (!begun_) {
-    if (type != "init") refuse("bad_message", "the first message must be init");
-    return init(message);
+  const bool is_init = message_type(message) == "init";
+  if (!begun_ && !is_init) refuse("bad_message", "type: the first message must be init");
+  if (begun_ && is_init) {
+    refuse("bad_message", "type: init was sent before; load opens another world");
   }
-  if (type == "event") {
-    walk_->post(message);
-    if (const Json id = message.value("event_id", Json()); !id.is_null()) {
-      client_->send({{"type", "receipt"},
-                     {"event_id", id},
-                     {"kind", message.value("kind", Json())},
-                     {"status", "received"}});
-    }
-  } else if (type == "save" || type == "fork" || type == "split" || type == "record") {
-    walk_->post(message);
-  } else if (type == "load") {
-    load(message);
-  } else if (type == "list_worlds") {
-    send_worlds(message);
-  } else if (type == "delete_world") {
-    services_.worlds.remove(Fields(message).text("world", 100).value_or(""));
-    send_worlds(message);
-  } else if (type == "ping") {
-    Json pong = message;
-    pong["type"] = "pong";
-    client_->send(pong);
-  } else if (type == "init") {
-    refuse("bad_message", "init was sent already; load opens another world");
-  } else {
-    refuse("bad_message", "unknown type");
-  }
+  std::visit([this](auto&& parsed) { handle(std::forward<decltype(parsed)>(parsed)); },
+             parse_client_message(message, services_.limits));
 }
 
-void Session::init(const Json& message) {
-  const Fields fields(message);
-  const int64_t version = fields.integer("protocol", 0, INT32_MAX).value_or(kProtocol);
-  if (version != kProtocol) {
-    refuse("unsupported_version", "this server speaks version {} of the protocol", kProtocol);
+void Session::handle(InitMessage message) {
+  if (message.protocol != kProtocol) {
+    refuse("unsupported_version", "protocol: expected {}, got {}", kProtocol, message.protocol);
   }
-  client_->set_output(OutputOptions::parse(message));
-  WorldRequest request = WorldRequest::parse(message, services_.models, services_.limits);
+  client_->set_output(message.output);
+  WorldRequest request =
+      WorldRequest::resolve(message.world, message.settings, services_.models, services_.limits);
   request.check_start(services_.starts);
   walk_ = services_.walks->open(std::move(request), client_);
   ++services_.metrics.sessions;
   begun_ = true;
-  if (const Json* inputs = fields.find("condition_inputs"); inputs != nullptr) {
-    const Json actions = inputs->is_object() ? inputs->value("camera_actions", Json()) : Json();
-    if (!actions.is_null()) {
-      walk_->post({{"type", "event"}, {"kind", "camera_actions"}, {"payload", actions}});
-    }
+  if (message.condition_inputs && message.condition_inputs->camera_actions) {
+    EventMessage first{"camera_actions", std::nullopt, EventPayload()};
+    first.payload = std::move(*message.condition_inputs->camera_actions);
+    walk_->post(std::move(first));
   }
 }
 
-void Session::load(const Json& message) {
-  WorldRequest request = WorldRequest::parse({{"world", message.value("world", Json(""))}},
-                                             services_.models, services_.limits);
-  services_.worlds.describe(request.world);  // refuses what is not there, before anything is left
+void Session::handle(WalkMessage message) {
+  const auto* event = std::get_if<EventMessage>(&message);
+  std::optional<ReceiptMessage> receipt;
+  if (event != nullptr && event->event_id) {
+    receipt = ReceiptMessage{*event->event_id, event->kind, "received", std::nullopt};
+  }
+  walk_->post(std::move(message));
+  if (receipt) client_->send(to_wire(*receipt));
+}
+
+void Session::handle(const LoadMessage& message) {
+  WorldRequest request =
+      WorldRequest::resolve(message.world, {}, services_.models, services_.limits);
+  services_.worlds.describe(request.world);  // refuses unknown worlds while this one is still open
   walk_->detach(*client_);
   client_->outbox().drop_frames();
   try {
@@ -110,11 +94,21 @@ void Session::load(const Json& message) {
   }
 }
 
-void Session::send_worlds(const Json& message) {
-  Json worlds = services_.worlds.list()["data"];
-  client_->send({{"type", "worlds"},
-                 {"worlds", std::move(worlds)},
-                 {"request_id", message.value("request_id", Json())}});
+void Session::handle(const ListWorldsMessage& message) { send_worlds(message.request_id); }
+
+void Session::handle(const DeleteWorldMessage& message) {
+  services_.worlds.remove(message.world);
+  send_worlds(message.request_id);
+}
+
+void Session::handle(const PingMessage& message) {
+  Json pong = message.fields;
+  pong["type"] = "pong";
+  client_->send(pong);
+}
+
+void Session::send_worlds(const Json& request_id) {
+  client_->send(to_wire(WorldsMessage{services_.worlds.list(), request_id}));
 }
 
 }  // namespace loci::serve

@@ -8,6 +8,7 @@
 #include "loci/serve/engine/services.h"
 #include "loci/serve/net/client.h"
 #include "loci/serve/net/rate_limit.h"
+#include "loci/serve/protocol/client_messages.h"
 
 namespace loci::serve {
 
@@ -26,9 +27,13 @@ class Session {
 
  private:
   void dispatch(const Json& message);
-  void init(const Json& message);
-  void load(const Json& message);
-  void send_worlds(const Json& message);
+  void handle(InitMessage message);
+  void handle(WalkMessage message);
+  void handle(const LoadMessage& message);
+  void handle(const ListWorldsMessage& message);
+  void handle(const DeleteWorldMessage& message);
+  void handle(const PingMessage& message);
+  void send_worlds(const Json& request_id);
 
   Services& services_;
   std::shared_ptr<Client> client_;

@@ -51,16 +51,9 @@ StartPicture render_place(const world::ClipOptions& options, uint64_t seed) {
 }
 
 // Style and seed of a procedural start.
-std::pair<world::Style, uint64_t> place_of(const Json& start) {
-  if (start.value("kind", Json("procedural")) != "procedural") {
-    refuse("bad_request", "start: a map must have the kind \"procedural\"");
-  }
-  const Json style = start.value("style", Json("town")), seed = start.value("seed", Json(1));
-  if (!style.is_string() || !seed.is_number_integer()) {
-    refuse("bad_request", "start: expected a style name and an integer seed");
-  }
-  return {checked("bad_request", [&] { return world::parse_style(style.get<std::string>()); }),
-          seed.get<uint64_t>()};
+std::pair<world::Style, uint64_t> place_of(const ProceduralStart& start) {
+  return {checked("bad_request", [&] { return world::parse_style(start.style); }),
+          start.seed.value};
 }
 
 // The id of a picture: characters of its file name that a URL may contain, others become '-'.
@@ -155,8 +148,8 @@ void Starts::prepare(const std::function<bool()>& stop) {
   }
 }
 
-Json Starts::list() {
-  Json data = Json::array();
+std::vector<StartInfo> Starts::list() {
+  std::vector<StartInfo> data;
   for (size_t i = 0; i < starts_.size(); ++i) {
     Start start;
     try {
@@ -165,18 +158,22 @@ Json Starts::list() {
       continue;  // an unreadable picture; prepare() has logged it
     }
     const bool procedural = start.picture.empty();
-    data.push_back(
-        {{"id", start.id},
-         {"kind", procedural ? "procedural" : "picture"},
-         {"title", start.title},
-         {"prompt", start.prompt},
-         {"style", procedural ? Json(world::name_of(*start.look.style)) : Json()},
-         {"path", start.path.empty() ? Json() : Json("/v1/starts/" + start.id + "/path")},
-         {"picture", "/v1/starts/" + start.id + "/picture"}});
+    StartInfo& info = data.emplace_back();
+    info.id = start.id;
+    info.kind = procedural ? "procedural" : "picture";
+    info.title = start.title;
+    info.prompt = start.prompt;
+    if (procedural) info.style = world::name_of(*start.look.style);
+    if (!start.path.empty()) info.path = "/v1/starts/" + start.id + "/path";
+    info.picture = "/v1/starts/" + start.id + "/picture";
   }
-  Json names = Json::array();
-  for (const world::Style style : styles()) names.push_back(world::name_of(style));
-  return {{"object", "list"}, {"data", data}, {"styles", names}};
+  return data;
+}
+
+std::vector<std::string> Starts::style_names() {
+  std::vector<std::string> names;
+  for (const world::Style style : styles()) names.emplace_back(world::name_of(style));
+  return names;
 }
 
 size_t Starts::find(const std::string& id) const {
@@ -197,13 +194,12 @@ std::vector<camera::Pose> Starts::path(const std::string& id, double fps, size_t
   return camera::relative_to_first(camera::poses_of(path.cameras));
 }
 
-void Starts::check(const Json& start) const {
-  if (start.is_string()) {
-    find(start.get<std::string>());
-  } else if (start.is_object()) {
-    place_of(start);
-  } else if (!start.is_null()) {
-    refuse("bad_request", "start: expected an id or a map");
+void Starts::check(const std::optional<StartChoice>& start) const {
+  if (!start) return;
+  if (const auto* id = std::get_if<std::string>(&*start)) {
+    find(*id);
+  } else {
+    place_of(std::get<ProceduralStart>(*start));
   }
 }
 
@@ -211,24 +207,26 @@ void refuse_tour_of_picture() {
   refuse("bad_request", "tour_seconds: the start is a picture; a tour needs a rendered scene");
 }
 
-const Start* Starts::listed(const Json& start) const {
-  check(start);
-  if (start.is_object()) return nullptr;
-  return &starts_[start.is_null() ? 0 : find(start.get<std::string>())];
+const Start* Starts::listed(const std::optional<StartChoice>& start) const {
+  if (!start) return &starts_.front();
+  const auto* id = std::get_if<std::string>(&*start);
+  return id == nullptr ? nullptr : &starts_[find(*id)];
 }
 
-std::pair<world::ClipOptions, uint64_t> Starts::place(const Json& start, int64_t width,
-                                                      int64_t height, double fov) const {
+std::pair<world::ClipOptions, uint64_t> Starts::place(const std::optional<StartChoice>& start,
+                                                      int64_t width, int64_t height,
+                                                      double fov) const {
   const Start* found = listed(start);
   if (found == nullptr) {
-    const auto [style, seed] = place_of(start);
+    const auto [style, seed] = place_of(std::get<ProceduralStart>(*start));
     return {place_options({.style = style}, width, height, fov), seed};
   }
   if (!found->picture.empty()) refuse_tour_of_picture();
   return {place_options(found->look, width, height, fov), found->seed};
 }
 
-StartPicture Starts::make(const Json& start, int64_t width, int64_t height, double fov) const {
+StartPicture Starts::make(const std::optional<StartChoice>& start, int64_t width, int64_t height,
+                          double fov) const {
   const Start* found = listed(start);
   if (found != nullptr && !found->picture.empty()) {
     return {io::resize_and_crop(io::read_image(found->picture), width, height).image,

@@ -14,8 +14,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/base/config.h"
 #include "loci/camera/pose.h"
+#include "loci/serve/protocol/http_bodies.h"
 #include "loci/world/clip/clip_maker.h"
 #include "loci/world/scene/scene.h"
 
@@ -46,7 +46,9 @@ class Starts {
 
   // Renders the thumbnails of all scenes, so that list() need not, until `stop` returns true.
   void prepare(const std::function<bool()>& stop);
-  Json list();
+  std::vector<StartInfo> list();
+  // The styles of rendered scenes.
+  static std::vector<std::string> style_names();
   // A JPEG of 288x192 pixels.
   std::string thumbnail(const std::string& id);
   // The start's camera path at `fps` frames per second: at most `most` poses, the first one the
@@ -54,19 +56,20 @@ class Starts {
   std::vector<camera::Pose> path(const std::string& id, double fps, size_t most) const;
 
   // Refuses the values that make() refuses.
-  void check(const Json& start) const;
-  // The first frame of a start. `start` as in `init`: an id, a map of kind "procedural", or null
-  // for the first start; others are refused. `fov`: field of view of a rendered scene, in degrees.
-  StartPicture make(const Json& start, int64_t width, int64_t height, double fov) const;
+  void check(const std::optional<StartChoice>& start) const;
+  // The first frame of a start; absent: of the first start. Unknown starts are refused. `fov`:
+  // field of view of a rendered scene, in degrees.
+  StartPicture make(const std::optional<StartChoice>& start, int64_t width, int64_t height,
+                    double fov) const;
   // Options and seed of the scene of `start`, for a tour. Pictures are refused.
-  std::pair<world::ClipOptions, uint64_t> place(const Json& start, int64_t width, int64_t height,
-                                                double fov) const;
+  std::pair<world::ClipOptions, uint64_t> place(const std::optional<StartChoice>& start,
+                                                int64_t width, int64_t height, double fov) const;
 
  private:
   void add_pictures(const std::filesystem::path& folder);
   size_t find(const std::string& id) const;
-  // Null if `start` is the map of a scene. Unknown starts are refused.
-  const Start* listed(const Json& start) const;
+  // Null if `start` is a scene. Unknown starts are refused.
+  const Start* listed(const std::optional<StartChoice>& start) const;
   // A start with prompt and thumbnail; renders them if necessary.
   Start with_thumbnail(size_t index);
 

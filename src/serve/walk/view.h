@@ -15,6 +15,7 @@
 #include "loci/sample/recording_encoder.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/serve/engine/models.h"
+#include "loci/serve/protocol/server_messages.h"
 #include "loci/serve/storage/chunk_record.h"
 #include "loci/serve/storage/world_folder.h"
 
@@ -72,10 +73,9 @@ class View {
 
   void save(const std::filesystem::path& file) { stream_->save(file, model_->folder().hashes()); }
 
-  // Of chunk_stats: memory_bytes, retained, revisited, panorama, retention, state_norm(s).
   // `seen` are latents that the newest chunk attended to.
-  Json memory_stats(const std::vector<int64_t>& seen);
-  Json describe() const;
+  MemoryStats memory_stats(const std::vector<int64_t>& seen);
+  ViewInfo describe() const;
 
  private:
   View(const ServedModel& model, const ViewSettings& settings, sample::Stream stream,

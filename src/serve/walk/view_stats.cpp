@@ -6,8 +6,6 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/serve/protocol/message.h"
-#include "loci/serve/protocol/poses.h"
 #include "loci/serve/walk/view.h"
 
 namespace loci::serve {
@@ -28,24 +26,23 @@ std::string_view kind_of(const memory::HeldFrame& held, const memory::HistoryOpt
 
 // Drops frames of the bank from a long list, those with `keep` excepted: every nth by its number
 // stays, n a power of two, so that the same ones stay while the walk goes on.
-void thin(Json& retained, const std::function<bool(const Json&)>& keep) {
+void thin(std::vector<RetainedFrame>& retained,
+          const std::function<bool(const RetainedFrame&)>& keep) {
   if (retained.size() <= kMostListed) return;
-  const auto always = [&](const Json& frame) { return frame["kind"] != "bank" || keep(frame); };
+  const auto always = [&](const RetainedFrame& frame) {
+    return frame.kind != "bank" || keep(frame);
+  };
   const auto kept = static_cast<size_t>(std::count_if(retained.begin(), retained.end(), always));
   const size_t room = kMostListed - std::min(kept, kMostListed - 8);
   int64_t step = 2;
   while ((retained.size() - kept) / static_cast<size_t>(step) > room) step *= 2;
-  Json listed = Json::array();
-  for (Json& frame : retained) {
-    if (always(frame) || frame["frame"].get<int64_t>() % step == 0) {
-      listed.push_back(std::move(frame));
-    }
-  }
-  retained = std::move(listed);
+  std::erase_if(retained, [&](const RetainedFrame& frame) {
+    return !always(frame) && frame.frame % step != 0;
+  });
 }
 
-Json norms_of(const std::vector<at::Tensor>& states, double& mean_square) {
-  Json norms = Json::array();
+std::vector<double> norms_of(const std::vector<at::Tensor>& states, double& mean_square) {
+  std::vector<double> norms;
   double sum = 0;
   for (const at::Tensor& state : states) {
     if (!state.defined()) continue;
@@ -76,7 +73,7 @@ std::vector<camera::VisibleDirections> View::views_of(const std::vector<memory::
   return views;
 }
 
-Json View::memory_stats(const std::vector<int64_t>& seen) {
+MemoryStats View::memory_stats(const std::vector<int64_t>& seen) {
   const sample::ModelStream& main = stream_->main();
   const double aspect = static_cast<double>(stream_->options().latent_width) /
                         static_cast<double>(stream_->options().latent_height);
@@ -85,7 +82,7 @@ Json View::memory_stats(const std::vector<int64_t>& seen) {
   const camera::VisibleDirections newest =
       camera::visible_directions({here, stream_->last_camera().lens}, aspect);
   camera::DirectionSet panorama;
-  Json retained = Json::array(), revisited;
+  MemoryStats stats;
   double best = kLeastOverlap;
   const std::vector<memory::HeldFrame> held = main.policy().save();
   const std::vector<camera::VisibleDirections> views = views_of(held, aspect);
@@ -93,51 +90,45 @@ Json View::memory_stats(const std::vector<int64_t>& seen) {
     const memory::FrameView& frame = held[i].view;
     const std::string_view kind =
         kind_of(held[i], stream_->options().history, stream_->frames() - 1);
-    retained.push_back({{"frame", frame.frame},
-                        {"kind", kind},
-                        {"pose", to_json(frame.pose)},
-                        {"seen", std::binary_search(seen.begin(), seen.end(), frame.frame)}});
+    stats.retained.push_back({frame.frame, std::string(kind), frame.pose,
+                              std::binary_search(seen.begin(), seen.end(), frame.frame)});
     if (camera::norm(views[i].position - here.position) < kRadius) panorama |= views[i].directions;
     if (kind == "recent") continue;
     const camera::VisibleDirections* const other = &views[i];
     const double overlap = camera::coverage(newest, std::span(&other, 1), kRadius);
     if (overlap >= best) {
       best = overlap;
-      revisited = {{"frame", frame.frame}, {"overlap", overlap}};
+      stats.revisited = {frame.frame, overlap};
     }
   }
-  const size_t total = retained.size();
+  stats.retained_total = static_cast<int64_t>(stats.retained.size());
   const bool bounded = main.policy().bounded();
-  thin(retained, [&](const Json& frame) {
-    return (bounded && frame["seen"] == true) ||
-           (!revisited.is_null() && frame["frame"] == revisited["frame"]);
+  thin(stats.retained, [&](const RetainedFrame& frame) {
+    return (bounded && frame.seen) || (stats.revisited && frame.frame == stats.revisited->frame);
   });
   std::string mask(camera::kSphereDirections / 8, '\0');
   for (int n = 0; n < camera::kSphereDirections; ++n) {
     if (panorama[n]) mask[n / 8] = static_cast<char>(mask[n / 8] | 1 << n % 8);
   }
-  double mean_square = 0;
-  Json norms = norms_of(main.states(), mean_square);
-  const double share =
+  stats.panorama.mask.data = std::move(mask);
+  stats.panorama.share =
       static_cast<double>(panorama.count()) / static_cast<double>(camera::kSphereDirections);
-  return {{"memory_bytes", stream_->history_bytes()},
-          {"retained", std::move(retained)},
-          {"retained_total", total},
-          {"revisited", std::move(revisited)},
-          {"panorama", {{"share", share}, {"mask", binary(mask)}}},
-          {"retention", main.retention() ? Json(*main.retention()) : Json()},
-          {"state_norm", norms.empty() ? Json() : Json(std::sqrt(mean_square))},
-          {"state_norms", std::move(norms)}};
+  double mean_square = 0;
+  stats.memory_bytes = stream_->history_bytes();
+  stats.state_norms = norms_of(main.states(), mean_square);
+  if (!stats.state_norms.empty()) stats.state_norm = std::sqrt(mean_square);
+  stats.retention = main.retention();
+  return stats;
 }
 
-Json View::describe() const {
-  return {{"model", model_->id()},
-          {"history", settings_.history.kind},
-          {"history_frames", settings_.history.budget},
-          {"readout", settings_.readout},
-          {"steps", settings_.solver.steps},
-          {"recurrent", model_->recurrent()},
-          {"frame_budget", stream_->main().policy().frame_budget()}};
+ViewInfo View::describe() const {
+  return {.model = model_->id(),
+          .history = settings_.history.kind,
+          .history_frames = settings_.history.budget,
+          .readout = settings_.readout,
+          .steps = settings_.solver.steps,
+          .recurrent = model_->recurrent(),
+          .frame_budget = stream_->main().policy().frame_budget()};
 }
 
 }  // namespace loci::serve

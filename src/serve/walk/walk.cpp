@@ -51,7 +51,7 @@ std::optional<Clock::time_point> Walk::due() {
   if (!state_.ready() || memory_.rebuilding() || mail.waiting || (mail.moved && state_.paused())) {
     return Clock::time_point();
   }
-  return state_.next_chunk(mail.client->output().paced);
+  return state_.next_chunk(mail.client->output().paced());
 }
 
 void Walk::run_slice(std::chrono::duration<double> waited) {
@@ -105,16 +105,16 @@ void Walk::advance(const ClientPtr& client, std::chrono::duration<double> waited
   }
   if (mail.failure) pause(mail.failure->code == "storage" ? "storage" : "error");
   if (mail.moved && state_.paused() && state_.pause_reason() == "idle") resume();
-  for (const Json& message : mail.messages) {
+  for (const WalkMessage& message : mail.messages) {
     try {
-      handle(message);
+      std::visit([this](const auto& each) { handle(each); }, message);
     } catch (const Refusal& refusal) {
-      output_.send_error(client, {refusal.code(), refusal.what()}, false,
-                         message.value("event_id", Json()), message.value("request_id", Json()));
+      output_.send_error(client, {refusal.code(), refusal.what()}, false, event_id_of(message),
+                         request_id_of(message));
     }
   }
   if (memory_.rebuilding()) return continue_rebuild();
-  const std::optional<Clock::time_point> next = state_.next_chunk(client->output().paced);
+  const std::optional<Clock::time_point> next = state_.next_chunk(client->output().paced());
   const Clock::time_point now = Clock::now();
   if (!next || now < *next) return;
   const auto idle_limit = seconds(services_.limits.pause_seconds);
@@ -195,7 +195,7 @@ void Walk::make_chunk(const ClientPtr& client, std::chrono::duration<double> wai
   times.interval = state_.begin_chunk(begun);
   const Mailbox::Applied applied = mailbox_->begin_chunk();
   if (memory_.tour() != nullptr && applied.moves) end_tour();
-  for (const Json& id : applied.event_ids) {
+  for (const std::optional<int64_t>& id : applied.event_ids) {
     output_.send_receipt(client, id, "camera_actions", memory_.folder().chunks());
   }
 

@@ -31,9 +31,9 @@ class Walk : public Task {
   void attach(std::shared_ptr<Client> client);
   void detach(const Client& client);
   bool attached() const { return mailbox_->client() != nullptr; }
-  // Any thread. `event`, `save`, `fork`, `split` and `record` messages. Malformed events and too
-  // many messages are refused here, other errors in the time slice that handles the message.
-  void post(const Json& message);
+  // Any thread. Too many messages are refused here, other errors in the time slice that handles the
+  // message.
+  void post(WalkMessage message);
 
   // Writes the memory to disk. Called in a time slice, or after the engine has stopped.
   void keep();
@@ -67,14 +67,21 @@ class Walk : public Task {
   void send_state(const std::string& name, const std::string& reason, double progress = -1);
 
   // walk_events.cpp: messages of the client.
-  void check_event(const Json& message) const;
-  void handle(const Json& message);
-  void handle_event(const Json& message);
-  void handle_save(const Json& message);
-  void handle_fork(const Json& message);
-  void handle_split(const Json& message);
-  void handle_record(const Json& message);
-  std::vector<size_t> views_of(const Json& payload) const;
+  void handle(const EventMessage& message);
+  void handle(const SaveMessage& message);
+  void handle(const ForkMessage& message);
+  void handle(const SplitMessage& message);
+  void handle(const RecordMessage& message);
+  void apply(const PromptEvent& event);
+  void apply(const StepsEvent& event);
+  void apply(const HistoryEvent& event);
+  void apply(const ReadoutEvent& event);
+  void apply(const ResetMemoryEvent& event);
+  void apply(const PauseEvent& event);
+  void apply(const ResumeEvent& event);
+  void apply(const StepEvent& event);
+  // The views that an event is for; a view that does not exist is refused.
+  std::vector<size_t> views_of(std::optional<int64_t> view) const;
   bool stop_recording(const Json& request_id);  // false: there was nothing to keep
 
   Services& services_;

@@ -10,7 +10,6 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/protocol/message.h"
 
 namespace loci::serve {
 
@@ -146,17 +145,18 @@ void WalkMemory::set_prompt(const std::string& prompt, const std::string& negati
   for (View& view : views_) view.set_prompt(prompt_, negative_);
 }
 
-Json WalkMemory::retained_thumbnails(size_t view, const Json& memory) const {
-  Json list = Json::array();
+std::vector<ThumbnailInfo> WalkMemory::retained_thumbnails(size_t view,
+                                                           const MemoryStats& stats) const {
+  std::vector<ThumbnailInfo> list;
   std::optional<ChunkRecord> record;
-  for (const Json& retained : memory["retained"]) {
-    const auto frame = retained["frame"].get<int64_t>();
+  for (const RetainedFrame& retained : stats.retained) {
+    const int64_t frame = retained.frame;
     const int64_t chunk = facts().time_grid().chunk_of_latent(frame);
     if (!record || record->index != chunk) record = folder_->read(chunk);
     const std::vector<std::string>& thumbnails = record->views[view].thumbnails;
     const auto place = static_cast<size_t>(frame - first_latent(chunk));
     if (place >= thumbnails.size()) continue;
-    list.push_back({{"frame", frame}, {"jpeg", binary(thumbnails[place])}});
+    list.push_back({frame, {thumbnails[place]}});
   }
   return list;
 }

@@ -53,9 +53,9 @@ class WalkMemory {
   // Index of a chunk's first latent frame since the start of the world.
   int64_t first_latent(int64_t chunk) const;
   // View::memory_stats() of a view.
-  Json stats_of(size_t view) { return views_[view].memory_stats(seen_[view]); }
-  // Thumbnails of the frames that `memory`, a result of stats_of(), lists: [{frame, jpeg}].
-  Json retained_thumbnails(size_t view, const Json& memory) const;
+  MemoryStats stats_of(size_t view) { return views_[view].memory_stats(seen_[view]); }
+  // Thumbnails of the frames that `stats`, a result of stats_of(), lists.
+  std::vector<ThumbnailInfo> retained_thumbnails(size_t view, const MemoryStats& stats) const;
 
   // The rest of a tour; null without one. end_tour() is final.
   const Tour* tour() const { return tour_.get(); }

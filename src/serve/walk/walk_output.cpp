@@ -10,9 +10,6 @@
 #include "loci/base/machine.h"
 #include "loci/camera/lens.h"
 #include "loci/io/media/image.h"
-#include "loci/serve/protocol/message.h"
-#include "loci/serve/protocol/poses.h"
-#include "loci/serve/protocol/protocol.h"
 
 namespace loci::serve {
 
@@ -27,78 +24,55 @@ double milliseconds(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-// A `frame_batch` message but for its payload.
-struct FrameBatch {
-  size_t view = 0;
-  int64_t chunk = 0, first = 0, frames = 1;  // `first` counts since the start of the world
-  int64_t place = 0, of = 1;                 // in the chunk
-  int64_t width = 0, height = 0;
-  bool raw = false;
-  Json event;
-
-  Json message(Json lengths, const std::string& payload) const {
-    return {{"type", "frame_batch"},
-            {"view", view},
-            {"chunk_index", chunk},
-            {"num_frames", frames},
-            {"frame_index", first},
-            {"frame_batch_index", place},
-            {"num_frame_batches", of},
-            {"is_final_frame_batch", place + 1 == of},
-            {"content_type", raw ? "application/octet-stream" : "image/jpeg"},
-            {"encoding", raw ? "raw" : "jpeg"},
-            {"width", width},
-            {"height", height},
-            {"channels", 3},
-            {"payload_lengths", std::move(lengths)},
-            {"payload", binary(payload)},
-            {"event_id", event}};
-  }
-};
-
 // The frames of one view's chunk, encoded and sent in batches.
 struct FrameSender {
   size_t view = 0;
   int64_t chunk = 0, first_frame = 0;
   Clock::time_point first;
   Pace pace;
-  Json event;
+  std::optional<int64_t> event;
 
   // The encoder's thread. Returns the bytes of the payloads.
   size_t send(Client& client, const at::Tensor& frames) const {
     const OutputOptions& output = client.output();
     const int64_t count = frames.size(0);
-    const int64_t per_batch = output.paced ? 1 : count;
-    const int64_t batches = (count + per_batch - 1) / per_batch;
+    const int64_t per_batch = output.paced() ? 1 : count;
+    FrameBatchMessage message;
+    message.view = static_cast<int64_t>(view);
+    message.chunk_index = chunk;
+    message.num_frame_batches = (count + per_batch - 1) / per_batch;
+    message.width = frames.size(2);
+    message.height = frames.size(1);
+    message.event_id = event;
+    message.set_raw(output.raw());
     size_t total = 0;
-    for (int64_t batch = 0; batch < batches; ++batch) {
-      std::string payload;
-      Json lengths = Json::array();
+    for (int64_t batch = 0; batch < message.num_frame_batches; ++batch) {
       const int64_t end = std::min(count, (batch + 1) * per_batch);
+      message.payload.data.clear();
+      message.payload_lengths.clear();
       for (int64_t i = batch * per_batch; i < end; ++i) {
         const std::string bytes =
-            output.raw ? raw_of(frames[i]) : jpeg_of(frames[i], output.quality);
-        lengths.push_back(bytes.size());
-        payload += bytes;
+            output.raw() ? raw_of(frames[i]) : jpeg_of(frames[i], static_cast<int>(output.quality));
+        message.payload_lengths.push_back(bytes.size());
+        message.payload.data += bytes;
       }
-      total += payload.size();
-      const Clock::time_point at =
-          output.paced ? first + pace.frame_time(batch) : Clock::time_point();
-      const FrameBatch told{.view = view,
-                            .chunk = chunk,
-                            .first = first_frame + batch * per_batch,
-                            .frames = end - batch * per_batch,
-                            .place = batch,
-                            .of = batches,
-                            .width = frames.size(2),
-                            .height = frames.size(1),
-                            .raw = output.raw,
-                            .event = event};
-      client.send_frames(told.message(std::move(lengths), payload), told.frames, at);
+      total += message.payload.data.size();
+      message.frame_index = first_frame + batch * per_batch;
+      message.num_frames = end - batch * per_batch;
+      message.frame_batch_index = batch;
+      message.is_final_frame_batch = batch + 1 == message.num_frame_batches;
+      client.send_frames(to_wire(message), message.num_frames,
+                         output.paced() ? first + pace.frame_time(batch) : Clock::time_point());
     }
     return total;
   }
 };
+
+std::vector<ViewInfo> describe(const std::vector<View>& views) {
+  std::vector<ViewInfo> described;
+  for (const View& view : views) described.push_back(view.describe());
+  return described;
+}
 
 }  // namespace
 
@@ -139,29 +113,23 @@ void WalkOutput::close(const ClientPtr& client, int code, const std::string& rea
   submit(client, 0, [=] { client->close(code, reason); });
 }
 
-void WalkOutput::send_receipt(const ClientPtr& client, const Json& event_id,
+void WalkOutput::send_receipt(const ClientPtr& client, std::optional<int64_t> event_id,
                               const std::string& kind, int64_t chunk) {
-  if (event_id.is_null()) return;
+  if (!event_id) return;
   last_event_ = event_id;
-  send(client, {{"type", "receipt"},
-                {"event_id", event_id},
-                {"kind", kind},
-                {"status", "applied"},
-                {"chunk_index", chunk}});
+  send(client, to_wire(ReceiptMessage{*event_id, kind, "applied", chunk}));
 }
 
 void WalkOutput::send_state(const ClientPtr& client, const WalkState& state,
                             const WalkMemory& memory, const std::string& name,
                             const std::string& reason, double progress) {
-  Json message = {{"type", "state"}, {"state", name}, {"queue_length", services_.engine.waiting()}};
-  if (!reason.empty()) message["reason"] = reason;
-  if (progress >= 0) message["progress"] = progress;
-  if (state.ready()) {
-    Json views = Json::array();
-    for (const View& view : memory.views()) views.push_back(view.describe());
-    message["views"] = std::move(views);
-  }
-  send(client, std::move(message));
+  StateMessage message;
+  message.state = name;
+  message.queue_length = services_.engine.waiting();
+  if (!reason.empty()) message.reason = reason;
+  if (progress >= 0) message.progress = progress;
+  if (state.ready()) message.views = describe(memory.views());
+  send(client, to_wire(message));
 }
 
 void WalkOutput::send_phase(const ClientPtr& client, const WalkState& state,
@@ -178,89 +146,83 @@ void WalkOutput::send_session(const ClientPtr& client, const WalkMemory& memory,
   const WorldFacts& facts = memory.facts();
   const Limits& limits = services_.limits;
   const camera::KeySpeeds speeds = mailbox_->speeds();
-  Json views = Json::array();
-  for (const View& view : memory.views()) views.push_back(view.describe());
   const int64_t latents = memory.first_latent(memory.folder().chunks());
-  const std::vector<camera::Pose> path(memory.path().begin(), memory.path().end());
-  send(client, {{"type", "session"},
-                {"protocol", kProtocol},
-                {"world", facts.id},
-                {"name", facts.name},
-                {"resumed", resumed},
-                {"next_chunk", memory.folder().chunks()},
-                {"latents", latents},
-                {"pose", to_json(path.back())},
-                {"prompt", memory.prompt()},
-                {"seed", std::to_string(facts.seed)},
-                {"size", {facts.width, facts.height}},
-                {"fps", facts.fps},
-                {"chunk_latents", facts.chunk_latents},
-                {"frames_per_latent", facts.frames_per_latent},
-                {"fov", facts.fov},
-                {"camera",
-                 {{"move", speeds.move},
-                  {"turn", camera::degrees(speeds.turn)},
-                  {"pitch_limit", camera::degrees(speeds.pitch_limit)}}},
-                {"views", std::move(views)},
-                {"path", to_json(path)},
-                {"path_first", latents - static_cast<int64_t>(path.size())},
-                {"recording", recording},
-                {"limits",
-                 {{"message_bytes", limits.message_bytes},
-                  {"sessions", limits.sessions},
-                  {"idle_seconds", limits.pause_seconds}}}});
+  SessionMessage message;
+  message.world = facts.id;
+  message.name = facts.name;
+  message.resumed = resumed;
+  message.next_chunk = memory.folder().chunks();
+  message.latents = latents;
+  message.pose = memory.path().back();
+  message.prompt = memory.prompt();
+  message.seed = std::to_string(facts.seed);
+  message.size = {facts.width, facts.height};
+  message.fps = facts.fps;
+  message.chunk_latents = facts.chunk_latents;
+  message.frames_per_latent = facts.frames_per_latent;
+  message.fov = facts.fov;
+  message.camera = {speeds.move, camera::degrees(speeds.turn), camera::degrees(speeds.pitch_limit)};
+  message.views = describe(memory.views());
+  message.path.assign(memory.path().begin(), memory.path().end());
+  message.path_first = latents - static_cast<int64_t>(message.path.size());
+  message.recording = recording;
+  message.limits = {limits.message_bytes, limits.sessions, limits.pause_seconds};
+  send(client, to_wire(message));
 }
 
 void WalkOutput::send_still(const ClientPtr& client, const WalkMemory& memory, size_t view,
                             const ChunkRecord& newest) {
   const WorldFacts& facts = memory.facts();
-  const FrameBatch told{.view = view,
-                        .chunk = newest.index,
-                        .first = facts.time_grid().frames_of_chunk(newest.index).end - 1,
-                        .width = facts.width,
-                        .height = facts.height,
-                        .raw = client->output().raw,
-                        .event = nullptr};
-  submit(client, newest.views[view].newest.size(),
-         [client, told, jpeg = newest.views[view].newest] {
-           std::string payload = jpeg;
-           if (told.raw) {
-             payload = raw_of(
-                 io::decode_image(std::as_bytes(std::span(jpeg.data(), jpeg.size())), "a record"));
-           }
-           client->send_frames(told.message(Json::array({payload.size()}), payload), 1,
-                               Clock::time_point());
-         });
+  FrameBatchMessage message;
+  message.view = static_cast<int64_t>(view);
+  message.chunk_index = newest.index;
+  message.frame_index = facts.time_grid().frames_of_chunk(newest.index).end - 1;
+  message.width = facts.width;
+  message.height = facts.height;
+  message.set_raw(client->output().raw());
+  message.payload.data = newest.views[view].newest;
+  const size_t bytes = message.payload.data.size();
+  submit(client, bytes, [client, message = std::move(message)]() mutable {
+    std::string& payload = message.payload.data;
+    if (client->output().raw()) {
+      payload = raw_of(
+          io::decode_image(std::as_bytes(std::span(payload.data(), payload.size())), "a record"));
+    }
+    message.payload_lengths = {payload.size()};
+    client->send_frames(to_wire(message), 1, Clock::time_point());
+  });
 }
 
-void WalkOutput::send_thumbnails(const ClientPtr& client, size_t view, Json frames) {
-  send(client, {{"type", "thumbnails"}, {"view", view}, {"frames", std::move(frames)}});
+void WalkOutput::send_thumbnails(const ClientPtr& client, size_t view,
+                                 std::vector<ThumbnailInfo> frames) {
+  send(client, to_wire(ThumbnailsMessage{static_cast<int64_t>(view), std::move(frames)}));
 }
 
 void WalkOutput::send_memory(const ClientPtr& client, WalkMemory& memory, size_t view,
                              const ChunkRecord& newest) {
-  const Json told = memory.stats_of(view);
-  send_thumbnails(client, view, memory.retained_thumbnails(view, told));
-  Json stats = stats_of(memory, view, newest);
-  stats["replayed"] = true;
-  stats.update(told);
+  ChunkStatsMessage stats = stats_of(memory, view, newest);
+  stats.replayed = true;
+  send_thumbnails(client, view, memory.retained_thumbnails(view, stats.memory));
   submit(client, 0, [client, stats = std::move(stats)]() mutable {
-    stats["dropped_frames"] = client->outbox().dropped_frames();
-    client->send(stats);
+    stats.dropped_frames = client->outbox().dropped_frames();
+    client->send(to_wire(stats));
   });
 }
 
-Json WalkOutput::stats_of(const WalkMemory& memory, size_t view, const ChunkRecord& record) const {
-  return {{"type", "chunk_stats"},
-          {"view", view},
-          {"chunk_index", record.index},
-          {"first_latent", memory.first_latent(record.index)},
-          {"num_frames", memory.facts().time_grid().frames_of_chunk(record.index).size()},
-          {"poses", to_json(camera::poses_of(record.cameras))},
-          {"event_id", last_event_},
-          {"queue_length", services_.engine.waiting()},
-          {"process_bytes", process_memory().value_or(ProcessMemory()).now},
-          {"given", record.given}};
+ChunkStatsMessage WalkOutput::stats_of(WalkMemory& memory, size_t view,
+                                       const ChunkRecord& record) const {
+  ChunkStatsMessage stats;
+  stats.view = static_cast<int64_t>(view);
+  stats.chunk_index = record.index;
+  stats.first_latent = memory.first_latent(record.index);
+  stats.num_frames = memory.facts().time_grid().frames_of_chunk(record.index).size();
+  stats.poses = camera::poses_of(record.cameras);
+  stats.event_id = last_event_;
+  stats.queue_length = services_.engine.waiting();
+  stats.process_bytes = process_memory().value_or(ProcessMemory()).now;
+  stats.given = record.given;
+  stats.memory = memory.stats_of(view);
+  return stats;
 }
 
 std::shared_ptr<WalkOutput::Sent> WalkOutput::send_frames(
@@ -288,7 +250,7 @@ std::shared_ptr<WalkOutput::Sent> WalkOutput::send_frames(
            sent->encode_ms = milliseconds(begun, done);
            if (oldest_control) {
              sent->latency_ms = milliseconds(*oldest_control, std::max(sender.first, done));
-             metrics.control_latency_seconds.observe(sent->latency_ms.get<double>() / 1e3);
+             metrics.control_latency_seconds.observe(*sent->latency_ms / 1e3);
            }
          });
   return sent;
@@ -297,28 +259,27 @@ std::shared_ptr<WalkOutput::Sent> WalkOutput::send_frames(
 void WalkOutput::send_chunk(const ClientPtr& client, WalkMemory& memory, const Pace& pace,
                             size_t view, const ChunkRecord& record, const Times& times,
                             std::shared_ptr<Sent> sent) {
-  Json thumbnails = Json::array();
+  std::vector<ThumbnailInfo> thumbnails;
   int64_t latent = memory.first_latent(record.index);
   for (const std::string& jpeg : record.views[view].thumbnails) {
-    thumbnails.push_back({{"frame", latent++}, {"jpeg", binary(jpeg)}});
+    thumbnails.push_back({latent++, {jpeg}});
   }
   send_thumbnails(client, view, std::move(thumbnails));
-  Json stats = stats_of(memory, view, record);
-  stats.update(Json{{"replayed", false},
-                    {"scheduler_forward_ms", times.forward},
-                    {"commit_ms", times.commit},
-                    {"store_ms", times.store},
-                    {"chunk_total_ms", times.total},
-                    {"interval_ms", times.interval},
-                    {"queue_ms", times.queue},
-                    {"frame_ms", client->output().paced ? pace.frame_seconds() * 1e3 : 0}});
-  stats.update(memory.stats_of(view));
+  ChunkStatsMessage stats = stats_of(memory, view, record);
+  ChunkTimes& spent = stats.times.emplace();
+  spent.forward = times.forward;
+  spent.commit = times.commit;
+  spent.store = times.store;
+  spent.total = times.total;
+  spent.interval = times.interval;
+  spent.queue = times.queue;
+  spent.frame = client->output().paced() ? pace.frame_seconds() * 1e3 : 0;
   submit(client, 0, [client, view, stats = std::move(stats), sent = std::move(sent)]() mutable {
-    stats["encode_ms"] = sent->encode_ms;
-    stats["control_latency_ms"] = sent->latency_ms;
-    stats["ws_payload_bytes"] = sent->bytes[view];
-    stats["dropped_frames"] = client->outbox().dropped_frames();
-    client->send(stats);
+    stats.times->encode = sent->encode_ms;
+    stats.times->control_latency = sent->latency_ms;
+    stats.times->payload_bytes = sent->bytes[view];
+    stats.dropped_frames = client->outbox().dropped_frames();
+    client->send(to_wire(stats));
   });
 }
 

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/serve/engine/services.h"
+#include "loci/serve/protocol/server_messages.h"
 #include "loci/serve/walk/mailbox.h"
 #include "loci/serve/walk/walk_memory.h"
 #include "loci/serve/walk/walk_state.h"
@@ -38,10 +39,10 @@ class WalkOutput {
   void close(const ClientPtr& client, int code, const std::string& reason);
 
   // "applied", for an event that named itself. Later frames and statistics carry its id.
-  void send_receipt(const ClientPtr& client, const Json& event_id, const std::string& kind,
-                    int64_t chunk);
+  void send_receipt(const ClientPtr& client, std::optional<int64_t> event_id,
+                    const std::string& kind, int64_t chunk);
   // A new client has caused none of the events.
-  void forget_events() { last_event_ = nullptr; }
+  void forget_events() { last_event_.reset(); }
 
   // `progress` from 0 to 1, negative: unknown. The views are part of it if the walk is ready.
   void send_state(const ClientPtr& client, const WalkState& state, const WalkMemory& memory,
@@ -65,9 +66,9 @@ class WalkOutput {
   // What the encoder's thread found out while it sent the frames of a chunk. It belongs to that
   // thread.
   struct Sent {
-    std::vector<size_t> bytes;  // by view
-    double encode_ms = 0;       // of all views
-    Json latency_ms;            // from the oldest control's arrival to the first frame, or null
+    std::vector<size_t> bytes;         // by view
+    double encode_ms = 0;              // of all views
+    std::optional<double> latency_ms;  // from the oldest control's arrival to the first frame
   };
   // Frames of a chunk, by view, that are due from `first` on. `oldest_control` is when the first of
   // the controls that the chunk applies arrived. Give the result to send_chunk().
@@ -81,13 +82,13 @@ class WalkOutput {
 
  private:
   void submit(const ClientPtr& client, size_t bytes, Encoder::Job job);
-  void send_thumbnails(const ClientPtr& client, size_t view, Json frames);
-  // `chunk_stats` but for the fields that are known only for a new chunk.
-  Json stats_of(const WalkMemory& memory, size_t view, const ChunkRecord& record) const;
+  void send_thumbnails(const ClientPtr& client, size_t view, std::vector<ThumbnailInfo> frames);
+  // `chunk_stats` without times and without the number of dropped frames.
+  ChunkStatsMessage stats_of(WalkMemory& memory, size_t view, const ChunkRecord& record) const;
 
   Services& services_;
   std::shared_ptr<Mailbox> mailbox_;
-  Json last_event_;  // id of the newest event that was applied, or null
+  std::optional<int64_t> last_event_;  // id of the newest event that was applied
 };
 
 }  // namespace loci::serve

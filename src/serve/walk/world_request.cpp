@@ -8,15 +8,11 @@
 #include "loci/camera/lens.h"
 #include "loci/sample/stream/stream_options.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/protocol/fields.h"
 #include "loci/serve/protocol/ids.h"
-#include "loci/serve/protocol/message.h"
 
 namespace loci::serve {
 
 namespace {
-
-constexpr double kMostTourSeconds = 60;
 
 void parse_size(WorldRequest& request, const std::optional<std::string>& text,
                 const ServedModel& model, const Limits& limits) {
@@ -36,30 +32,18 @@ void parse_size(WorldRequest& request, const std::optional<std::string>& text,
   }
 }
 
-WorldRequest::View parse_view(const Fields& fields, const Models& models, const Limits& limits,
-                              const WorldRequest::View* first) {
+WorldRequest::View resolve_view(const ViewRequest& asked, const Models& models,
+                                const WorldRequest::View* first) {
   WorldRequest::View view;
-  const std::optional<std::string> id = fields.text("model", 200);
-  view.model = first != nullptr && !id ? first->model : &models.find(id.value_or(""));
+  view.model =
+      first != nullptr && !asked.model ? first->model : &models.find(asked.model.value_or(""));
   const sample::GenerationDefaults& defaults = view.model->defaults();
-  const std::string history =
-      fields.choice("history", memory::history_names()).value_or(defaults.history);
-  std::optional<int64_t> frames = fields.integer("history_frames", 1, limits.history_frames);
-  if (!frames) {
-    frames = fields.integer("realtime_causal_kv_cache_num_frames", 1, limits.history_frames);
-  }
-  view.settings.history = history_options(
-      history,
-      frames.value_or(first != nullptr ? first->settings.history.budget : defaults.history_frames),
-      defaults.archive);
+  const int64_t frames =
+      first != nullptr ? first->settings.history.budget : defaults.history_frames;
+  view.settings.history = history_options(asked.history.value_or(defaults.history),
+                                          asked.history_frames.value_or(frames), defaults.archive);
   view.settings.solver = first != nullptr ? first->settings.solver : defaults.solver;
-  view.settings.readout = fields.choice("readout", sample::readout_names()).value_or("on");
-  if (first == nullptr) {
-    view.settings.solver.kind =
-        fields.choice("solver", sample::solver_names()).value_or(defaults.solver.kind);
-    view.settings.solver.steps =
-        fields.integer("num_inference_steps", 1, limits.steps).value_or(defaults.solver.steps);
-  }
+  view.settings.readout = asked.readout.value_or("on");
   return view;
 }
 
@@ -72,10 +56,9 @@ void check_pair(const ServedModel& a, const ServedModel& b) {
 
 }  // namespace
 
-WorldRequest::View parse_second(const Json& second, const Models& models, const Limits& limits,
-                                const WorldRequest::View& first) {
-  if (!second.is_object()) refuse("bad_request", "second: expected a map");
-  WorldRequest::View view = parse_view(Fields(second), models, limits, &first);
+WorldRequest::View resolve_second(const ViewRequest& second, const Models& models,
+                                  const WorldRequest::View& first) {
+  WorldRequest::View view = resolve_view(second, models, &first);
   check_pair(*first.model, *view.model);
   return view;
 }
@@ -90,35 +73,36 @@ memory::HistoryOptions history_options(const std::string& history, int64_t frame
   return options;
 }
 
-WorldRequest WorldRequest::parse(const Json& message, const Models& models, const Limits& limits) {
-  const Fields fields(message);
+WorldRequest WorldRequest::resolve(const std::optional<std::string>& world,
+                                   const WorldSettings& settings, const Models& models,
+                                   const Limits& limits) {
   WorldRequest request;
-  if (const auto world = fields.text("world", 100)) {
+  if (world) {
     if (!is_id(*world, "world")) refuse("not_found", "there is no such world");
     request.world = *world;
     return request;
   }
-  request.views.push_back(parse_view(fields, models, limits, nullptr));
-  const ServedModel& model = *request.views.front().model;
-  if (const Json* second = fields.find("second")) {
-    request.views.push_back(parse_second(*second, models, limits, request.views.front()));
+  View& first = request.views.emplace_back(resolve_view(settings.view, models, nullptr));
+  first.settings.solver.kind = settings.solver.value_or(first.settings.solver.kind);
+  first.settings.solver.steps = settings.steps.value_or(first.settings.solver.steps);
+  const ServedModel& model = *first.model;
+  if (settings.second) {
+    request.views.push_back(resolve_second(*settings.second, models, View(first)));
   }
-  parse_size(request, fields.text("size", 32), model, limits);
-  request.prompt = fields.text("prompt", limits.prompt_bytes);
-  request.negative = fields.text("negative_prompt", limits.prompt_bytes).value_or("");
-  request.guidance = fields.number("guidance_scale", 0, 100).value_or(model.defaults().guidance);
-  request.seed = fields.seed("seed").value_or(request.seed);
-  if (const Json* start = fields.find("start")) request.start = *start;
-  if (const Json* picture = fields.find("first_frame")) {
-    // Text that is no picture names a start.
-    const bool name = picture->is_string() && picture->get_ref<const std::string&>().size() <= 100;
-    if (name) {
-      request.start = *picture;
+  parse_size(request, settings.size, model, limits);
+  request.prompt = settings.prompt;
+  request.negative = settings.negative_prompt;
+  request.guidance = settings.guidance_scale.value_or(model.defaults().guidance);
+  request.seed = settings.seed.value;
+  request.start = settings.start;
+  if (settings.first_frame) {
+    if (const auto* id = std::get_if<std::string>(&*settings.first_frame)) {
+      request.start = *id;
     } else {
-      request.picture = bytes_of(*picture, "first_frame");
+      request.picture = std::get<Bytes>(*settings.first_frame).data;
     }
   }
-  request.tour_seconds = fields.number("tour_seconds", 0, kMostTourSeconds).value_or(0);
+  request.tour_seconds = settings.tour_seconds;
   return request;
 }
 

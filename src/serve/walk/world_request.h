@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "loci/base/config.h"
 #include "loci/serve/engine/models.h"
 #include "loci/serve/net/limits.h"
+#include "loci/serve/protocol/client_messages.h"
 #include "loci/serve/storage/chunk_record.h"
 #include "loci/serve/storage/world_folder.h"
 #include "loci/serve/walk/starts.h"
@@ -18,10 +18,10 @@
 namespace loci::serve {
 
 struct WorldRequest {
-  std::string world;  // go on with it; the rest is then without meaning
-  Json start;
-  std::string picture;      // JPEG or PNG, before `start`
-  double tour_seconds = 0;  // of the start, a place, shown before the client takes over
+  std::string world;                 // go on with it; the rest is then without meaning
+  std::optional<StartChoice> start;  // absent: the first one
+  std::string picture;               // JPEG or PNG, before `start`
+  double tour_seconds = 0;           // of the start, a place, shown before the client takes over
   std::optional<std::string> prompt;
   std::string negative;
   double guidance = 1;
@@ -33,8 +33,10 @@ struct WorldRequest {
   };
   std::vector<View> views;
 
-  // The fields of `init` and of `POST /v1/videos` that describe a world.
-  static WorldRequest parse(const Json& message, const Models& models, const Limits& limits);
+  // `world`, or a new one from `settings`. Unknown models and impossible sizes are refused.
+  static WorldRequest resolve(const std::optional<std::string>& world,
+                              const WorldSettings& settings, const Models& models,
+                              const Limits& limits);
 
   WorldFacts facts() const;
   // Refuses starts that are not there or cannot be shown as asked.
@@ -46,10 +48,10 @@ struct WorldRequest {
   StartPicture first_frame(const Starts& starts, const Limits& limits, Tour* tour = nullptr) const;
 };
 
-// The map `second`, a view beside `first`: what it does not say is as there. Models that cannot
-// walk together are refused.
-WorldRequest::View parse_second(const Json& second, const Models& models, const Limits& limits,
-                                const WorldRequest::View& first);
+// A view beside `first`; absent settings are those of `first`. Models that cannot walk together are
+// refused.
+WorldRequest::View resolve_second(const ViewRequest& second, const Models& models,
+                                  const WorldRequest::View& first);
 
 // The lens of a world's frames.
 camera::Lens lens_of(const WorldFacts& facts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the files that are generated from the field tables of the protocol, or checks that they are
-// current.
+// Writes the files that are generated from the field tables of the protocol, or checks that they
+// are current.
 #include <cstdio>
 #include <filesystem>
 #include <string>

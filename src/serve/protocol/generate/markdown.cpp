@@ -18,8 +18,8 @@ namespace loci::serve {
 
 namespace {
 
-constexpr size_t kLongestRow = 120;      // characters
-constexpr size_t kLongestChoices = 40;   // in the column of types
+constexpr size_t kLongestRow = 120;     // characters
+constexpr size_t kLongestChoices = 40;  // in the column of types
 constexpr std::string_view kEnd = "<!-- end -->";
 
 struct Described {
@@ -47,16 +47,19 @@ const std::map<std::string, Described>& all_tables() {
 }
 
 size_t characters(const std::string& text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
 }
 
 std::string row(const std::vector<std::string>& cells) {
   std::string text = "|";
   for (const std::string& cell : cells) text += " " + cell + " |";
   if (characters(text) > kLongestRow) {
-    fail("docs/protocol.md: this row has {} characters; shorten a description to get at most {}:\n{}",
-         characters(text), kLongestRow, text);
+    fail(
+        "docs/protocol.md: this row has {} characters; shorten a description to get at most "
+        "{}:\n{}",
+        characters(text), kLongestRow, text);
   }
   return text + "\n";
 }
@@ -162,7 +165,8 @@ std::string update_markdown(const std::string& page) {
       table = names_table();
     } else if (marker.starts_with("fields ")) {
       std::vector<std::string> names;
-      for (const std::string_view name : split_whitespace(marker.substr(7))) {
+      const std::string listed = marker.substr(7);
+      for (const std::string_view name : split_whitespace(listed)) {
         names.emplace_back(name);
         shown.insert(names.back());
       }
@@ -178,13 +182,15 @@ std::string update_markdown(const std::string& page) {
     text += "\n" + table + "\n" + line + "\n";
   }
   for (const auto& [name, described] : all_tables()) {
-    const bool empty = std::none_of(
-        described.table->fields.begin(), described.table->fields.end(),
-        [&](const FieldInfo& field) { return !described.table->is_message || field.name != "type"; });
+    const bool empty = std::none_of(described.table->fields.begin(), described.table->fields.end(),
+                                    [&](const FieldInfo& field) {
+                                      return !described.table->is_message || field.name != "type";
+                                    });
     if (!empty && !shown.contains(name)) {
-      fail("docs/protocol.md: the fields of {} are missing; add the markers "
-           "\"<!-- fields {} -->\" and \"{}\"",
-           name, name, kEnd);
+      fail(
+          "docs/protocol.md: the fields of {} are missing; add the markers "
+          "\"<!-- fields {} -->\" and \"{}\"",
+          name, name, kEnd);
     }
   }
   return text;

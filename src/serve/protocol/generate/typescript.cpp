@@ -22,8 +22,8 @@ export type WirePose = number[];
 )";
 
 std::string interface_of(const TableInfo& table) {
-  std::string text =
-      fmt::format("\n/** {} */\nexport interface {} {{\n", table.description, table.typescript_name());
+  std::string text = fmt::format("\n/** {} */\nexport interface {} {{\n", table.description,
+                                 table.typescript_name());
   for (const FieldInfo& field : table.fields) {
     if (field.hidden) continue;
     if (!field.description.empty()) text += fmt::format("  /** {} */\n", field.description);
@@ -41,10 +41,12 @@ std::string union_of(const char* name, const char* description,
 }
 
 std::string payload_types() {
-  std::string text = "\n/** The payloads of events, by kind. */\nexport interface EventPayloads {\n";
+  std::string text =
+      "\n/** The payloads of events, by kind. */\nexport interface EventPayloads {\n";
   for (const EventKind& kind : event_kinds()) {
+    const bool optional = !kind.payload_required && kind.payload.typescript != "undefined";
     text += fmt::format("  /** {} */\n  {}: {}{};\n", kind.description, kind.name,
-                        kind.payload.typescript, kind.payload_required ? "" : " | undefined");
+                        kind.payload.typescript, optional ? " | undefined" : "");
   }
   return text + "}\n\nexport type EventKind = keyof EventPayloads;\n";
 }
