@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the parts together: the walk, the players, the panels and the screens.
+// Connects the parts: walk, players, panels and screens.
 import { h } from "./core/dom.js";
 import { Devices } from "./input/devices.js";
 import { api, walkUrl } from "./net/api.js";
@@ -39,11 +39,11 @@ export class App {
   #start: StartScreen;
   #explorer: HTMLElement;
   #path: string | null = null; // address of the example path of this walk's start
-  #second: Second | null = null; // as chosen last
+  #second: Second | null = null; // the last choice
   #hiddenPause = false;
   #changed = true; // since the last refresh of the screen
-  #panels = { changed: true, due: 0 }; // map and panorama: the next time they may be drawn
-  #beat = { at: 0, ms: 16 }; // between refreshes of the screen, smoothed
+  #panels = { changed: true, due: 0 }; // map and panorama; `due`: earliest time of the next drawing
+  #beat = { at: 0, ms: 16 }; // interval of screen refreshes, smoothed
   #slow = 0; // time of the last slow update
 
   constructor(root: HTMLElement) {
@@ -65,7 +65,7 @@ export class App {
           readout: (at, value) => walk.switch("readout", at, value),
           reset: (at) => {
             walk.event("reset_memory", { view: at });
-            this.#toasts.show("The recurrent state is forgotten with the next chunk.");
+            this.#toasts.show("The recurrent state is reset with the next chunk.");
           },
         }),
     );
@@ -98,7 +98,7 @@ export class App {
       (text) => {
         walk.event("prompt", text);
         walk.store.set({ prompt: text });
-        this.#toasts.show("The prompt acts from the next chunk on.");
+        this.#toasts.show("The prompt takes effect with the next chunk.");
       },
       () => void this.#followPath(),
     );
@@ -127,18 +127,18 @@ export class App {
     requestAnimationFrame((now) => this.#tick(now));
   }
 
-  /** Shows the start, or goes on in the world that the address names. */
+  /** Shows the start screen, or continues the world in the address. */
   async open(): Promise<void> {
     while (!(await this.#start.load())) {
-      const token = await ask("This server wants a token", "Token", "", "Continue");
+      const token = await ask("This server requires a token", "Token", "", "Continue");
       if (!token) {
         this.#toasts.show(
-          "Without a token there is nothing to see. Reload the page to try again.",
+          "The server requires a token. Reload the page to try again.",
           "error",
         );
         return;
       }
-      if (!(await handOver(token))) this.#toasts.show("This is not the token.", "error");
+      if (!(await handOver(token))) this.#toasts.show("The token is wrong.", "error");
     }
     const world = new URLSearchParams(location.hash.slice(1)).get("world");
     if (world && this.#walk.store.state.phase === "none") this.go({ world });
@@ -164,7 +164,7 @@ export class App {
     history.replaceState(null, "", `#world=${session.world}`);
     this.#devices.forget();
     if (common === "all") return;
-    // The first memory goes on as it was when another one joins it or leaves.
+    // The first view is unchanged when the second one opens or closes.
     for (const view of common === "world" ? [1] : kViews) {
       this.#players[view]?.reset(session.fps, session.size);
       this.#thumbnails[view]?.clear();
@@ -232,7 +232,7 @@ export class App {
     this.#stage.update(this.#walk.store.state, Date.now());
   }
 
-  /** Map and panorama are the dearest to draw: where the screen is slow, they wait for the picture. */
+  /** Map and panorama are expensive to draw: on a slow screen they are drawn less often. */
   #drawPanels(now: number): void {
     this.#beat.ms += 0.1 * (Math.min(1000, now - this.#beat.at) - this.#beat.ms);
     this.#beat.at = now;
@@ -248,7 +248,7 @@ export class App {
     if (ms !== null) this.#side.plots.latency(view, this.#seconds(frame / perLatent), ms);
   }
 
-  /** Of the walk, at a latent frame. */
+  /** Time of a latent in the walk. */
   #seconds(latent: number): number {
     const { session } = this.#walk.store.state;
     return session ? (latent * session.frames_per_latent) / session.fps : 0;
@@ -266,13 +266,13 @@ export class App {
     else if (recording === "on") this.#walk.record(false);
   }
 
-  /** A second memory joins where the walk is, or leaves. */
+  /** Opens or closes the second view. */
   async #toggleSplit(): Promise<void> {
     const { memories, phase, recording } = this.#walk.store.state;
     const first = memories[0]?.info;
     if (!first || phase === "starting") return;
     if (recording !== "off") {
-      this.#toasts.show("Stop the recording first: its pictures would change size.");
+      this.#toasts.show("Stop the recording first: the size of its frames would change.");
       return;
     }
     const second =
@@ -281,8 +281,8 @@ export class App {
       await this.#walk.split(second);
       this.#toasts.show(
         second
-          ? "Both memories know what you have walked. From here on each goes its own way."
-          : "One memory again; the walk goes on.",
+          ? "Both memories know the walk so far. From now on, each view generates its own frames."
+          : "Back to one view.",
       );
     } catch (error) {
       this.#second = null;
@@ -297,7 +297,7 @@ export class App {
       const { poses } = await api.path(this.#path, session.fps);
       this.#walk.follow(poses.slice(1));
       if (this.#walk.store.state.phase === "paused") this.#walk.event("resume");
-      this.#toasts.show("On the example path. Any step of yours leaves it.");
+      this.#toasts.show("Following the example path. Any step ends it.");
     } catch (error) {
       this.#toasts.show((error as Error).message, "error");
     }
@@ -322,16 +322,16 @@ export class App {
   async #fork(): Promise<void> {
     const { name } = this.#walk.store.state;
     const chosen = await ask(
-      "Go on in a copy",
+      "Continue in a copy",
       "Name of the copy",
-      name ? `${name}, again` : "",
+      name ? `${name} (copy)` : "",
       "Fork",
     );
     if (chosen === null) return;
     try {
       const world = await this.#walk.fork(chosen);
       history.replaceState(null, "", `#world=${world.id}`);
-      this.#toasts.show("You are in a copy now; the world before stays as it was.");
+      this.#toasts.show("You are now in the copy. The original world stays as it was.");
     } catch (error) {
       this.#toasts.show((error as Error).message, "error");
     }
@@ -387,14 +387,14 @@ export class App {
         return;
       const target = event.target as HTMLElement;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
-      // Space and Enter on a button press the button.
+      // The space bar on a button presses the button.
       if (target.tagName === "BUTTON" && event.key === " ") return;
       const action = shortcuts[event.key.toLowerCase()];
       if (!action || (this.#walk.store.state.phase === "none" && !"m?".includes(event.key))) return;
       event.preventDefault();
       action();
     });
-    // Nobody looks: do not keep the engine busy.
+    // A hidden page pauses the walk, to free the engine.
     document.addEventListener("visibilitychange", () => {
       const { phase, recording } = this.#walk.store.state;
       if (document.hidden && phase === "running" && recording === "off") {

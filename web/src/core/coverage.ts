@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which directions around a place the retained frames have seen: what the panorama shows.
+// Which directions around a position the retained frames show, for the panorama.
 import { axis, position, type Pose, type Vec3 } from "./pose.js";
 
-/** A frame's view: its pose and the tangents of half its fields of view. */
+/** A camera: its pose and the tangents of half its fields of view. */
 export interface View {
   pose: Pose;
   tanX: number;
   tanY: number;
 }
 
-/** Farther away than this, in metres, a frame does not show what is around here. */
+/** Distance in metres beyond which a frame does not count for the current position. */
 export const kNear = 6;
 
-/** Directions at a right angle or more have no place in a picture. */
+/** Directions at 90 degrees or more are outside every picture. */
 const kBehind = 1e-6;
 
 export function makeView(pose: Pose, fovDegrees: number, aspect: number): View {
@@ -20,7 +20,7 @@ export function makeView(pose: Pose, fovDegrees: number, aspect: number): View {
   return { pose, tanX, tanY: tanX / aspect };
 }
 
-/** `count` directions, evenly spread: a Fibonacci sphere in world axes, x y z of each in turn. */
+/** `count` evenly spread directions (Fibonacci sphere) in world axes: x, y, z of each in turn. */
 export function sphereDirections(count: number): Float32Array {
   const out = new Float32Array(3 * count);
   const golden = Math.PI * (3 - Math.sqrt(5));
@@ -32,7 +32,7 @@ export function sphereDirections(count: number): Float32Array {
   return out;
 }
 
-/** Where a direction lies in the picture of a view, 0..1 from the left and from the top, or null. */
+/** Position of a direction in the picture, 0 to 1 from the left and from the top, or null. */
 export function project(view: View, direction: Vec3): [number, number] | null {
   const [x, y, z] = direction;
   const right = axis(view.pose, 0);
@@ -46,15 +46,15 @@ export function project(view: View, direction: Vec3): [number, number] | null {
 }
 
 export interface Seen {
-  /** Index into the views, or -1: of those that see the direction, the last one. */
+  /** Index of the last view that shows the direction, or -1. */
   by: Int16Array;
-  /** Where in that view's picture, u and v of each direction in turn. */
+  /** Position in that view's picture: u and v of each direction in turn. */
   at: Float32Array;
-  /** Share of the sphere that is seen, 0..1. */
+  /** Share of the sphere that is shown, 0 to 1. */
   share: number;
 }
 
-/** For each direction which of the views near `here` sees it; later views win. */
+/** Finds for each direction the view near `here` that shows it; later views win. */
 export function seenFrom(here: Vec3, directions: Float32Array, views: readonly View[]): Seen {
   const count = directions.length / 3;
   const by = new Int16Array(count).fill(-1);
@@ -62,7 +62,7 @@ export function seenFrom(here: Vec3, directions: Float32Array, views: readonly V
   views.forEach((view, index) => {
     const place = position(view.pose);
     if (Math.hypot(place[0] - here[0], place[1] - here[1], place[2] - here[2]) >= kNear) return;
-    // As project() does, without making a thing per direction: this is done for every frame and dot.
+    // The same as project(), without allocating: this runs for every frame and direction.
     const [rx, ry, rz] = axis(view.pose, 0);
     const [dx, dy, dz] = axis(view.pose, 1);
     const [ax, ay, az] = axis(view.pose, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small helpers to build and find elements.
+// Helpers for creating and finding elements.
 
 type Child = Node | string | null | undefined | false;
 type Props = Record<string, unknown>;
@@ -7,7 +7,7 @@ type Props = Record<string, unknown>;
 /**
  * Creates an element. Keys of `props`: `class`, `dataset`, `style` (custom properties too), `on…`
  * listeners, attributes in lower case or with a dash, anything else as a property. False and null
- * leave an attribute out.
+ * omit an attribute.
  */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -39,13 +39,13 @@ function append(element: Element, children: Child[]): void {
     if (child !== null && child !== undefined && child !== false) element.append(child);
 }
 
-/** Replaces what is inside. */
+/** Replaces the children. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren();
   append(element, children);
 }
 
-/** A size that is even on the screen's own pixels, and whether the canvas had another before. */
+/** Fits the canvas to whole device pixels; returns its size and whether it has changed. */
 export function fitCanvas(canvas: HTMLCanvasElement, maxRatio = 2): boolean {
   const ratio = Math.min(window.devicePixelRatio || 1, maxRatio);
   const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
@@ -56,7 +56,7 @@ export function fitCanvas(canvas: HTMLCanvasElement, maxRatio = 2): boolean {
   return true;
 }
 
-/** The value of a custom property of the page's colours, for canvases. */
+/** The value of a custom CSS property, for drawing on canvases. */
 export function cssColour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -8,7 +8,7 @@ export type Pose = readonly number[];
 
 export const kIdentity: Pose = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0];
 
-/** From x, y, z and the unit quaternion w, x, y, z: what the server sends. */
+/** From the server's format: x, y, z and the unit quaternion w, x, y, z. */
 export function fromWire(wire: readonly number[]): Pose {
   const [px = 0, py = 0, pz = 0, w = 1, x = 0, y = 0, z = 0] = wire;
   return [
@@ -22,7 +22,7 @@ export function position(pose: Pose): Vec3 {
   return [pose[3] ?? 0, pose[7] ?? 0, pose[11] ?? 0];
 }
 
-/** Axis 0, 1 or 2 of the camera (right, down, forward) in the world. */
+/** Axis 0, 1 or 2 of the camera (right, down, forward) in world coordinates. */
 export function axis(pose: Pose, column: 0 | 1 | 2): Vec3 {
   return [pose[column] ?? 0, pose[4 + column] ?? 0, pose[8 + column] ?? 0];
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that others watch.
+// An observable state.
 
 type Listener<T> = (state: Readonly<T>, before: Readonly<T>) => void;
 
@@ -15,7 +15,7 @@ export class Store<T extends object> {
     return this.#state;
   }
 
-  /** Listeners hear of it at once, and only if something differs. */
+  /** Calls the listeners at once, and only if a value has changed. */
   set(patch: Partial<T>): void {
     const before = this.#state;
     const changed = (Object.keys(patch) as (keyof T)[]).some(
@@ -26,7 +26,7 @@ export class Store<T extends object> {
     for (const listener of [...this.#listeners]) listener(this.#state, before);
   }
 
-  /** Calls `listener` now and at every change of one of `keys` (of anything, without keys). */
+  /** Calls `listener` now and at every change of one of `keys`; without keys, at every change. */
   watch(keys: readonly (keyof T)[], listener: Listener<T>): () => void {
     const wrapped: Listener<T> = (state, before) => {
       if (keys.length === 0 || keys.some((key) => !Object.is(state[key], before[key])))

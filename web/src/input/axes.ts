@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the walker wants, whichever device said so.
+// Movement as axes, independent of the device.
 
-/** Each between -1 and 1: ahead, to the right, turning right, looking up. */
+/** Each from -1 to 1: forward, right, turn right, look up. */
 export interface Axes {
   forward: number;
   right: number;
@@ -16,7 +16,7 @@ export function clamp(value: number, low: number, high: number): number {
   return Math.min(high, Math.max(low, value));
 }
 
-/** The sum of what several devices say, within limits. */
+/** The sum over several devices, clamped to -1..1. */
 export function combine(sources: readonly Readonly<Axes>[]): Axes {
   const out = { ...kStill };
   for (const name of kNames) {
@@ -26,7 +26,7 @@ export function combine(sources: readonly Readonly<Axes>[]): Axes {
   return out;
 }
 
-/** Rounded to what a chunk can make use of, so that a trembling thumb sends nothing new. */
+/** Rounded to steps, so that a trembling thumb causes no messages. */
 export function quantise(axes: Readonly<Axes>, steps = 20): Axes {
   const out = { ...kStill };
   for (const name of kNames) out[name] = Math.round(axes[name] * steps) / steps || 0;
@@ -37,14 +37,14 @@ export function sameAxes(a: Readonly<Axes>, b: Readonly<Axes>): boolean {
   return kNames.every((name) => a[name] === b[name]);
 }
 
-/** A stick's deflection: nothing near the middle, then growing smoothly to 1 at the rim. */
+/** Deflection of a stick: 0 near the middle, then growing smoothly to 1 at the rim. */
 export function withDeadZone(value: number, zone = 0.15): number {
   const size = Math.abs(value);
   if (size <= zone) return 0;
   return Math.sign(value) * clamp((size - zone) / (1 - zone), 0, 1);
 }
 
-/** A drag of (dx, dy) pixels as a stick of that radius: x to the right, y up. */
+/** A drag of (dx, dy) pixels as the deflection of a stick of this radius: x right, y up. */
 export function stick(dx: number, dy: number, radius: number): { x: number; y: number } {
   const length = Math.hypot(dx, dy);
   const scale = length > radius ? radius / length : 1;

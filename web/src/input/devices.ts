@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listens to keyboard, mouse, touch and gamepad, and hands what they say to the sender.
+// Collects the input of keyboard, mouse, touch and gamepad for the sender.
 import { combine, stick, type Axes, kStill } from "./axes.js";
 import { firstPad, padAxes } from "./gamepad.js";
 import { Keyboard, type Action } from "./keyboard.js";
 import { ControlSender, type Transition } from "./sender.js";
 
-/** Degrees a pixel of dragging turns: across a view of 800 pixels, about a right angle. */
+/** Degrees per dragged pixel: about 90 degrees across a view of 800 pixels. */
 const kDegreesPerPixel = 0.12;
 
 function typing(target: EventTarget | null): boolean {
@@ -36,7 +36,7 @@ export class Devices {
     document.addEventListener("visibilitychange", () => document.hidden && this.#letGo());
   }
 
-  /** Off on the start screen: keys are for the page there. */
+  /** Disabled on the start screen, where the keys control the page. */
   set enabled(on: boolean) {
     this.#enabled = on;
     if (!on) this.#letGo();
@@ -53,7 +53,7 @@ export class Devices {
     });
     element.addEventListener("pointermove", (event) => {
       if (last?.id !== event.pointerId || !this.#enabled) return;
-      // The world follows the finger; the mouse turns the head.
+      // Dragging with a finger moves the picture; dragging with the mouse turns the camera.
       const sign = event.pointerType === "mouse" ? 1 : -1;
       const [dx, dy] = [event.clientX - last.x, event.clientY - last.y];
       this.#sender.look(sign * dx * kDegreesPerPixel, sign * -dy * kDegreesPerPixel);
@@ -78,7 +78,7 @@ export class Devices {
     });
     for (const name of ["pointerup", "pointercancel", "lostpointercapture", "blur"] as const)
       element.addEventListener(name, release);
-    element.addEventListener("pointerup", () => element.blur()); // the keyboard is for walking
+    element.addEventListener("pointerup", () => element.blur()); // keys must control the walk, not the button
     element.addEventListener(
       "keydown",
       (event) => (event.key === "Enter" || event.key === " ") && hold(),
@@ -86,7 +86,7 @@ export class Devices {
     element.addEventListener("keyup", release);
   }
 
-  /** A stick on the page: `name` is "walk" or "look"; `onMove` gets where its knob is, -1..1. */
+  /** A stick on the page, "walk" or "look". `onMove` gets the position of its knob, -1 to 1. */
   stickOn(
     element: HTMLElement,
     name: "walk" | "look",
@@ -117,7 +117,7 @@ export class Devices {
     element.addEventListener("pointercancel", end);
   }
 
-  /** What is held now, for showing. */
+  /** The actions that are held now, for display. */
   get actions(): Action[] {
     return [...new Set([...this.#keyboard.actions, ...this.#pressed])].sort() as Action[];
   }
@@ -126,7 +126,7 @@ export class Devices {
     return this.#axes;
   }
 
-  /** What to tell the server, or null. */
+  /** The transition to send, or null. */
   take(now: number): Transition | null {
     const walk = this.#sticks.get("walk") ?? { x: 0, y: 0 };
     const look = this.#sticks.get("look") ?? { x: 0, y: 0 };
@@ -135,7 +135,7 @@ export class Devices {
     return this.#sender.take(now, this.#enabled ? this.actions : [], this.#axes);
   }
 
-  /** The server knows of nothing held. */
+  /** Releases everything, as for a new session. */
   forget(): void {
     this.#sender.reset();
   }

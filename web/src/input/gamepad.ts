@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first connected gamepad to axes: left stick and cross walk, right stick looks.
+// Axes of the first connected gamepad: the left stick and the cross walk, the right stick looks.
 import { clamp, kStill, withDeadZone, type Axes } from "./axes.js";
 
-/** What is needed of a Gamepad in the browser's standard mapping. */
+/** The part of the Gamepad interface that is used here, in the standard mapping. */
 export interface PadState {
   axes: readonly number[];
   buttons: readonly { pressed: boolean }[];
@@ -21,6 +21,6 @@ export function padAxes(pad: PadState | null): Axes {
 }
 
 export function firstPad(): PadState | null {
-  // Absent where the page is not a secure context.
+  // The function is missing if the page is not a secure context.
   return navigator.getGamepads?.().find((pad) => pad?.connected) ?? null;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys to actions. Keys are known by their place on the keyboard (KeyboardEvent.code), so that W A S D
-// lie where the left hand expects them on any layout.
+// Maps keys to actions. Keys are identified by their position (KeyboardEvent.code), so that W A S D
+// are in the same place on every layout.
 
 export type Action = "w" | "a" | "s" | "d" | "left" | "right" | "up" | "down";
 
@@ -36,12 +36,12 @@ export class Keyboard {
     this.#held.delete(code);
   }
 
-  /** The window lost the keyboard: nobody will tell when keys go up. */
+  /** Releases all keys: a window without focus gets no keyup events. */
   releaseAll(): void {
     this.#held.clear();
   }
 
-  /** What is held, each once and in a fixed order. */
+  /** The actions that are held, without duplicates and in a fixed order. */
   get actions(): Action[] {
     const held = new Set([...this.#held].map((code) => kKeys[code]));
     return kActions.filter((action) => held.has(action));

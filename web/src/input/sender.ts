@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is worth telling the server: changes, at once; turns of the mouse, gathered.
+// Decides what to send: changes of keys and axes at once, looks collected over a short time.
 import { kStill, quantise, sameAxes, type Axes } from "./axes.js";
 import type { Action } from "./keyboard.js";
 
-/** As in docs/protocol.md; keys that did not change are absent. */
+/** A transition of docs/protocol.md; fields that did not change are absent. */
 export interface Transition {
   actions?: Action[];
   axes?: Axes;
@@ -19,12 +19,12 @@ export class ControlSender {
   #look: [number, number] = [0, 0];
   #lookSent = -Infinity;
 
-  /** Degrees to the right and up. */
+  /** Adds degrees to the right and up. */
   look(yaw: number, pitch: number): void {
     this.#look = [this.#look[0] + yaw, this.#look[1] + pitch];
   }
 
-  /** What to send now, or null. */
+  /** The transition to send now, or null. */
   take(now: number, actions: readonly Action[], axes: Readonly<Axes>): Transition | null {
     const out: Transition = { client_ts_ms: Math.round(now) };
     if (actions.join() !== this.#actions.join()) {
@@ -45,7 +45,7 @@ export class ControlSender {
     return out.actions || out.axes || out.look ? out : null;
   }
 
-  /** A new connection knows of nothing held: the next take() tells everything. */
+  /** For a new connection: the next take() returns everything that is held. */
   reset(): void {
     this.#actions = [];
     this.#axes = { ...kStill };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP side of the server.
+// Calls of the server's HTTP routes.
 import type { Model, Start, WirePose, World } from "./protocol.js";
 
-/** The server's own words on what went wrong, meant for people. */
+/** An error of a route; `message` is for the user. */
 export class ApiError extends Error {
   constructor(
     message: string,
@@ -17,12 +17,12 @@ async function call<T>(path: string, options: RequestInit = {}): Promise<T> {
   try {
     response = await fetch(path, { ...options, credentials: "same-origin" });
   } catch {
-    throw new ApiError("The server does not answer.", 0);
+    throw new ApiError("The server does not respond.", 0);
   }
   const body: unknown = await response.json().catch(() => null);
   if (response.ok) return body as T;
   const message = (body as { error?: { message?: string } } | null)?.error?.message;
-  throw new ApiError(message ?? `The server answered ${response.status}.`, response.status);
+  throw new ApiError(message ?? `The server responded with status ${response.status}.`, response.status);
 }
 
 const json = (body: object): RequestInit => ({
@@ -42,7 +42,7 @@ export const api = {
   deleteWorld: (id: string) => call(`/v1/worlds/${encodeURIComponent(id)}`, { method: "DELETE" }),
 };
 
-/** Where to walk: a WebSocket of the page's own server. */
+/** Address of the WebSocket of the page's own server. */
 export function walkUrl(page: { protocol: string; host: string }): string {
   return `${page.protocol === "https:" ? "wss:" : "ws:"}//${page.host}/v1/realtime_video/generate`;
 }

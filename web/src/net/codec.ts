@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages to bytes and back.
+// Encodes and decodes messages.
 import { decode, encode } from "@msgpack/msgpack";
 
 import type { FrameBatchMessage, ServerMessage } from "./protocol.js";
@@ -8,7 +8,7 @@ export function encodeMessage(message: object): Uint8Array {
   return encode(message, { ignoreUndefined: true });
 }
 
-/** The message in a WebSocket message, or null if it is none: the page then ignores it. */
+/** The decoded message, or null if the data is not a valid message. */
 export function decodeMessage(data: ArrayBuffer | string): ServerMessage | null {
   try {
     const value: unknown =
@@ -20,7 +20,7 @@ export function decodeMessage(data: ArrayBuffer | string): ServerMessage | null 
   }
 }
 
-/** The frames of a batch, one behind the other in its payload; fewer if lengths and payload disagree. */
+/** The frames of a batch, which are concatenated in its payload; fewer if the payload is too short. */
 export function splitFrames(batch: FrameBatchMessage): Uint8Array<ArrayBuffer>[] {
   const frames: Uint8Array<ArrayBuffer>[] = [];
   let at = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A WebSocket that comes back: after a loss it tries again, ever more slowly, and the first message
-// of every connection is made anew, so that it can ask for the world that was being walked.
+// A WebSocket that reconnects. The delay doubles with every failed attempt. The first message of
+// every connection is created anew, so that it can continue the current world.
 import { decodeMessage, encodeMessage } from "./codec.js";
 import type { ServerMessage } from "./protocol.js";
 
@@ -11,7 +11,7 @@ export type Link =
   | { state: "lost"; attempt: number; retryAt: number }
   | { state: "ended"; code: number };
 
-/** What is needed of a WebSocket. */
+/** The part of the WebSocket interface that is used here. */
 export interface Socket {
   binaryType: string;
   readyState: number;
@@ -24,7 +24,7 @@ export interface Socket {
 
 export interface ConnectionOptions {
   open: () => Socket;
-  /** The first message. */
+  /** Creates the first message of a connection. */
   greet: () => object;
   onMessage: (message: ServerMessage) => void;
   onLink: (link: Link) => void;
@@ -32,12 +32,12 @@ export interface ConnectionOptions {
   random?: () => number;
 }
 
-/** The server will not have this client again by itself: opened elsewhere, or against its rules. */
+/** Close codes after which the page does not reconnect: opened elsewhere, or a policy violation. */
 const kFinal = new Set([1000, 1008, 1009, 4001]);
 const kPingMs = 8000;
 const kSilenceMs = 30000;
 
-/** Milliseconds until try number `attempt` (from 1): doubling from half a second to ten, spread out. */
+/** Milliseconds before `attempt` (from 1): doubles from 0.5 s to 10 s, with ±25 % of jitter. */
 export function retryDelay(attempt: number, random: number): number {
   return Math.min(10000, 500 * 2 ** (attempt - 1)) * (0.75 + 0.5 * random);
 }
@@ -55,7 +55,7 @@ export class Connection {
     this.#options = { now: () => Date.now(), random: () => Math.random(), ...options };
   }
 
-  /** Connects, at once even if it was about to try later. */
+  /** Connects at once and cancels a scheduled attempt. */
   start(): void {
     this.stop();
     this.#wanted = true;
@@ -63,14 +63,14 @@ export class Connection {
     this.#connect();
   }
 
-  /** Closes for good. */
+  /** Closes the connection and does not reconnect. */
   stop(): void {
     this.#wanted = false;
     clearTimeout(this.#timer);
     this.#drop(1000);
   }
 
-  /** Tries now instead of later. */
+  /** Starts a scheduled attempt now. */
   retryNow(): void {
     if (!this.#wanted || this.#socket) return;
     clearTimeout(this.#timer);
@@ -100,7 +100,7 @@ export class Connection {
       this.#heard = this.#options.now();
       const message = decodeMessage(data as ArrayBuffer | string);
       if (!message) return;
-      // Only a server that gave a session is one worth hurrying back to.
+      // A server that accepts connections without opening a session keeps its backoff.
       if (message.type === "session") this.#attempt = 0;
       this.#options.onMessage(message);
     };
@@ -125,7 +125,7 @@ export class Connection {
   }
 
   #beat(): void {
-    // A network that went away closes nothing: silence tells.
+    // A lost network closes no socket. Only silence shows it.
     if (this.#options.now() - this.#heard > kSilenceMs) {
       this.#drop(4000);
       this.#retryLater();

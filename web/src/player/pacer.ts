@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to show which frame. A server that paces sends frames one by one: a few are held back to even
-// out the network. One that does not sends bursts: they are spread over the time until the next one.
-// Never is a frame shown faster than the video's own rate allows, unless too many wait; a screen that
-// cannot keep up skips frames rather than fall behind.
+// Decides when to show which frame. With pacing, the server sends frames one by one, and a few are
+// held back against network jitter. Without pacing, frames arrive in bursts, which are spread over
+// the time until the next burst. Frames are not shown faster than the frame rate of the video unless
+// too many wait. A slow screen skips frames instead of falling behind.
 
 export interface PacerOptions<T> {
   fps: number; // of the video
-  capacity: number; // frames held at most; the oldest are dropped
-  onDrop?: (frame: T) => void; // it will not be shown
+  capacity: number; // maximum number of waiting frames; the oldest are dropped
+  onDrop?: (frame: T) => void; // for frames that are not shown
 }
 
-/** Frames that may wait without hurry where they come one by one. */
+/** Number of frames that may wait when frames arrive one by one. */
 const kSlack = 2;
 
 export class Pacer<T> {
@@ -38,14 +38,14 @@ export class Pacer<T> {
     return 1000 / this.#period;
   }
 
-  /** A message with so many frames came; the time since the one before tells the rate. */
+  /** A message with `count` frames has arrived. The time since the last one gives the rate. */
   arrive(frames: number, now: number): void {
     const before = this.#last;
     this.#last = { at: now, frames };
     if (!before) return;
     const shortest = 1000 / this.#options.fps;
     const measured = Math.max(shortest, (now - before.at) / before.frames);
-    // A pause (the user stopped, the tab slept) is no rate.
+    // A pause (by the user, or of a hidden tab) does not count for the rate.
     if (measured > 20 * this.#period) return;
     const weight = before.frames > 1 ? 0.4 : 0.1;
     this.#period += weight * (measured - this.#period);
@@ -62,7 +62,7 @@ export class Pacer<T> {
     const allowed = Math.max(kSlack, this.#last?.frames ?? 0);
     const surplus = Math.max(0, this.#queue.length - allowed);
     const step = this.#period / (1 + 0.2 * surplus);
-    // Ticks of the screen are coarse: what one frame was late by is taken off the next.
+    // Screen refreshes are coarse: the delay of one frame is subtracted from the next.
     const late = now - this.#due;
     this.#due = now + step - (late < step ? late : 0);
     if (Number.isFinite(late)) this.#drop(Math.min(surplus, Math.floor(late / step)));
@@ -76,7 +76,7 @@ export class Pacer<T> {
     }
   }
 
-  /** Everything waiting, for the caller to release. */
+  /** Removes and returns all waiting frames, for the caller to release. */
   clear(): T[] {
     const rest = this.#queue;
     this.#queue = [];

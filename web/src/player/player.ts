@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the frames of one view on a canvas: decodes them in order, paces them, draws them.
+// Decodes, paces and draws the frames of one view on a canvas.
 import { splitFrames } from "../net/codec.js";
 import type { FrameBatchMessage } from "../net/protocol.js";
 import { Pacer } from "./pacer.js";
@@ -10,7 +10,7 @@ interface Shown {
   event: number | null;
 }
 
-/** A few chunks: more than that, and the picture would lag behind the walker's hands. */
+/** Frames of a few chunks. More would make the picture lag behind the controls. */
 const kCapacity = 80;
 const kUndecoded = 8;
 
@@ -39,7 +39,7 @@ export class Player {
     this.#context = context;
   }
 
-  /** Another world: what was on its way belongs to the one before. */
+  /** For another world: drops all frames of the current one. */
   reset(fps: number, size: readonly [number, number]): void {
     for (const { picture } of this.#pacer.clear()) picture.close();
     this.#pacer = pacer(fps);
@@ -60,7 +60,7 @@ export class Player {
         event: batch.event_id,
       }),
     );
-    // A page that is hidden or busy decodes late: it skips the oldest.
+    // A hidden or busy page decodes late and skips the oldest frames.
     const most = 2 * batch.num_frames + kUndecoded;
     this.#waiting.splice(0, Math.max(0, this.#waiting.length - most));
     if (!this.#decoding) void this.#decode();
@@ -71,14 +71,14 @@ export class Player {
     for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
       const { blob, frame, event } = next;
       const generation = this.#generation;
-      const picture = await createImageBitmap(blob).catch(() => null); // a damaged one is left out
+      const picture = await createImageBitmap(blob).catch(() => null); // skip a damaged frame
       if (picture && generation === this.#generation) this.#pacer.push({ picture, frame, event });
       else picture?.close();
     }
     this.#decoding = false;
   }
 
-  /** Once per screen refresh. */
+  /** Call once per screen refresh. */
   tick(now: number): void {
     const due = this.#pacer.next(now);
     if (!due) return;
@@ -89,7 +89,7 @@ export class Player {
     this.#onShown(due.frame, due.event, now);
   }
 
-  /** Frames shown a second, over the last three. */
+  /** Frames per second, over the last three seconds. */
   get fps(): number {
     const first = this.#times[0];
     const last = this.#times.at(-1);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a control to the first picture that obeys it, as the eye sees it.
+// Measures the time from a control to the first frame on the screen that shows its effect.
 
 export class LatencyMeter {
   #sent = new Map<number, number>();
 
   sent(event: number, now: number): void {
     this.#sent.set(event, now);
-    // Events that no picture ever answers must not pile up.
+    // Events without a frame must not accumulate.
     const oldest = this.#sent.keys().next().value;
     if (this.#sent.size > 256 && oldest !== undefined) this.#sent.delete(oldest);
   }
 
-  /** A picture made with everything up to `event` is shown: ms since the oldest of them was sent. */
+  /** A frame that applied all events up to `event` is shown. Returns ms since the oldest was sent. */
   shown(event: number | null, now: number): number | null {
     if (event === null) return null;
     let first: number | null = null;

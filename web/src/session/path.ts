@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walked path: a pose per latent frame, the newest ones of a walk without end.
+// The path of the walk: one pose per latent frame, limited to the newest ones.
 import { distance, fromWire, type Pose } from "../core/pose.js";
 
 const kLongest = 8192;
@@ -16,7 +16,7 @@ export class WalkedPath {
     return this.#poses.at(-1) ?? null;
   }
 
-  /** Latent frame behind the last one. */
+  /** Index after the last latent. */
   get end(): number {
     return this.#first + this.#poses.length;
   }
@@ -27,7 +27,7 @@ export class WalkedPath {
     this.#trim();
   }
 
-  /** Poses from latent `first` on. What was known of them is replaced; behind a gap it starts afresh. */
+  /** Sets the poses from latent `first` on. After a gap the path starts anew. */
   extend(first: number, poses: readonly number[][]): void {
     if (first < this.#first || first > this.end) {
       this.reset(first, poses);
@@ -38,7 +38,7 @@ export class WalkedPath {
     this.#trim();
   }
 
-  /** Metres walked along what is kept. */
+  /** Length of the stored path in metres. */
   get length(): number {
     let sum = 0;
     for (let i = 1; i < this.#poses.length; i++) {

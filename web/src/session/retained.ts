@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames that a memory keeps; of very many the server lists some.
+// The retained frames of a memory. The server lists only a part of a long list.
 import { fromWire, type Pose } from "../core/pose.js";
 import type { ChunkStatsMessage, Retained as WireRetained } from "../net/protocol.js";
 
@@ -10,7 +10,7 @@ export interface Retained {
   frame: number;
   role: Role;
   pose: Pose;
-  seen: boolean; // by the newest chunk
+  seen: boolean; // the newest chunk attended to it
 }
 
 export function retainedOf(stats: ChunkStatsMessage): Retained[] {
@@ -22,7 +22,7 @@ export function retainedOf(stats: ChunkStatsMessage): Retained[] {
   }));
 }
 
-/** How many there are of each role; those that are not listed are the bank's. */
+/** The number of frames by role. Frames that are not listed belong to the bank. */
 export function countRoles(retained: readonly Retained[], total: number): Record<Role, number> {
   const count = (role: Role): number => retained.filter((entry) => entry.role === role).length;
   const [sink, recent] = [count("sink"), count("recent")];

@@ -3,7 +3,7 @@
 
 export interface Thumbnail {
   picture: ImageBitmap;
-  /** Few pixels of it, to look colours up: RGBA, row by row. */
+  /** A small copy for looking up colours: RGBA, row by row. */
   pixels: Uint8ClampedArray;
   columns: number;
   rows: number;
@@ -31,7 +31,7 @@ export class ThumbnailCache {
     return this.#known.get(frame);
   }
 
-  /** Frames that must stay; others go, oldest first, when there are too many. */
+  /** Marks frames to keep. Beyond the capacity, other frames are dropped, oldest first. */
   keep(frames: Iterable<number>): void {
     this.#kept = new Set(frames);
     for (const [frame, thumbnail] of this.#known) {

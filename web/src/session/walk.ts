@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A walk: the connection to the server, what it said, and what can be asked of it.
+// A walk: the connection to the server, the state of the walk, and its actions.
 import { fromWire, kIdentity, type Pose } from "../core/pose.js";
 import { Store } from "../core/store.js";
 import type { Transition } from "../input/sender.js";
@@ -27,21 +27,21 @@ import { retainedOf, type Retained } from "./retained.js";
 /** What a walk starts from: the fields of an init message. */
 export type Init = Omit<InitMessage, "type">;
 
-/** What one memory holds. */
+/** The memory of one view. */
 export interface MemoryState {
   info: View;
-  retained: Retained[]; // at least some of them
-  total: number; // all of them
+  retained: Retained[]; // as listed by the server
+  total: number; // of retained frames, listed or not
   revisited: { frame: number; overlap: number } | null;
-  coverage: number | null; // of the sphere, 0..1
+  coverage: number | null; // share of the sphere, 0 to 1
   stats: ChunkStatsMessage | null;
 }
 
 export interface WalkState {
-  /** none: the start screen. */
+  /** "none": the start screen. */
   phase: "none" | "starting" | "running" | "paused";
   reason: string; // of the pause
-  progress: number | null; // of starting, 0..1
+  progress: number | null; // of starting, 0 to 1
   queue: number; // walks that wait for the engine
   link: Link;
   session: SessionMessage | null;
@@ -49,12 +49,12 @@ export interface WalkState {
   prompt: string;
   pose: Pose;
   memories: MemoryState[];
-  pictures: boolean; // a frame has come
+  pictures: boolean; // a frame has arrived
   recording: "off" | "starting" | "on" | "stopping";
-  failure: string | null; // why it ended
+  failure: string | null; // why the walk ended
 }
 
-/** What a session has in common with the one before. */
+/** What a session shares with the one before: world and views, the world, or nothing. */
 export type Common = "all" | "world" | "nothing";
 
 const kNothing: WalkState = {
@@ -77,7 +77,7 @@ export interface WalkEvents {
   onFrames: (batch: FrameBatchMessage) => void;
   onThumbnails: (message: ThumbnailsMessage) => void;
   onStats: (stats: ChunkStatsMessage) => void;
-  /** A world is ready: the one before as it was, or with other memories beside the first, or another. */
+  /** A world is ready. `common` tells what it shares with the session before. */
   onSession: (session: SessionMessage, common: Common) => void;
   onRecorded: (url: string, seconds: number) => void;
   onError: (message: string) => void;
@@ -117,7 +117,7 @@ export class Walk {
     });
   }
 
-  /** Begins a walk; the one before ends. */
+  /** Starts a walk and ends the current one. */
   begin(init: Init): void {
     this.#init = init;
     this.latency.clear();
@@ -126,7 +126,7 @@ export class Walk {
     this.#connection.start();
   }
 
-  /** Back to the start screen; the world stays with the server. */
+  /** Returns to the start screen. The server keeps the world. */
   end(): void {
     this.#connection.stop();
     this.#failPending("The walk has ended.");
@@ -137,7 +137,7 @@ export class Walk {
     this.#connection.retryNow();
   }
 
-  /** After the world was opened elsewhere: takes it back. */
+  /** Opens the world again after another window has opened it. */
   takeBack(): void {
     const world = this.store.state.session?.world;
     if (world) this.begin({ world });
@@ -148,7 +148,7 @@ export class Walk {
     if (id !== null) this.latency.sent(id, now);
   }
 
-  /** The id of the event, or null without a connection. */
+  /** Sends an event. Returns its id, or null without a connection. */
   event<K extends EventKind>(kind: K, payload?: EventPayloads[K]): number | null {
     const id = this.#nextEvent;
     if (!this.#connection.send({ type: "event", kind, payload, event_id: id })) return null;
@@ -156,7 +156,7 @@ export class Walk {
     return id;
   }
 
-  /** Another setting of one memory; shown at once, taken back if the server refuses it. */
+  /** Changes a setting of one view. It is shown at once and reverted if the server refuses it. */
   switch(kind: "history" | "steps" | "readout", view: number, value: string | number): void {
     const info = this.store.state.memories[view]?.info;
     if (!info || info[kind] === value) return;
@@ -172,7 +172,7 @@ export class Walk {
 
   fork(name: string): Promise<World> {
     return this.#request({ type: "fork", name, switch: true }, "forked").then((answer) => {
-      // The same past under another id: nothing on the page is wrong but the id.
+      // The copy has the same past: only the id on the page changes.
       const session = this.store.state.session;
       if (session)
         this.store.set({
@@ -184,21 +184,21 @@ export class Walk {
     });
   }
 
-  /** A second memory joins the walk and is given its past, or leaves. */
+  /** Opens the second view, which replays the walk, or closes it (null). */
   split(second: Second | null): Promise<void> {
     const id = this.#nextRequest++;
     return new Promise((resolve, reject) => {
       if (!this.#connection.send({ type: "split", second, request_id: id })) {
-        reject(new Error("There is no connection to the server."));
+        reject(new Error("No connection to the server."));
         return;
       }
-      // The answer is a session.
+      // The answer is a session message.
       this.#splitting = { id, done: resolve };
       this.#pending.set(id, { resolve: () => undefined, reject });
     });
   }
 
-  /** Follows poses, one per video frame, from where the camera stands; any control ends that. */
+  /** Follows poses, one per video frame, from the current camera. Any control ends the path. */
   follow(poses: readonly WirePose[]): void {
     this.event("camera_actions", { mode: "path", poses });
   }
@@ -215,7 +215,7 @@ export class Walk {
     if (sent) this.store.set({ recording: on ? "starting" : "stopping" });
   }
 
-  /** Public for tests: everything the server says. */
+  /** Handles a message of the server. Public for tests. */
   receive(message: ServerMessage): void {
     switch (message.type) {
       case "session":
@@ -360,7 +360,7 @@ export class Walk {
     const id = this.#nextRequest++;
     return new Promise((resolve, reject) => {
       if (!this.#connection.send({ ...message, request_id: id })) {
-        reject(new Error("There is no connection to the server."));
+        reject(new Error("No connection to the server."));
         return;
       }
       this.#pending.set(id, {
@@ -395,8 +395,8 @@ function commonOf(
 
 function endOf(code: number): string {
   if (code === 4001) return "This world was opened in another window.";
-  if (code === 1009) return "The server refused a message that was too big.";
+  if (code === 1009) return "The server refused a message that was too large.";
   if (code === 1008)
-    return "The server ended the connection: too much at once, or too long without a word.";
+    return "The server closed the connection: too many messages, or no response in time.";
   return "The server ended the walk.";
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buttons and fields that look alike everywhere.
+// Buttons and form fields.
 import { fill, h } from "../core/dom.js";
 import { icon, type IconName } from "./icons.js";
 
 export interface ButtonOptions {
   icon?: IconName;
   kind?: "plain" | "primary" | "quiet" | "danger";
-  /** Only the icon is seen; the label is its name. */
+  /** Shows only the icon; the label is the accessible name. */
   bare?: boolean;
-  /** On narrow screens only the icon is seen. */
+  /** Shows only the icon on narrow screens. */
   shy?: boolean;
   hint?: string;
   keys?: string; // as aria-keyshortcuts
@@ -26,7 +26,7 @@ export function button(
       type: "button",
       class: ["button", kind, bare && "bare", shy && "shy"].filter(Boolean).join(" "),
       onclick: (event: MouseEvent) => {
-        // Clicked, it gives the keyboard back: the space bar is for pausing then.
+        // A click must not leave the focus on the button: the space bar pauses the walk.
         if (event.detail > 0) element.blur();
         onClick();
       },
@@ -40,7 +40,7 @@ export function button(
   return element;
 }
 
-/** Another icon and name on the same button. */
+/** Changes the icon and the label of a button. */
 export function relabel(element: HTMLButtonElement, label: string, name: IconName): void {
   const text = element.querySelector(".label");
   if (text) text.textContent = label;
@@ -70,7 +70,7 @@ export function setChoices(element: HTMLSelectElement, choices: readonly Choice[
   if (choices.some((choice) => choice.value === value)) element.value = value;
 }
 
-/** A number with buttons for less and more. */
+/** A number with buttons to decrease and increase it. */
 export class Stepper {
   readonly element: HTMLElement;
   #input: HTMLInputElement;

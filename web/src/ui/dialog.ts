@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dialogs over the page: Escape or a click beside them closes, focus returns where it was.
+// Modal dialogs. Escape or a click outside closes them, and the focus returns to its element.
 import { h } from "../core/dom.js";
 import { button } from "./controls.js";
 
@@ -37,7 +37,7 @@ export function openDialog(
   return { body, close: () => dialog.close() };
 }
 
-/** Asks for a line of text; null if the user would rather not. */
+/** Asks for a line of text; null if the user cancels. */
 export function ask(
   title: string,
   label: string,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Below the view: the keys, alight while they act, and the prompt.
+// The bar below the view: keys, highlighted while they are held, and the prompt.
 import { h } from "../core/dom.js";
 import type { Devices } from "../input/devices.js";
 import { kActions, type Action } from "../input/keyboard.js";
@@ -8,7 +8,7 @@ import { button } from "./controls.js";
 import { seconds } from "./names.js";
 
 const kCaps: Record<Action, { cap: string; name: string }> = {
-  w: { cap: "W", name: "Walk ahead" },
+  w: { cap: "W", name: "Walk forward" },
   a: { cap: "A", name: "Step left" },
   s: { cap: "S", name: "Walk back" },
   d: { cap: "D", name: "Step right" },
@@ -31,7 +31,7 @@ export class Dock {
     this.#devices = devices;
     this.#prompt = h("input", {
       type: "text",
-      placeholder: "What the world looks like",
+      placeholder: "Describe the world",
       "aria-label": "Prompt",
       autocomplete: "off",
       maxLength: 2000,
@@ -70,7 +70,7 @@ export class Dock {
     );
   }
 
-  /** Whether the model reads prompts, and whether there is a path to follow. */
+  /** `text`: the model uses prompts. `path`: the start has an example path. */
   offer(text: boolean, path: boolean): void {
     this.#form.hidden = !text;
     this.#path.hidden = !path;
@@ -98,7 +98,7 @@ export class Dock {
     this.#facts.textContent = facts.filter(Boolean).join("   ·   ");
   }
 
-  /** Lights the keys that act. */
+  /** Highlights the keys that are held. */
   light(): void {
     const held = new Set(this.#devices.actions);
     const { forward, right, yaw, pitch } = this.#devices.axes;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the keys do and what the colours mean.
+// The help dialog: keys and colours.
 import { h } from "../core/dom.js";
 import { openDialog } from "./dialog.js";
 
 const kKeys: [string[], string][] = [
-  [["W", "S"], "walk ahead and back"],
+  [["W", "S"], "walk forward and back"],
   [["A", "D"], "step left and right"],
   [["←", "→"], "turn (also J, L)"],
   [["↑", "↓"], "look up and down (also I, K)"],
   [["drag"], "look around, with mouse or finger"],
   [["gamepad"], "left stick walks, right stick looks"],
-  [["Space"], "pause, go on"],
+  [["Space"], "pause or resume"],
   [["R"], "start and stop recording"],
   [["F"], "full screen"],
   [["M"], "light or dark colours"],
@@ -18,10 +18,10 @@ const kKeys: [string[], string][] = [
 ];
 
 const kColours: [string, string][] = [
-  ["sink", "the first frame, always kept"],
-  ["bank", "frames kept because they look where no other looks"],
+  ["sink", "the first frame, always retained"],
+  ["bank", "frames retained because they show directions that no other frame shows"],
   ["recent", "the newest frames"],
-  ["revisited", "the kept frame that shows most of what you see now"],
+  ["revisited", "the retained frame that shows most of the current view"],
 ];
 
 export function openHelp(): void {
@@ -44,7 +44,7 @@ export function openHelp(): void {
     h(
       "p",
       { class: "hint" },
-      "Controls act from the next chunk on, which is a second or so of video. Drag the map to turn it, scroll to zoom; drag the panorama to look behind you.",
+      "Controls take effect with the next chunk, after about one second of video. Drag the map to rotate it and scroll to zoom. Drag the panorama to look behind you.",
     ),
     h(
       "p",
@@ -52,7 +52,7 @@ export function openHelp(): void {
       h(
         "a",
         { href: "/licenses.txt", target: "_blank", rel: "noopener" },
-        "Licences of what this page is made of",
+        "Licences of the libraries in this page",
       ),
     ),
   );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Icons, as strokes on a grid of 24 by 24.
+// Icons: strokes on a grid of 24 by 24 units.
 
 const kPaths = {
   pause: "M9 5v14M15 5v14",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for people where the protocol has identifiers.
+// Labels for identifiers of the protocol.
 
 interface Named {
   label: string;
@@ -11,12 +11,12 @@ const kHistories: Record<string, Named> = {
   sparse: {
     label: "Panorama bank",
     short: "Bank",
-    hint: "first frame, frames that look where no other looks, newest frames",
+    hint: "first frame, frames that show directions no other frame shows, newest frames",
   },
   pinned: {
     label: "Bank with anchors",
     short: "Anchored",
-    hint: "the bank, with early frames that never leave",
+    hint: "the bank, with early frames that are never replaced",
   },
   dense: {
     label: "Everything (dense)",
@@ -26,22 +26,22 @@ const kHistories: Record<string, Named> = {
   window: {
     label: "Sliding window",
     short: "Window",
-    hint: "first and newest frames, nothing between",
+    hint: "first and newest frames only",
   },
   overlap: {
     label: "Retrieval by overlap",
     short: "Overlap",
-    hint: "frames that saw most of what comes next",
+    hint: "frames that overlap most with the next view",
   },
   landmarks: {
     label: "Landmarks",
     short: "Landmarks",
-    hint: "frames at the places nearest to here",
+    hint: "frames at the nearest places",
   },
   content: {
     label: "Retrieval by content",
     short: "Content",
-    hint: "frames whose keys answer best",
+    hint: "frames whose keys match the queries best",
   },
 };
 
@@ -49,7 +49,7 @@ export function historyName(id: string): Named {
   return kHistories[id] ?? { label: id, short: id, hint: "" };
 }
 
-/** Short names of the memories of a walk: their models where these differ, else what they keep. */
+/** Short names of the memories of a walk: their models if these differ, else their policies. */
 export function memoryNames(views: readonly { model: string; history: string }[]): string[] {
   const differ = views.some(({ model }) => model !== views[0]?.model);
   return views.map(({ model, history }) => (differ ? model : historyName(history).short));
@@ -62,8 +62,8 @@ export const kReadouts: Record<string, string> = {
 };
 
 const kReasons: Record<string, string> = {
-  idle: "Nothing was pressed for a while. Any step goes on.",
-  max_chunks: "As many chunks as were asked for.",
+  idle: "No input for a while. Any key resumes the walk.",
+  max_chunks: "The requested number of chunks is complete.",
   storage: "The server's disk is full.",
 };
 
@@ -88,7 +88,7 @@ export function bytes(value: number): string {
   return `${size.toFixed(size >= 10 || unit === 0 ? 0 : 1)} ${units[unit] ?? ""}`;
 }
 
-/** "just now", "5 minutes ago", then a date. `then` and `now` in seconds since 1970. */
+/** "just now", "5 minutes ago", or a date. `then` and `now` are Unix times in seconds. */
 export function ago(then: number, now: number): string {
   const passed = Math.max(0, now - then);
   if (passed < 60) return "just now";

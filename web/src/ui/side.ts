@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The panels beside the view: map, panorama, measures. On narrow screens one at a time.
+// The panels beside the view: map, panorama, plots. Narrow screens show one at a time.
 import { h } from "../core/dom.js";
 import { countRoles } from "../session/retained.js";
 import type { MemoryState, WalkState } from "../session/walk.js";
@@ -40,12 +40,12 @@ export class Side {
     const look = (frame: number) => this.#thumbnails[this.#chosen]?.get(frame);
     const mapCanvas = h("canvas", {
       class: "map",
-      "aria-label": "Top view: the walked path, the camera and the frames in memory",
+      "aria-label": "Top view: the path, the camera and the retained frames",
       role: "img",
     });
     const sphereCanvas = h("canvas", {
       class: "sphere",
-      "aria-label": "Directions around you that the memory has seen",
+      "aria-label": "Directions around you that the retained frames show",
       role: "img",
     });
     this.#map = new MapView(mapCanvas, palette, look);
@@ -55,13 +55,13 @@ export class Side {
     const tools = h(
       "div",
       { class: "map-tools" },
-      button("Straight from above, or tilted", () => this.#map.tilt((flat = !flat)), {
+      button("View from above or tilted", () => this.#map.tilt((flat = !flat)), {
         icon: "tilt",
         kind: "quiet",
         bare: true,
       }),
       button(
-        "Follow the walker",
+        "Follow the camera",
         () => {
           flat = false;
           this.#map.recentre();
@@ -102,14 +102,14 @@ export class Side {
     this.plots.recolour(palette);
   }
 
-  /** Thumbnails of a view have come. */
+  /** New thumbnails of a view have arrived. */
   refresh(view: number): void {
     if (view !== this.#chosen) return;
     this.#map.refresh();
     this.#sphere.refresh();
   }
 
-  /** The memories beside the first are others now. */
+  /** Clears everything that belongs to the second memory. */
   clearSecond(): void {
     this.plots.clear(1);
     if (this.#chosen === 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live views and what lies over them while there is nothing to see.
+// The live views, and the overlay that covers them while there are no frames.
 import { fill, h } from "../core/dom.js";
 import type { WalkState } from "../session/walk.js";
 import { button } from "./controls.js";
@@ -20,10 +20,10 @@ export class Stage {
   #tour = h(
     "div",
     { class: "tour", role: "status", hidden: true },
-    h("b", {}, "It is being shown the place"),
-    h("span", {}, "Take a step, and you go on alone."),
+    h("b", {}, "The model is being shown the scene"),
+    h("span", {}, "Take a step to start walking."),
   );
-  #tourBar = h("progress", { max: 1, value: 0, "aria-label": "Shown so far" });
+  #tourBar = h("progress", { max: 1, value: 0, "aria-label": "Progress of the tour" });
   #shown = "";
   #actions: StageActions;
 
@@ -33,7 +33,7 @@ export class Stage {
     this.element = h("div", { class: "stage" }, this.#panes, this.#tour, this.#veil);
   }
 
-  /** One pane or two, side by side; their switches once it is known what there is to switch. */
+  /** Shows one pane, or two side by side. `ready`: their switches can be shown. */
   show(panes: readonly ViewPane[], aspect: number, ready: boolean): void {
     fill(this.#panes, ...panes.map((pane) => pane.element));
     this.#panes.dataset.count = String(panes.length);
@@ -71,7 +71,7 @@ export class Stage {
       parts.push(button("Go on", this.#actions.resume, { icon: "play", kind: "primary" }));
     if (kind === "ended") {
       const back = state.session
-        ? [button("Go on here", this.#actions.takeBack, { kind: "primary" })]
+        ? [button("Continue here", this.#actions.takeBack, { kind: "primary" })]
         : [];
       parts.push(h("div", { class: "row" }, ...back, button("To the start", this.#actions.home)));
     }
@@ -79,14 +79,14 @@ export class Stage {
   }
 }
 
-/** The model is shown a place, and the user looks on. */
+/** Whether a tour is shown to the model. */
 export function isTouring(state: Readonly<WalkState>): boolean {
   return state.phase === "running" && state.reason === "tour";
 }
 
 type VeilKind = "none" | "busy" | "lost" | "paused" | "ended";
 
-/** What lies over the picture, and why. */
+/** The overlay over the picture, or null. */
 export function veilOf(
   state: Readonly<WalkState>,
   now: number,
@@ -99,37 +99,37 @@ export function veilOf(
     return {
       kind: "lost",
       title: "Connection lost",
-      text: `Nothing you have seen is lost. Trying again in ${wait} s.`,
+      text: `Your walk is saved. Reconnecting in ${wait} s.`,
     };
   }
   if (link.state === "connecting")
     return {
       kind: "busy",
       title: link.attempt > 1 ? "Reconnecting" : "Connecting",
-      text: "Asking the server for a walk.",
+      text: "Opening a session on the server.",
     };
   if (phase === "starting") {
     const text =
       queue > 0
         ? `${queue} ahead of you.`
         : state.progress !== null
-          ? "Reading the past back."
-          : "Looking at the first picture.";
+          ? "Replaying the walk so far."
+          : "Encoding the first picture.";
     if (state.reason === "split")
       return {
         kind: "busy",
         title: "Opening the second memory",
-        text: "It is given everything you have walked so far.",
+        text: "It replays everything you have walked so far.",
       };
     if (state.reason === "history")
-      return { kind: "busy", title: "Changing the memory", text: "Reading the past back under it." };
+      return { kind: "busy", title: "Changing the memory", text: "Replaying the walk under the new policy." };
     return { kind: "busy", title: "Preparing the world", text };
   }
   if (phase === "paused")
     return {
       kind: "paused",
       title: "Paused",
-      text: pauseReason(state.reason) || "Go on with the button or the space bar.",
+      text: pauseReason(state.reason) || "Resume with the button or the space bar.",
     };
   if (phase === "running" && !state.pictures)
     return { kind: "busy", title: "Almost there", text: "Waiting for the first picture." };

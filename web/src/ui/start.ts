@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first screen: choose a place or bring a picture, say how, and go.
+// The start screen: choose a start and the settings of a walk.
 import { fill, h } from "../core/dom.js";
 import { api, ApiError } from "../net/api.js";
 import type { Model, Second, Start, World } from "../net/protocol.js";
@@ -10,7 +10,7 @@ import { historyName } from "./names.js";
 import { pictureIn, readPicture } from "./upload.js";
 import { worldCard } from "./worlds.js";
 
-const kTourSeconds = 18; // a turn all round and a walk of as long
+const kTourSeconds = 18; // a full turn, then a walk of the same length
 
 export interface StartActions {
   go: (init: Init) => void;
@@ -25,12 +25,12 @@ export class StartScreen {
   #worlds = h("div", { class: "world-row" });
   #worldsSection: HTMLElement;
   #preview = h("div", { class: "preview" });
-  #prompt = h("textarea", { rows: 3, placeholder: "What the world looks like", maxLength: 2000 });
+  #prompt = h("textarea", { rows: 3, placeholder: "Describe the world", maxLength: 2000 });
   #promptField: HTMLElement;
   #model: HTMLSelectElement;
   #modelField: HTMLElement;
   #history = select("History policy", [], () => undefined);
-  #steps = new Stepper("Steps of the solver", 1, 50, () => undefined);
+  #steps = new Stepper("Denoising steps", 1, 50, () => undefined);
   #seed = h("input", {
     type: "text",
     inputMode: "numeric",
@@ -65,7 +65,7 @@ export class StartScreen {
       h(
         "span",
         {},
-        h("b", {}, "Show it the place first"),
+        h("b", {}, "Show the scene to the model first"),
         `${kTourSeconds} s all around it; a step of yours ends it`,
       ),
     );
@@ -83,7 +83,7 @@ export class StartScreen {
       h(
         "header",
         {},
-        h("h2", {}, "Go on where you were"),
+        h("h2", {}, "Continue a walk"),
         button("All worlds", actions.worlds, { kind: "quiet" }),
       ),
       this.#worlds,
@@ -94,21 +94,21 @@ export class StartScreen {
       h(
         "div",
         { class: "start-main" },
-        h("h1", {}, "Pick a place. Walk into it."),
+        h("h1", {}, "Choose a place and walk into it."),
         h(
           "p",
           { class: "lead" },
-          "Every step is generated as you take it, and what you have seen is remembered: turn back and it is still there.",
+          "Every step is generated as you take it, and the model remembers what you have seen: turn back, and it is still there.",
         ),
         this.#note,
         this.#worldsSection,
-        h("section", {}, h("header", {}, h("h2", {}, "Begin somewhere new")), this.#grid),
+        h("section", {}, h("header", {}, h("h2", {}, "Start a new walk")), this.#grid),
       ),
       h(
         "form",
         {
           class: "start-side",
-          "aria-label": "How to walk",
+          "aria-label": "Settings of the walk",
           onsubmit: (event: Event) => {
             event.preventDefault();
             void this.#start();
@@ -138,7 +138,7 @@ export class StartScreen {
     this.#listenForPictures();
   }
 
-  /** Asks the server what there is; false if it wants a token first. */
+  /** Loads models and starts from the server; false if the server requires a token. */
   async load(): Promise<boolean> {
     this.#skeleton();
     try {
@@ -179,7 +179,7 @@ export class StartScreen {
     return this.#models;
   }
 
-  /** Address of the camera path through a start, if it has one. */
+  /** Address of the start's camera path, if it has one. */
   pathOf(start: Init["start"]): string | null {
     return this.#starts.find(({ id }) => id === start)?.path ?? null;
   }
@@ -204,7 +204,7 @@ export class StartScreen {
     this.#promptField.hidden = !model.loci.text;
   }
 
-  /** A memory that forgets nothing, beside whatever the first is. */
+  /** Preselects a second memory that keeps everything. */
   #offerSecond(): void {
     const model = this.#models.find(({ id }) => id === this.#otherModel.value) ?? this.#models[0];
     if (!model) return;
@@ -227,7 +227,7 @@ export class StartScreen {
   #show(): void {
     const cards = this.#starts.map((start) => this.#card(start));
     fill(this.#grid, this.#dropCard(), ...cards);
-    // A place that it can be shown: there it has something to remember.
+    // Prefer a rendered scene, which has a tour.
     const first = this.#starts.find(({ kind }) => kind === "procedural") ?? this.#starts[0];
     if (first && this.#chosen === null) this.#choose(first.id);
     else this.#choose(this.#chosen);
@@ -239,7 +239,7 @@ export class StartScreen {
       "button",
       {
         type: "button",
-        class: "place skeleton", // until its picture is there: the server may have to render it
+        class: "place skeleton", // until its picture is loaded: the server may have to render it
         dataset: { start: start.id },
         onclick: () => this.#choose(start.id),
         ondblclick: () => void this.#start(),
@@ -323,7 +323,7 @@ export class StartScreen {
   async #start(): Promise<void> {
     const seed = this.#seed.value.trim();
     if (!/^\d{1,20}$/.test(seed)) {
-      this.#actions.error("The seed is a whole number.");
+      this.#actions.error("The seed must be a whole number.");
       this.#seed.focus();
       return;
     }
@@ -344,14 +344,14 @@ export class StartScreen {
   }
 }
 
-/** The model to compare one with: of another kind, if there is such. */
+/** The model to compare with: preferably one of another kind (recurrent or not). */
 function otherModel(models: readonly Model[], id: string): Model | undefined {
   const own = models.find((model) => model.id === id);
   const others = models.filter((model) => model.id !== id);
   return others.find(({ loci }) => loci.recurrent !== own?.loci.recurrent) ?? others[0];
 }
 
-/** What to compare a memory with: another model's, or everything against a choice. */
+/** Settings of the second view: another model if there is one, else another history policy. */
 export function secondFor(
   models: readonly Model[],
   view: { model: string; history: string },

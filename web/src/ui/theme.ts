@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Light or dark: as the system says until the user says otherwise.
+// The light or dark theme: the system's setting until the user chooses one.
 
 type Theme = "light" | "dark";
 const kKey = "loci-theme";
 
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Storage may be forbidden. */
+/** Access to local storage may be forbidden. */
 function stored(): Theme | null {
   try {
     const value = localStorage.getItem(kKey);
@@ -31,7 +31,7 @@ export function toggleTheme(): void {
   dispatchEvent(new Event("loci-theme"));
 }
 
-/** Calls `onChange` now and whenever the colours change. */
+/** Calls `onChange` now and with every change of the theme. */
 export function watchTheme(onChange: (theme: Theme) => void): void {
   const apply = (): void => {
     document.documentElement.dataset.theme = theme();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short messages at the edge of the page, read out to those who do not see them.
+// Short messages at the edge of the page, announced by screen readers.
 import { h } from "../core/dom.js";
 
 const kSeconds = 6;
@@ -9,7 +9,7 @@ export class Toasts {
 
   show(text: string, kind: "info" | "error" = "info", action?: HTMLElement): void {
     const toast = h("div", { class: `toast ${kind}` }, h("span", {}, text), action);
-    // The same message twice is one message.
+    // A repeated message replaces the first one.
     for (const other of [...this.element.children])
       if (other.textContent === toast.textContent) other.remove();
     this.element.append(toast);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers that are open to a network want a token. It is handed over once, in the address; the server
-// answers with a cookie, since browsers send nothing else with a WebSocket.
+// A server that is open to a network requires a token. The page sends it once, in the address. The
+// server answers with a cookie, because browsers send no other credential with a WebSocket.
 
-/** Whether the server takes the token; from then on it knows this browser. */
+/** Sends the token; true if the server accepts it and has set its cookie. */
 export async function handOver(token: string): Promise<boolean> {
   const response = await fetch(`/?token=${encodeURIComponent(token)}`, {
     credentials: "same-origin",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bar at the top: where one is, how the connection is, what can be done with the world.
+// The bar at the top: name of the world, state of the connection, actions.
 import { h } from "../core/dom.js";
 import type { WalkState } from "../session/walk.js";
 import { button, relabel } from "./controls.js";
@@ -67,7 +67,7 @@ export class Topbar {
       hint: "Compare with a second memory, side by side",
     });
     this.#record = button("Record", actions.record, { icon: "record", shy: true, keys: "R" });
-    this.#theme = button("Dark colours", actions.theme, {
+    this.#theme = button("Dark theme", actions.theme, {
       icon: "moon",
       kind: "quiet",
       bare: true,
@@ -86,7 +86,7 @@ export class Topbar {
       button("Fork", actions.fork, {
         icon: "fork",
         shy: true,
-        hint: "Go on in a copy; this world stays as it is",
+        hint: "Continue in a copy; this world stays as it is",
       }),
     );
     this.element = h(
@@ -98,8 +98,8 @@ export class Topbar {
           type: "button",
           class: "brand",
           onclick: actions.home,
-          "aria-label": "loci: to the start",
-          title: "To the start",
+          "aria-label": "loci: back to the start screen",
+          title: "Back to the start screen",
         },
         mark(),
         h("span", {}, "loci"),
@@ -115,7 +115,7 @@ export class Topbar {
   }
 
   theme(dark: boolean): void {
-    relabel(this.#theme, dark ? "Light colours" : "Dark colours", dark ? "sun" : "moon");
+    relabel(this.#theme, dark ? "Light theme" : "Dark theme", dark ? "sun" : "moon");
   }
 
   update(state: Readonly<WalkState>, fps: number): void {

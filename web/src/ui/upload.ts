@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of the user's own, made small enough to send.
+// Scales a picture of the user for sending.
 
-/** Longest side in pixels; models see far less. */
+/** Longest side in pixels; models use much smaller frames. */
 const kLongest = 1280;
 
-/** The size within which a picture is sent. */
+/** The size at which a picture is sent. */
 export function fitWithin(width: number, height: number, longest = kLongest): [number, number] {
   const scale = Math.min(1, longest / Math.max(width, height, 1));
   return [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
 }
 
-/** As a JPEG, upright whatever its camera said. Throws a message for people. */
+/** The picture as an upright JPEG. Throws an error whose message is for the user. */
 export async function readPicture(file: Blob): Promise<Blob> {
   const picture = await createImageBitmap(file, { imageOrientation: "from-image" }).catch(() => {
     throw new Error("This file is not a picture that the browser can read.");
@@ -26,7 +26,7 @@ export async function readPicture(file: Blob): Promise<Blob> {
   return blob;
 }
 
-/** The first picture among what was dropped or pasted. */
+/** The first picture among dropped or pasted files. */
 export function pictureIn(files: FileList | null | undefined): File | null {
   return [...(files ?? [])].find((file) => file.type.startsWith("image/")) ?? null;
 }

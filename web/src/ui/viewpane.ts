@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One view of the stage: its picture, the switches of its memory, and what it recognises.
+// One view of the stage: its picture, the settings of its memory, and the revisited frame.
 import { fill, h } from "../core/dom.js";
 import type { Thumbnail } from "../session/thumbnails.js";
 import type { MemoryState } from "../session/walk.js";
@@ -35,15 +35,15 @@ export class ViewPane {
       "aria-label": "Live view",
     });
     this.#history = select("History policy", [], (value) => actions.history(view, value));
-    this.#steps = new Stepper("Steps of the solver", 1, 50, (value) => actions.steps(view, value));
-    this.#readout = select("What is read of the recurrent state", [], (value) =>
+    this.#steps = new Stepper("Denoising steps", 1, 50, (value) => actions.steps(view, value));
+    this.#readout = select("Readout of the recurrent state", [], (value) =>
       actions.readout(view, value),
     );
     this.#reset = button("Reset memory", () => actions.reset(view), {
       icon: "reset",
       kind: "quiet",
       shy: true,
-      hint: "Forget what the recurrent state holds",
+      hint: "Reset the recurrent state",
     });
     this.surface = h(
       "div",
@@ -72,7 +72,7 @@ export class ViewPane {
     );
   }
 
-  /** What the model offers; its name where it needs one. */
+  /** Offers the model's policies and readouts; shows its name if the two views have different models. */
   offer(histories: readonly string[], readouts: readonly string[], model: string | null): void {
     this.#model.hidden = model === null;
     this.#model.textContent = this.#model.title = model ?? "";
@@ -86,7 +86,7 @@ export class ViewPane {
     );
   }
 
-  /** Its short name beside another one. */
+  /** The short name that tells two views apart. */
   name(text: string): void {
     if (this.#tag.textContent !== text) this.#tag.textContent = text;
   }

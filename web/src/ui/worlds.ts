@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds on the server: go on in one, rename it, delete it.
+// The dialog with the worlds of the server: open, rename, delete.
 import { fill, h } from "../core/dom.js";
 import { api } from "../net/api.js";
 import type { World } from "../net/protocol.js";
@@ -18,7 +18,7 @@ function detail(world: World): string {
     .join(" · ");
 }
 
-/** A picture of a world that leads into it. */
+/** A card with the picture of a world; a click opens the world. */
 export function worldCard(world: World, onOpen: () => void): HTMLElement {
   return h(
     "button",
@@ -33,7 +33,7 @@ export interface WorldsActions {
   open: (id: string) => void;
   error: (message: string) => void;
   changed: () => void;
-  /** Of the walk that is going on. */
+  /** Id of the world that is open. */
   current: string | null;
 }
 
@@ -44,7 +44,7 @@ export function openWorlds(actions: WorldsActions): void {
     h(
       "p",
       { class: "hint" },
-      "Every walk is kept as you go. Saved worlds never change: going on in one makes a copy.",
+      "Every walk is stored as you go. Saved worlds never change: opening one makes a copy.",
     ),
     list,
   );

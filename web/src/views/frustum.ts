@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A camera in the map: the edges of its view and, where its picture is known, the picture.
+// A camera in the map: the edges of its frustum and, if there is one, its picture.
 import {
   BufferGeometry,
   CanvasTexture,
@@ -21,12 +21,12 @@ import type { Thumbnail } from "../session/thumbnails.js";
 
 export interface FrustumLook {
   colour: string;
-  width: number; // pixels of its edges
+  width: number; // of the edges, in pixels
   opacity: number;
-  depth: number; // metres from the eye to the picture
+  depth: number; // distance from the camera to the picture in metres
 }
 
-/** Corners of the picture, then the edges between them and the eye. */
+/** The edges of the picture, then the edges from its corners to the camera. */
 function corners(tanX: number, tanY: number, depth: number): number[][] {
   const [x, y, z] = [tanX * depth, tanY * depth, -depth];
   return [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The world from above: the walked path, the camera, and every retained frame with its picture.
+// The map: the path from above, the camera, and every retained frame with its picture.
 import {
   Box3,
   BufferGeometry,
@@ -30,9 +30,9 @@ export interface MapScene {
   aspect: number;
 }
 
-const kGridCells = 60; // of a metre
+const kGridCells = 60; // 1 m each
 const kTilt = 0.75; // radians from straight above
-const kGround = -0.9; // metres below the eye of the first frame
+const kGround = -0.9; // height in metres, relative to the camera of the first frame
 
 export class MapView {
   #stage: Stage3d;
@@ -45,8 +45,8 @@ export class MapView {
   #palette: Palette;
   #scene: MapScene | null = null;
   #thumbnail: (frame: number) => Thumbnail | undefined;
-  #free = false; // the user chose where to look
-  #zoomed = false; // and from how far
+  #free = false; // the user has rotated or moved the map
+  #zoomed = false; // the user has zoomed
 
   constructor(
     canvas: HTMLCanvasElement,
@@ -76,7 +76,7 @@ export class MapView {
     return this.#stage.works;
   }
 
-  /** Seen from above, a little from behind where the walk began, following the walker. */
+  /** Default view: from above and slightly behind the first frame, following the camera. */
   recentre(): void {
     this.#free = this.#zoomed = false;
     this.#controls.target.set(0, 0, 0);
@@ -86,7 +86,7 @@ export class MapView {
     this.#stage.draw();
   }
 
-  /** Straight down, or tilted. */
+  /** Straight from above, or tilted. */
   tilt(flat: boolean): void {
     const offset = this.#camera.position.clone().sub(this.#controls.target);
     const distance = offset.length();
@@ -105,7 +105,7 @@ export class MapView {
     if (this.#scene) this.update(this.#scene);
   }
 
-  /** New thumbnails have come. */
+  /** New thumbnails have arrived. */
   refresh(): void {
     for (const [frame, frustum] of this.#frusta) frustum.show(this.#thumbnail(frame));
     this.#stage.draw();
@@ -117,7 +117,7 @@ export class MapView {
     const tanX = Math.tan((Math.min(scene.fov, 150) * Math.PI) / 360);
     const tanY = tanX / scene.aspect;
     if (!this.#free) this.#follow(scene);
-    // Larger from farther away, so that pictures can still be made out.
+    // Pictures grow with the distance, so that they stay recognisable.
     const size = Math.min(
       4,
       Math.max(0.8, this.#camera.position.distanceTo(this.#controls.target) / 9),
@@ -199,7 +199,7 @@ export class MapView {
   }
 }
 
-/** Squares of a metre; in short pieces, since long lines that pass the eye are not drawn everywhere. */
+/** A grid of 1 m. The lines are short pieces: some drivers drop long lines that pass the camera. */
 function gridLines(): BufferGeometry {
   const points: number[] = [];
   const half = kGridCells / 2;

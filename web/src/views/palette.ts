@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The colours of the style sheet, for what is drawn on canvases.
+// The colours of the style sheet, for drawing on canvases.
 import { cssColour } from "../core/dom.js";
 import type { Role } from "../session/retained.js";
 

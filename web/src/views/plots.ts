@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small plots of what a walk costs and what its memory does, one line per memory.
+// Small plots of the cost of a walk and of its memory, one line per memory.
 import uPlot from "uplot";
 
 import { h } from "../core/dom.js";
@@ -12,7 +12,7 @@ interface Measure {
   title: string;
   unit: string;
   help: string;
-  /** Null where a chunk has no such number. */
+  /** Null if the chunk has no such value. */
   value: (stats: ChunkStatsMessage, kept: number) => number | null | undefined;
   digits: number; // of small values
 }
@@ -24,7 +24,7 @@ const kMeasures: readonly Measure[] = [
     id: "frame",
     title: "Frame time",
     unit: "ms",
-    help: "time to make one video frame",
+    help: "time to generate one video frame",
     value: (stats) =>
       stats.chunk_total_ms === undefined
         ? null
@@ -35,15 +35,15 @@ const kMeasures: readonly Measure[] = [
     id: "latency",
     title: "Latency",
     unit: "ms",
-    help: "from a control to the first picture that obeys it",
-    value: () => null, // measured here, where the picture is seen
+    help: "from a control to the first frame that shows its effect",
+    value: () => null, // measured by the page, when the frame is shown
     digits: 0,
   },
   {
     id: "memory",
     title: "Memory",
     unit: "MiB",
-    help: "states and stored keys and values of this world",
+    help: "recurrent states and stored keys and values of this view",
     value: (stats) => stats.memory_bytes / kMiB,
     digits: 1,
   },
@@ -51,15 +51,15 @@ const kMeasures: readonly Measure[] = [
     id: "retention",
     title: "Retention",
     unit: "%",
-    help: "how much of the recurrent state a chunk left standing",
+    help: "share of the recurrent state that a chunk kept",
     value: (stats) => (stats.retention === null ? null : 100 * stats.retention),
     digits: 0,
   },
   {
     id: "kept",
-    title: "Frames kept",
+    title: "Retained frames",
     unit: "",
-    help: "frames of the past that the next chunk may see",
+    help: "earlier frames that the next chunk may attend to",
     value: (_, kept) => kept,
     digits: 0,
   },
@@ -67,7 +67,7 @@ const kMeasures: readonly Measure[] = [
     id: "norm",
     title: "State norm",
     unit: "",
-    help: "size of the recurrent state",
+    help: "norm of the recurrent state",
     value: (stats) => stats.state_norm,
     digits: 2,
   },
@@ -107,7 +107,7 @@ class Plot {
     this.#label();
   }
 
-  /** One line, or all of them. */
+  /** Clears one line, or all lines. */
   clear(line?: number): void {
     this.#series.clear(line);
     this.#chart?.setData(this.#series.columns as uPlot.AlignedData);
@@ -180,7 +180,7 @@ class Plot {
   }
 }
 
-/** A little air around the line; something sensible around one value or none. */
+/** The range of an axis: a margin around the line, and a default range without values. */
 function range(low: number | null, high: number | null): [number, number] {
   if (low === null || high === null) return [0, 1];
   const air = Math.max((high - low) * 0.15, Math.abs(high) * 0.05, 1e-3);
@@ -208,7 +208,7 @@ export class Plots {
     );
   }
 
-  /** `seconds` of the walk; frames `kept`. */
+  /** `seconds`: time in the walk. `kept`: number of retained frames. */
   add(stats: ChunkStatsMessage, seconds: number, kept: number): void {
     for (const measure of kMeasures)
       this.#plots.get(measure.id)?.add(stats.view, seconds, measure.value(stats, kept));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers over time for the plots, in memory that does not grow.
+// Values over time for the plots, in bounded memory.
 
 /** The newest `capacity` points of several lines over one x axis. */
 export class Series {
@@ -16,7 +16,7 @@ export class Series {
     return this.#x.length;
   }
 
-  /** A point of one line; the others have none at this x unless they already do. */
+  /** Adds a point to one line. Other lines have no value at this x unless they get one. */
   add(line: number, x: number, value: number): void {
     const at = this.#place(x);
     const values = this.#lines[line];
@@ -35,7 +35,7 @@ export class Series {
     return at;
   }
 
-  /** x, then every line: what uPlot takes. */
+  /** x, then every line: the format of uPlot. */
   get columns(): [number[], ...(number | null)[][]] {
     return [this.#x, ...this.#lines];
   }
@@ -49,7 +49,7 @@ export class Series {
     return null;
   }
 
-  /** Forgets one line, or everything. */
+  /** Clears one line, or everything. */
   clear(line?: number): void {
     if (line !== undefined) {
       this.#lines[line]?.fill(null);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The panorama around the walker: every direction a dot, in the colour in which a retained frame saw
-// it. One looks into the sphere from behind, so that ahead is in the middle and left is left.
+// The panorama around the camera: one dot per direction, in the colour that a retained frame shows
+// there. The sphere is seen from behind, so that forward is in the middle and left is left.
 import {
   BufferAttribute,
   BufferGeometry,
@@ -28,7 +28,7 @@ const kVertex = `
   varying vec4 shade;
   void main() {
     vec4 eye = modelViewMatrix * vec4(position, 1.0);
-    // Dots on the near half are seen from outside, in the way: faint.
+    // Dots on the near half would hide the others: they are drawn faintly.
     float inner = smoothstep(-0.15, 0.25, dot(normalize(eye.xyz), normalize(normalMatrix * position)));
     shade = vec4(tint.rgb, tint.a * mix(0.05, 1.0, inner));
     gl_PointSize = size * mix(0.45, 1.3, tint.a) * (3.0 / -eye.z);
@@ -55,7 +55,7 @@ export class SphereView {
   #palette: Palette;
   #scene: MapScene | null = null;
   #thumbnail: (frame: number) => Thumbnail | undefined;
-  #turn = { yaw: 0, pitch: 0 }; // by hand, on top of where the walker looks
+  #turn = { yaw: 0, pitch: 0 }; // by dragging, added to the direction of the camera
 
   constructor(
     canvas: HTMLCanvasElement,
@@ -90,7 +90,7 @@ export class SphereView {
     this.#paint();
   }
 
-  /** Thumbnails have come. */
+  /** New thumbnails have arrived. */
   refresh(): void {
     this.#paint();
   }
@@ -106,7 +106,7 @@ export class SphereView {
     this.#paint();
   }
 
-  /** Share of the sphere that is seen, 0..1. */
+  /** Share of the sphere that retained frames show, 0 to 1. */
   get share(): number {
     return this.#share;
   }
@@ -124,7 +124,7 @@ export class SphereView {
   }
 
   #paintScene(scene: MapScene): void {
-    // The revisited frame is painted last: it is the one to look at.
+    // The revisited frame is drawn last, on top of the others.
     const frames = [...scene.retained].sort(
       (a, b) =>
         Number(a.frame === scene.revisited) - Number(b.frame === scene.revisited) ||
@@ -191,7 +191,7 @@ function outline(width: number): Line2 {
   return line;
 }
 
-/** The border of a view on the sphere. */
+/** The border of a frame on the sphere. */
 function trace(line: Line2, view: View): void {
   const points: number[] = [];
   const sides = 12;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A three.js scene on a canvas that is drawn only when something changed: a still picture costs
-// nothing, which matters beside a model on the same processor.
+// A three.js scene on a canvas. It is drawn only after a change, because the page often shares its
+// processor with the model.
 import { Color, type PerspectiveCamera, Scene, WebGLRenderer } from "three";
 
 import { fitCanvas } from "../core/dom.js";
@@ -30,7 +30,7 @@ export class Stage3d {
     canvas.addEventListener("webglcontextrestored", () => this.draw());
   }
 
-  /** False where the browser has no WebGL. */
+  /** False if the browser has no WebGL. */
   get works(): boolean {
     return this.#renderer !== null;
   }
@@ -40,7 +40,7 @@ export class Stage3d {
     this.draw();
   }
 
-  /** Draws at the next refresh of the screen, once however often it was asked for. */
+  /** Draws once at the next refresh of the screen. */
   draw(): void {
     if (this.#pending || !this.#renderer) return;
     this.#pending = true;
@@ -53,7 +53,7 @@ export class Stage3d {
   #render(): void {
     const renderer = this.#renderer;
     const { clientWidth: width, clientHeight: height } = this.#canvas;
-    if (!renderer || width === 0 || height === 0) return; // folded away
+    if (!renderer || width === 0 || height === 0) return; // the panel is collapsed
     if (fitCanvas(this.#canvas)) {
       renderer.setViewport(0, 0, this.#canvas.width, this.#canvas.height);
       this.#camera.aspect = width / height;
