@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles the page into a folder, and on request into a C++ file that holds every byte of it.
+// Bundles the page into a folder and, with --cpp, into a C++ file that contains all of its files.
 // Usage: node build.mjs [--out DIR] [--cpp FILE [--depfile FILE]]
-//   --depfile lists every file that the C++ file was made of, for ninja
+//   --depfile lists all inputs of the C++ file, for ninja
 import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, extname, join, relative, resolve } from "node:path";
@@ -39,13 +39,13 @@ export function bundleOptions(outdir, { minify = true } = {}) {
     target: ["es2022"],
     loader: { ".woff2": "file" },
     assetNames: "[name]",
-    legalComments: "none", // licenses.txt has them in full
+    legalComments: "none", // licenses.txt has the full texts
     metafile: true,
     logLevel: "warning",
   };
 }
 
-/** Files that are served as they are, and the licences of everything that is bundled. */
+/** Copies the static files and collects the licences of all bundled packages. */
 export async function copyStatic(outdir) {
   await mkdir(outdir, { recursive: true });
   for (const name of await readdir(join(here, "static")))
@@ -68,7 +68,7 @@ async function cppOf(outdir) {
   for (const name of names) {
     const bytes = await readFile(join(outdir, name));
     const packed = gzipSync(bytes, { level: 9 });
-    // A packed copy that saves nothing (fonts) is left out.
+    // No compressed copy of files that do not compress (fonts).
     const gzip = packed.length < 0.95 * bytes.length ? packed : Buffer.alloc(0);
     const tag = createHash("sha256").update(bytes).digest("hex").slice(0, 16);
     const texts = [`/${name}`, typeOf(name)].map((text) => JSON.stringify(text));
@@ -102,7 +102,7 @@ async function makeRule(target, inputs) {
   return `${target}: ${files.map((name) => name.replaceAll(" ", "\\ ")).join(" \\\n  ")}\n`;
 }
 
-// A string literal: compilers read it far faster than a list of numbers.
+// A string literal compiles much faster than a list of numbers.
 function bytesOf(buffer) {
   const pieces = [];
   for (const byte of buffer)

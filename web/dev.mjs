@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For work on the page: serves it freshly bundled at every load, and passes everything else on to a
-// running `loci serve`.
+// Development server: bundles the page at every load and forwards everything else to a running
+// `loci serve`.
 // Usage: node dev.mjs [--server http://127.0.0.1:8080] [--port 8090]
 import { readFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
@@ -21,7 +21,7 @@ const target = new URL(values.server);
 const outdir = join(import.meta.dirname, "../build/web-dev");
 const context = await esbuild.context(bundleOptions(outdir, { minify: false }));
 
-// The server must believe that its own page asks.
+// The server accepts requests from its own origin only.
 function passedOn({ method, url, headers }) {
   const { origin, ...rest } = headers;
   return {

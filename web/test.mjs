@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the unit tests: every test/*.test.ts, bundled and given to node's own test runner.
+// Runs the unit tests: bundles every test/*.test.ts and passes it to the test runner of Node.js.
 // Usage: node test.mjs [name part]…
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -15,7 +15,7 @@ const files = (await readdir(join(here, "test")))
   .filter((name) => name.endsWith(".test.ts"))
   .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 if (files.length === 0) {
-  console.error(`test: no test is named like ${wanted.join(", ")}; there are those in web/test`);
+  console.error(`test: no file in web/test matches ${wanted.join(", ")}`);
   process.exit(2);
 }
 

@@ -178,7 +178,9 @@ std::optional<Json> WalkClient::next(double seconds) {
       Json message = opcode == 1 ? Json::parse(payload) : Json::from_msgpack(payload);
       const std::string type = message.value("type", "");
       // A pong repeats the fields of its ping.
-      if (type != "pong") EXPECT_EQ(differs_from_schema(message, type), "");
+      if (type != "pong") {
+        EXPECT_EQ(differs_from_schema(message, type), "");
+      }
       return message;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a visitor does, in a real browser against a real server. Waits are for things to appear, with
-// generous limits; nothing depends on how fast the model is.
+// A user's session in a real browser against a real server. The tests wait for elements to appear,
+// with generous limits; nothing depends on the speed of the model.
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -42,7 +42,7 @@ async function visit({ prepare, ...options } = {}) {
   complaints = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
-    // Software rendering says what it thinks of reading pixels back.
+    // Software rendering warns about reading pixels back.
     if (
       message.type() === "error" ||
       (message.type() === "warning" && !message.text().includes("GL Driver Message"))
@@ -73,7 +73,7 @@ const hold = async (keys, ms) => {
   await page.waitForTimeout(ms);
   for (const key of keys) await page.keyboard.up(key);
 };
-/** A number that changes when the picture does. */
+/** A checksum of the picture. */
 const fingerprint = (view = 0) =>
   page.locator(`.pane[data-view="${view}"] .picture`).evaluate((canvas) => {
     const copy = document.createElement("canvas");
@@ -89,7 +89,7 @@ const facts = async () => {
   const [, frames] = /(\d+)[^·]* frames in memory/.exec(text) ?? [];
   return { text, metres: Number(metres), frames: Number(frames) };
 };
-/** Names, roles, contrast and the like, as axe-core sees them. */
+/** Checks accessibility (names, roles, contrast) with axe-core. */
 async function accessible() {
   const violations = await page.evaluate(`${axeSource};
     axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))`);
@@ -105,7 +105,7 @@ async function until(what, check) {
   }
 }
 
-test("loads by itself, quickly, with a name for everything", async () => {
+test("loads from its own server, quickly, and is accessible", async () => {
   const timing = await page.evaluate(() => {
     const [entry] = performance.getEntriesByType("navigation");
     const files = performance
@@ -123,7 +123,7 @@ test("loads by itself, quickly, with a name for everything", async () => {
   await shot("start-light");
 });
 
-test("walks for ten seconds and turns back to what it has seen", async () => {
+test("walks for ten seconds and revisits a place", async () => {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.locator(".place:not(.drop)").nth(1).click();
   await startWalking();
@@ -149,9 +149,9 @@ test("walks for ten seconds and turns back to what it has seen", async () => {
   await shot("help-dark");
 });
 
-test("shows a place to the model until a step is taken", async () => {
+test("shows a tour to the model until the user takes a step", async () => {
   await page.locator('.place[data-start="town-1"]').click();
-  await page.getByRole("switch", { name: /Show it the place first/ }).check();
+  await page.getByRole("switch", { name: /Show the scene to the model first/ }).check();
   await startWalking();
   await page.locator(".tour:visible").waitFor();
   await until("more than the first frame", async () => (await facts()).frames > 1);
@@ -161,7 +161,7 @@ test("shows a place to the model until a step is taken", async () => {
   await live();
 });
 
-test("saves, reloads, goes on; a saved world stays as it was", async () => {
+test("saves, reloads and continues; a saved world does not change", async () => {
   await startWalking();
   await live();
   await hold(["KeyW"], 3000);
@@ -183,7 +183,7 @@ test("saves, reloads, goes on; a saved world stays as it was", async () => {
   const row = page.locator(".world-list li", { hasText: "Harbour" });
   await row.waitFor();
   await shot("worlds");
-  await row.getByRole("button", { name: "Go on" }).click();
+  await row.getByRole("button", { name: "Continue" }).click();
   await until("a copy", async () => new URL(page.url()).hash !== world);
   await live();
   await page.getByRole("button", { name: "Fork" }).click();
@@ -252,7 +252,7 @@ test("opens a second memory in the middle of a walk, and closes it", async () =>
   assert.ok((await facts()).metres >= before.metres);
 });
 
-test("walks with a gamepad, and along the example path of a start", async () => {
+test("walks with a gamepad and along the example path of a start", async () => {
   await context.close();
   await visit({
     prepare: () => {
@@ -281,7 +281,7 @@ test("changes memory, steps and prompt while walking", async () => {
   await startWalking();
   await live();
   await page.getByRole("combobox", { name: "History policy" }).selectOption("window");
-  await page.getByRole("button", { name: "More: Steps of the solver" }).click();
+  await page.getByRole("button", { name: "More: Denoising steps" }).click();
   await page.getByRole("combobox", { name: /recurrent state/ }).selectOption("off");
   await page.getByRole("button", { name: "Reset memory" }).click();
   await hold(["KeyD"], 2000);
@@ -303,7 +303,7 @@ test("records an MP4", async () => {
   assert.equal(bytes.subarray(4, 8).toString(), "ftyp");
 });
 
-test("takes a picture of one's own", async () => {
+test("starts from a picture of the user", async () => {
   const picture = await page.evaluate(async () => {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [300, 200];
@@ -325,7 +325,7 @@ test("takes a picture of one's own", async () => {
   await page.locator(".veil").waitFor({ state: "hidden" });
 });
 
-test("comes back by itself when the server does, and loses nothing", async () => {
+test("reconnects when the server returns, and loses nothing", async () => {
   await startWalking();
   await live();
   await hold(["KeyW"], 3000);
@@ -334,7 +334,7 @@ test("comes back by itself when the server does, and loses nothing", async () =>
   await server.kill();
   await page.getByRole("heading", { name: "Connection lost" }).waitFor();
   await shot("lost");
-  complaints = []; // the browser says that the socket failed, rightly
+  complaints = []; // the browser reports the failed socket, as expected
   await server.start();
   await live();
   assert.ok((await facts()).metres >= before.metres);
@@ -343,7 +343,7 @@ test("comes back by itself when the server does, and loses nothing", async () =>
   complaints = complaints.filter((text) => !text.includes("WebSocket connection"));
 });
 
-test("fits a phone, with sticks for thumbs", async () => {
+test("fits a phone, with sticks", async () => {
   await context.close();
   await visit({
     viewport: { width: 390, height: 844 },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the page in Chromium against a real server. They start `loci serve` with the model they are
-// given on a free port and a data folder of their own.
+// Tests the page in Chromium against a real server: a `loci serve` with the given models, on a free
+// port and with its own data folder.
 // Usage: node e2e/run.mjs --loci PROGRAM --model FOLDER --twin FOLDER [--shots FOLDER] [--only TEXT]
-//   --twin is a model with the same autoencoder to compare with
-//   --shots keeps pictures of the screens; exit code 77: skipped, because something is not installed
+//   --twin is a second model with the same autoencoder
+//   --shots saves screenshots. Exit code 77 means skipped: a tool is not installed
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -34,7 +34,7 @@ try {
 }
 for (const name of ["loci", "model", "twin"]) {
   if (values[name] && existsSync(values[name])) continue;
-  console.error(`e2e: --${name} ${values[name] ?? ""} is not there`);
+  console.error(`e2e: --${name} ${values[name] ?? ""} does not exist`);
   process.exit(2);
 }
 

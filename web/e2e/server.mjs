@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A `loci serve` of the tests' own: free port, own data folder, gone when they are done.
+// Runs a `loci serve` for the tests, on a free port and with its own data folder.
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";

@@ -61,7 +61,7 @@ function setUp() {
   return { connection, sockets, links, messages, done: () => mock.timers.reset() };
 }
 
-test("messages survive the way there and back", () => {
+test("messages survive encoding and decoding", () => {
   const bytes = encodeMessage({
     type: "event",
     payload: undefined,
@@ -74,7 +74,7 @@ test("messages survive the way there and back", () => {
   assert.equal(decodeMessage(new Uint8Array([0xc1]).buffer), null);
 });
 
-test("frames of a batch lie one behind the other; lengths that lie are not believed", () => {
+test("a batch is split into frames; wrong lengths are ignored", () => {
   const batch = { payload: new Uint8Array([1, 2, 3, 4, 5]), payload_lengths: [2, 3] } as FrameBatchMessage;
   assert.deepEqual(
     splitFrames(batch).map((frame) => [...frame]),
@@ -87,7 +87,7 @@ test("frames of a batch lie one behind the other; lengths that lie are not belie
   assert.equal(splitFrames({ ...batch, payload_lengths: [-1] }).length, 0);
 });
 
-test("greets first, and again after a loss", () => {
+test("sends the first message on every connection", () => {
   const { connection, sockets, links, messages, done } = setUp();
   connection.start();
   assert.equal(connection.send({ type: "ping" }), false, "not yet");
@@ -107,12 +107,12 @@ test("greets first, and again after a loss", () => {
   done();
 });
 
-test("waits longer and longer, up to ten seconds, until a session is there", () => {
+test("doubles the delay up to ten seconds until a session opens", () => {
   const { connection, sockets, links, done } = setUp();
   connection.start();
   const waits: number[] = [];
   for (let i = 0; i < 7; i++) {
-    sockets.at(-1)?.open(); // a server that opens and closes is no reason to hurry
+    sockets.at(-1)?.open(); // opening without a session does not reset the delay
     sockets.at(-1)?.die(1011);
     const link = links.at(-1);
     assert.equal(link?.state, "lost");
@@ -126,7 +126,7 @@ test("waits longer and longer, up to ten seconds, until a session is there", () 
   done();
 });
 
-test("does not come back when it is not wanted", () => {
+test("does not reconnect after a final close code", () => {
   for (const code of [4001, 1008, 1009, 1000]) {
     const { connection, sockets, links, done } = setUp();
     connection.start();
@@ -139,7 +139,7 @@ test("does not come back when it is not wanted", () => {
   }
 });
 
-test("silence is a loss; a word now and then is none", () => {
+test("reconnects after silence, but not while messages arrive", () => {
   const { connection, sockets, links, done } = setUp();
   connection.start();
   sockets[0]?.open();
@@ -155,7 +155,7 @@ test("silence is a loss; a word now and then is none", () => {
   done();
 });
 
-test("stopping closes, and late words of an old socket are not heard", () => {
+test("stop closes the socket and ignores its late events", () => {
   const { connection, sockets, messages, done } = setUp();
   connection.start();
   const first = sockets[0];
@@ -172,7 +172,7 @@ test("stopping closes, and late words of an old socket are not heard", () => {
   done();
 });
 
-test("walks on the page's own server, as safely as the page came", () => {
+test("connects to the page's own server, encrypted if the page is", () => {
   assert.equal(
     walkUrl({ protocol: "https:", host: "a:1" }),
     "wss://a:1/v1/realtime_video/generate",

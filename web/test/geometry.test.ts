@@ -27,7 +27,7 @@ function turned(degrees: number, x = 0, z = 0): number[] {
   return [x, 0, z, Math.cos(half), 0, Math.sin(half), 0];
 }
 
-test("poses come from position and quaternion", () => {
+test("poses are built from position and quaternion", () => {
   close(fromWire([0, 0, 0, 1, 0, 0, 0]), kIdentity);
   const right = fromWire(turned(90, 2, 3));
   close(position(right), [2, 0, 3]);
@@ -38,7 +38,7 @@ test("poses come from position and quaternion", () => {
   assert.ok(Math.abs(distance(right, up) - Math.hypot(2, 3)) < 1e-9);
 });
 
-test("rotations stay rotations", () => {
+test("rotations are orthonormal", () => {
   const q = [0.5, -0.5, 0.1, 0.7];
   const length = Math.hypot(...q);
   const pose = fromWire([1, 2, 3, ...q.map((value) => value / length)]);
@@ -48,7 +48,7 @@ test("rotations stay rotations", () => {
   close([dot(a, a), dot(b, b), dot(c, c), dot(a, b), dot(b, c), dot(a, c)], [1, 1, 1, 0, 0, 0]);
 });
 
-test("the scene has y up and looks along -z", () => {
+test("scene matrices have y up and cameras that look along -z", () => {
   close(toScene(kIdentity), [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]);
   const m = toScene(fromWire(turned(90, 1, 2)));
   close([m[3] ?? 0, m[7] ?? 0, m[11] ?? 0], [1, 0, -2], "position");
@@ -56,7 +56,7 @@ test("the scene has y up and looks along -z", () => {
   close([-(m[2] ?? 0), -(m[6] ?? 0), -(m[10] ?? 0)], [1, 0, 0], "direction");
 });
 
-test("a direction lands where the lens says", () => {
+test("directions are projected with the lens", () => {
   const view = makeView(kIdentity, 90, 1.5);
   assert.deepEqual(project(view, [0, 0, 1]), [0.5, 0.5]);
   close(project(view, [0.999, 0, 1]) ?? [], [0.9995, 0.5]);
@@ -66,7 +66,7 @@ test("a direction lands where the lens says", () => {
   assert.equal(project(view, [0, 0, -1]), null, "behind");
 });
 
-test("the share of the sphere is that of the view's solid angle", () => {
+test("the share of the sphere equals the solid angle of the frame", () => {
   const directions = sphereDirections(4096);
   const pose: Pose = kIdentity;
   const view = makeView(pose, 90, 1);
@@ -77,7 +77,7 @@ test("the share of the sphere is that of the view's solid angle", () => {
   assert.ok(Math.abs(seenFrom([0, 0, 0], directions, all).share - 4 / 6) < 0.01);
 });
 
-test("what is seen agrees with the projection of single directions", () => {
+test("coverage agrees with the projection of single directions", () => {
   const directions = sphereDirections(700);
   const view = makeView(fromWire(turned(37, 1, 2)), 75, 1.5);
   const { by, at } = seenFrom([1, 0, 2], directions, [view]);
@@ -89,7 +89,7 @@ test("what is seen agrees with the projection of single directions", () => {
   }
 });
 
-test("frames far away show nothing of here, later ones cover earlier ones", () => {
+test("distant frames do not count, later frames cover earlier ones", () => {
   const directions = sphereDirections(512);
   const here = makeView(kIdentity, 90, 1.5);
   const far = makeView(fromWire(turned(0, 0, kNear + 0.1)), 90, 1.5);
@@ -98,7 +98,7 @@ test("frames far away show nothing of here, later ones cover earlier ones", () =
   assert.ok(seen.by.every((index) => index === -1 || index === 1));
 });
 
-test("a walked path grows, is corrected, and forgets its beginning", () => {
+test("a path grows, is corrected, and drops its oldest poses", () => {
   const path = new WalkedPath();
   path.reset(0, [turned(0)]);
   path.extend(1, [turned(0, 0, 1), turned(0, 0, 2)]);

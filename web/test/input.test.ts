@@ -9,12 +9,12 @@ import { ControlSender } from "../src/input/sender.js";
 
 const still = { forward: 0, right: 0, yaw: 0, pitch: 0 };
 
-test("keys act by their place, once each, until the window loses them", () => {
+test("keys act by position, once each, until the window loses focus", () => {
   const keyboard = new Keyboard();
   keyboard.press("KeyD");
   keyboard.press("KeyW");
   keyboard.press("ArrowLeft");
-  keyboard.press("KeyJ"); // turns left too
+  keyboard.press("KeyJ"); // also turns left
   keyboard.press("KeyX");
   assert.deepEqual(keyboard.actions, ["w", "d", "left"]);
   keyboard.release("ArrowLeft");
@@ -26,7 +26,7 @@ test("keys act by their place, once each, until the window loses them", () => {
   assert.ok(!Keyboard.walks("toString"), "names of methods are no keys");
 });
 
-test("devices add up within limits", () => {
+test("devices add up within -1 and 1", () => {
   const sum = combine([
     { ...still, forward: 0.8, yaw: -0.5 },
     { ...still, forward: 0.7, yaw: 0.5 },
@@ -35,7 +35,7 @@ test("devices add up within limits", () => {
   assert.ok(Object.is(combine([{ ...still, pitch: -0 }]).pitch, 0));
 });
 
-test("sticks rest in the middle and end at the rim", () => {
+test("sticks have a dead zone and reach 1 at the rim", () => {
   assert.equal(withDeadZone(0.1), 0);
   assert.equal(withDeadZone(-0.15), 0);
   assert.equal(withDeadZone(1), 1);
@@ -78,7 +78,7 @@ test("only changes are sent", () => {
   assert.deepEqual(sender.take(40, [], still), { client_ts_ms: 40, actions: [], axes: still });
 });
 
-test("turns of the mouse are gathered and none is lost", () => {
+test("looks are collected and none is lost", () => {
   const sender = new ControlSender();
   sender.look(1, 0.5);
   assert.deepEqual(sender.take(100, [], still)?.look, [1, 0.5], "the first at once");
@@ -94,7 +94,7 @@ test("turns of the mouse are gathered and none is lost", () => {
   });
 });
 
-test("a new connection is told everything that is held", () => {
+test("a new connection gets everything that is held", () => {
   const sender = new ControlSender();
   sender.take(0, ["w"], still);
   sender.reset();

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { Pacer } from "../src/player/pacer.js";
 import { LatencyMeter } from "../src/session/latency.js";
 
-/** Shows what is due on a screen of 60 Hz; times at which frames appeared. */
+/** Shows due frames on a screen of 60 Hz; returns the times at which they appeared. */
 function play(pacer: Pacer<number>, from: number, to: number): { frame: number; at: number }[] {
   const shown: { frame: number; at: number }[] = [];
   for (let now = from; now < to; now += 1000 / 60) {
@@ -18,7 +18,7 @@ function play(pacer: Pacer<number>, from: number, to: number): { frame: number; 
 test("a burst is spread over the time until the next one", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 100 });
   const shown: { frame: number; at: number }[] = [];
-  // A chunk of 20 frames every 2.5 s: 8 frames a second, half the video's rate.
+  // A chunk of 20 frames every 2.5 s: 8 frames per second, half the frame rate of the video.
   for (let chunk = 0; chunk < 12; chunk++) {
     pacer.arrive(20, chunk * 2500);
     for (let i = 0; i < 20; i++) pacer.push(20 * chunk + i);
@@ -36,14 +36,14 @@ test("a burst is spread over the time until the next one", () => {
   assert.equal(pacer.dropped, 0);
 });
 
-test("frames that come one by one are shown soon, evenly, and do not pile up", () => {
+test("single frames are shown soon and evenly, and do not accumulate", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 80 });
   const came: number[] = [];
   const delays: number[] = [];
   let frame = 0;
   let seed = 1;
   const random = (): number => (seed = (seed * 16807) % 2147483647) / 2147483647;
-  // 8 a second on average, each up to 60 ms early or late; for a while twice as fast.
+  // 8 frames per second on average, each up to 60 ms early or late; then twice as fast.
   let at = 0;
   for (let now = 0; now < 60_000; now += 1000 / 60) {
     while (at <= now) {
@@ -62,7 +62,7 @@ test("frames that come one by one are shown soon, evenly, and do not pile up", (
   assert.ok(Math.abs(pacer.fps - 8) < 1.5, `rate ${pacer.fps}`);
 });
 
-test("never faster than the video, however fast the server", () => {
+test("frames are never shown faster than the frame rate of the video", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 100 });
   let count = 0;
   for (let chunk = 0; chunk < 8; chunk++) {
@@ -74,10 +74,10 @@ test("never faster than the video, however fast the server", () => {
   assert.ok(count >= 150, `${count} of 160 frames shown in ten seconds`);
 });
 
-test("a screen that shows fewer frames than come skips some and stays close to now", () => {
+test("a screen with a low refresh rate skips frames and stays current", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 80 });
   const delays: number[] = [];
-  // 16 frames a second come one by one; the screen is drawn five times a second.
+  // 16 frames per second arrive one by one; the screen refreshes five times per second.
   for (let frame = 0; frame < 16 * 60; frame++) {
     const now = frame * 62.5;
     pacer.arrive(1, now);
@@ -90,7 +90,7 @@ test("a screen that shows fewer frames than come skips some and stays close to n
   assert.ok(Math.max(...delays) < 700, `never late by more: ${Math.max(...delays)}`);
 });
 
-test("a slow screen loses old frames and stays close to now", () => {
+test("a slow screen drops old frames and stays current", () => {
   const dropped: number[] = [];
   const pacer = new Pacer<number>({
     fps: 16,
@@ -104,7 +104,7 @@ test("a slow screen loses old frames and stays close to now", () => {
   assert.equal(pacer.next(0), 60);
 });
 
-test("a pause is not taken for a rate", () => {
+test("a pause does not change the rate", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 40 });
   pacer.arrive(20, 0);
   for (let i = 0; i < 20; i++) pacer.push(i);
@@ -113,7 +113,7 @@ test("a pause is not taken for a rate", () => {
   assert.ok(pacer.fps > 15);
 });
 
-test("what waits is handed back when the world changes", () => {
+test("waiting frames are returned when the world changes", () => {
   const pacer = new Pacer<number>({ fps: 16, capacity: 40 });
   pacer.push(1);
   pacer.push(2);
@@ -121,7 +121,7 @@ test("what waits is handed back when the world changes", () => {
   assert.equal(pacer.waiting, 0);
 });
 
-test("latency counts from the oldest control that a picture answers", () => {
+test("latency counts from the oldest control that a frame applied", () => {
   const meter = new LatencyMeter();
   meter.sent(1, 100);
   meter.sent(2, 150);

@@ -7,7 +7,7 @@ import { ago, bytes, seconds } from "../src/ui/names.js";
 import { fitWithin } from "../src/ui/upload.js";
 import { Series } from "../src/views/series.js";
 
-test("a store tells those who asked for what changed", () => {
+test("a store calls the listeners of changed keys only", () => {
   const store = new Store({ a: 1, b: 2 });
   const heard: string[] = [];
   const stop = store.watch(["a"], ({ a }) => heard.push(`a${a}`));
@@ -41,7 +41,7 @@ test("series of two memories share their x axis and stay bounded", () => {
   assert.deepEqual([series.length, series.last(0)], [0, null]);
 });
 
-test("numbers for people", () => {
+test("numbers are formatted for display", () => {
   assert.deepEqual([0.5, 9.96, 42.4, 60, 119.6, 3601].map(seconds), [
     "0.5 s",
     "10.0 s",
@@ -59,7 +59,7 @@ test("numbers for people", () => {
   assert.match(ago(now - 40 * 86400, now), /2023/);
 });
 
-test("pictures are sent no larger than needed, in their shape", () => {
+test("pictures are scaled down and keep their aspect ratio", () => {
   assert.deepEqual(fitWithin(4000, 3000), [1280, 960]);
   assert.deepEqual(fitWithin(640, 480), [640, 480]);
   assert.deepEqual(fitWithin(10000, 1), [1280, 1]);

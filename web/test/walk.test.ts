@@ -49,6 +49,8 @@ const session = (world: string, more: Partial<SessionMessage> = {}): SessionMess
   ],
   path: [[0, 0, 0, 1, 0, 0, 0]],
   path_first: 0,
+  recording: false,
+  limits: { message_bytes: 1 << 23, sessions: 16, idle_seconds: 300 },
   ...more,
 });
 
@@ -60,11 +62,19 @@ const stats = (chunk: number, more: Partial<ChunkStatsMessage> = {}): ChunkStats
   first_latent: 1 + 5 * (chunk - 1),
   poses: Array.from({ length: 5 }, (_, i) => [0, 0, 0.25 * (5 * (chunk - 1) + i + 1), 1, 0, 0, 0]),
   event_id: null,
+  queue_length: 0,
+  dropped_frames: 0,
   memory_bytes: 1 << 20,
   retained: [{ frame: 0, kind: "sink", pose: [0, 0, 0, 1, 0, 0, 0], seen: true }],
+  retained_total: 1,
   revisited: null,
+  panorama: { share: 0, mask: new Uint8Array(512) },
   retention: 0.7,
   state_norm: 3,
+  state_norms: [3],
+  process_bytes: 1 << 30,
+  given: false,
+  replayed: false,
   ...more,
 });
 
@@ -121,9 +131,9 @@ class Line {
   }
 }
 
-test("a walk: the start is asked for, a lost one goes on in its world", () => {
+test("a walk sends its start; a reconnected walk continues its world", () => {
   const line = new Line();
-  line.begin({ start: "town-1", seed: "3" }, { type: "state", state: "starting" });
+  line.begin({ start: "town-1", seed: "3" }, { type: "state", state: "starting", queue_length: 0 });
   const greeting: unknown = line.last;
   assert.deepEqual(greeting, {
     type: "init",
@@ -156,7 +166,7 @@ test("chunks move the camera and fill the memory", () => {
   line.walk.end();
 });
 
-test("of a memory with very many frames some are listed, and all are counted", () => {
+test("a long list of retained frames is thinned, and all are counted", () => {
   const line = new Line();
   const [view] = session("w").views;
   assert.ok(view);
@@ -179,12 +189,12 @@ test("of a memory with very many frames some are listed, and all are counted", (
     bank: 299,
     recent: 2,
   });
-  line.walk.receive({ type: "state", state: "running", views: [view] });
+  line.walk.receive({ type: "state", state: "running", views: [view], queue_length: 0 });
   assert.equal(line.walk.store.state.memories[0]?.info.history, "sparse", "as the server says");
   line.walk.end();
 });
 
-test("a second memory joins and leaves; the first keeps what is known of it", async () => {
+test("a second memory opens and closes; the first one keeps its state", async () => {
   const line = new Line();
   const [view] = session("w").views;
   assert.ok(view);
@@ -192,7 +202,13 @@ test("a second memory joins and leaves; the first keeps what is known of it", as
   line.begin({}, session("world_a"), stats(1));
   const joined = line.walk.split({ model: "softmax", history: "dense" });
   assert.deepEqual(line.last.second, { model: "softmax", history: "dense" });
-  line.walk.receive({ type: "state", state: "starting", reason: "split", progress: 0.5 });
+  line.walk.receive({
+    type: "state",
+    state: "starting",
+    reason: "split",
+    progress: 0.5,
+    queue_length: 0,
+  });
   assert.equal(veilOf(line.walk.store.state, 0).title, "Opening the second memory");
   line.walk.receive(session("world_a", { views: [view, softmax] }));
   await joined;
@@ -202,6 +218,7 @@ test("a second memory joins and leaves; the first keeps what is known of it", as
   const refused = line.walk.split(null);
   line.walk.receive({
     type: "error",
+    fatal: false,
     code: "bad_request",
     message: "not now",
     request_id: line.last.request_id as number,
@@ -220,7 +237,7 @@ test("a second memory joins and leaves; the first keeps what is known of it", as
   line.walk.end();
 });
 
-test("what a memory is compared with", () => {
+test("the second view compares with another model or another policy", () => {
   const model = (id: string, recurrent: boolean) =>
     ({ id, loci: { recurrent, history: "sparse" } }) as unknown as Model;
   const one = [model("loci", true)];
@@ -237,7 +254,7 @@ test("what a memory is compared with", () => {
   });
 });
 
-test("the same world again keeps what is known, another one does not", () => {
+test("the same world keeps its state, another world does not", () => {
   const line = new Line();
   line.begin({}, session("world_a"), stats(1));
   line.walk.receive(session("world_a", { latents: 6 }));
@@ -251,7 +268,7 @@ test("the same world again keeps what is known, another one does not", () => {
   line.walk.end();
 });
 
-test("switches show at once and go back when refused", () => {
+test("settings are shown at once and reverted when refused", () => {
   const line = new Line();
   line.begin({}, session("world_a"));
   line.walk.switch("history", 0, "dense");
@@ -269,6 +286,7 @@ test("switches show at once and go back when refused", () => {
   });
   line.walk.receive({
     type: "error",
+    fatal: false,
     code: "bad_request",
     message: "too long for that",
     event_id: refused,
@@ -281,7 +299,7 @@ test("switches show at once and go back when refused", () => {
   line.walk.end();
 });
 
-test("requests are answered by their number, or refused", async () => {
+test("requests are answered or refused by their id", async () => {
   const line = new Line();
   line.begin({}, session("world_a"));
   const saved = line.walk.save("harbour");
@@ -289,7 +307,13 @@ test("requests are answered by their number, or refused", async () => {
   const refused = line.walk.save("again");
   const second = line.last.request_id as number;
   const world = { id: "world_s", name: "harbour" } as World;
-  line.walk.receive({ type: "error", code: "limit", message: "no room", request_id: second });
+  line.walk.receive({
+    type: "error",
+    code: "limit",
+    message: "no room",
+    fatal: false,
+    request_id: second,
+  });
   line.walk.receive({ type: "saved", world, request_id: first });
   assert.equal((await saved).id, "world_s");
   await assert.rejects(refused, /no room/);
@@ -307,7 +331,7 @@ test("requests are answered by their number, or refused", async () => {
   const lost = line.walk.save("x");
   line.walk.end();
   await assert.rejects(lost, /ended/);
-  await assert.rejects(line.walk.save("y"), /no connection/);
+  await assert.rejects(line.walk.save("y"), /No connection/);
 });
 
 test("recording of one view or both", () => {
@@ -317,11 +341,12 @@ test("recording of one view or both", () => {
   line.walk.record(true);
   assert.equal(line.last.view, -1);
   assert.equal(line.walk.store.state.recording, "starting");
-  line.walk.receive({ type: "recording", state: "started" });
+  line.walk.receive({ type: "recording", request_id: null, state: "started" });
   line.walk.record(false);
   assert.equal(line.last.action, "stop");
   line.walk.receive({
     type: "recording",
+    request_id: null,
     state: "saved",
     url: "/v1/videos/v/content",
     seconds: 2.5,
@@ -331,7 +356,7 @@ test("recording of one view or both", () => {
   line.walk.end();
 });
 
-test("what lies over the picture says what is going on", () => {
+test("the overlay shows the state of the walk", () => {
   const line = new Line();
   const veil = () => veilOf(line.walk.store.state, 0);
   line.walk.begin({});
@@ -339,8 +364,8 @@ test("what lies over the picture says what is going on", () => {
   line.sockets.at(-1)?.onopen?.();
   line.walk.receive({ type: "state", state: "starting", queue_length: 2 });
   assert.match(veil().text, /2 ahead/);
-  line.walk.receive({ type: "state", state: "starting", progress: 0.5 });
-  assert.match(veil().text, /past/);
+  line.walk.receive({ type: "state", state: "starting", progress: 0.5, queue_length: 0 });
+  assert.match(veil().text, /Replaying/);
   line.walk.receive(session("world_a"));
   assert.equal(veil().kind, "busy", "no picture yet");
   line.walk.receive({ type: "frame_batch" } as ServerMessage);
@@ -348,7 +373,7 @@ test("what lies over the picture says what is going on", () => {
   assert.equal(statusOf(line.walk.store.state, 0, 0).text, "Waiting for the first chunk");
   line.walk.receive(stats(1));
   assert.equal(statusOf(line.walk.store.state, 7.96, 0).text, "Live · 8.0 fps");
-  line.walk.receive({ type: "state", state: "paused", reason: "idle" });
+  line.walk.receive({ type: "state", state: "paused", reason: "idle", queue_length: 0 });
   assert.deepEqual([veil().kind, statusOf(line.walk.store.state, 0, 0).text], ["paused", "Paused"]);
   line.sockets.at(-1)?.onclose?.({ code: 1006 });
   assert.equal(veil().kind, "lost");
@@ -356,23 +381,29 @@ test("what lies over the picture says what is going on", () => {
   line.walk.end();
 });
 
-test("a tour goes on until its end or a step", () => {
+test("a tour ends by itself or with a step", () => {
   const line = new Line();
   line.begin({ start: "town-1", tour_seconds: 15 });
   line.walk.receive(session("world_a"));
   line.walk.receive({ type: "frame_batch" } as ServerMessage);
-  line.walk.receive({ type: "state", state: "running", reason: "tour", progress: 0.25 });
+  line.walk.receive({
+    type: "state",
+    state: "running",
+    reason: "tour",
+    progress: 0.25,
+    queue_length: 0,
+  });
   assert.deepEqual(
     [isTouring(line.walk.store.state), line.walk.store.state.progress],
     [true, 0.25],
   );
   assert.equal(veilOf(line.walk.store.state, 0).kind, "none", "the place is to be seen");
-  line.walk.receive({ type: "state", state: "running" });
+  line.walk.receive({ type: "state", state: "running", queue_length: 0 });
   assert.equal(isTouring(line.walk.store.state), false);
   line.walk.end();
 });
 
-test("a fatal error ends the walk and says why", () => {
+test("a fatal error ends the walk and shows its reason", () => {
   const line = new Line();
   line.begin({ world: "world_x" });
   line.walk.receive({

@@ -231,7 +231,7 @@ template <>
 const Table<ConditionInputs>& table_of() {
   static const Table<ConditionInputs> made = [] {
     auto t = Table<ConditionInputs>::map("ConditionInputs", "Controls of the first chunk.");
-    t.field("camera_actions", &ConditionInputs::camera_actions, "payload of such an event");
+    t.field("camera_actions", &ConditionInputs::camera_actions, "as in an event");
     return t;
   }();
   return made;
@@ -242,7 +242,7 @@ const Table<InitMessage>& table_of() {
   static const Table<InitMessage> made = [] {
     auto t = Table<InitMessage>::message("init", "Opens a world. The first message, sent once.");
     t.field("protocol", &InitMessage::protocol, "version of the protocol that the client speaks")
-        .between(0, INT32_MAX)
+        .at_least(0)
         .default_is(std::to_string(kProtocol));
     t.field("world", &InitMessage::world, "continue this world; a saved world is copied first")
         .at_most(kWorldBytes);
@@ -473,8 +473,10 @@ FirstFrame Wire<FirstFrame>::read(const WireValue& value) {
 }
 
 TypeInfo Wire<CameraActions>::type() {
-  return any_of(
+  TypeInfo type = any_of(
       {list_of(Wire<camera::Keys>::type()), Wire<ControlState>::type(), Wire<CameraPath>::type()});
+  type.words = "key script, `ControlState` or `CameraPath`";
+  return type;
 }
 
 CameraActions Wire<CameraActions>::read(const WireValue& value) {

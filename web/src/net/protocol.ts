@@ -66,7 +66,7 @@ export interface CameraPath {
 
 /** Controls of the first chunk. */
 export interface ConditionInputs {
-  /** payload of such an event */
+  /** as in an event */
   camera_actions?: string[][] | ControlState | CameraPath;
 }
 
@@ -223,12 +223,12 @@ export interface Revisit {
 export interface Panorama {
   /** share of the sphere, 0 to 1 */
   share: number;
-  /** one bit per direction; see below */
+  /** one bit per direction */
   mask: Uint8Array<ArrayBuffer>;
 }
 
 /** A small picture of a latent. */
-export interface ThumbnailInfo {
+export interface Thumbnail {
   /** index of the latent */
   frame: number;
   /** JPEG, 96 pixels wide */
@@ -441,7 +441,7 @@ export interface InitMessage {
   output_compression?: number;
   /** playback rate in frames per second; limits the pacing */
   fps?: number;
-  /** how frames are spread over time; see below */
+  /** how frames are spread over time */
   pacing?: "measured" | "none";
   /** pause after this many chunks of the connection; 0 = no limit */
   max_chunks?: number;
@@ -454,9 +454,9 @@ export interface InitMessage {
 /** A control, applied at the next chunk. */
 export interface EventMessage {
   type: "event";
-  /** what changes; see below */
+  /** what changes */
   kind: "camera_actions" | "prompt" | "steps" | "history" | "readout" | "reset_memory" | "pause" | "resume" | "step";
-  /** by kind; see below */
+  /** depends on the kind */
   payload?: unknown;
   /** echoed in receipts, `frame_batch` and `chunk_stats` */
   event_id?: number;
@@ -485,8 +485,8 @@ export interface ForkMessage {
 /** Opens, replaces or closes view 1. Answer: `session`. */
 export interface SplitMessage {
   type: "split";
-  /** settings of view 1; null or absent: one view */
-  second?: Second;
+  /** settings of view 1; null: back to one view */
+  second?: Second | null;
   /** echoed if the request is refused */
   request_id?: number | string;
 }
@@ -668,11 +668,11 @@ export interface ChunkStatsMessage {
   dropped_frames: number;
   /** bytes of the recurrent states and stored keys */
   memory_bytes: number;
-  /** frames that the next chunk may attend to; see below */
+  /** frames that the next chunk may attend to */
   retained: Retained[];
   /** number of retained frames */
   retained_total: number;
-  /** the frame that shows most of the newest one; see below */
+  /** the frame that shows most of the newest one */
   revisited: Revisit | null;
   /** directions that the retained frames show */
   panorama: Panorama;
@@ -696,7 +696,7 @@ export interface ThumbnailsMessage {
   /** the view */
   view: number;
   /** the pictures */
-  frames: ThumbnailInfo[];
+  frames: Thumbnail[];
 }
 
 /** The state of the walk, sent with every change. */
@@ -704,7 +704,7 @@ export interface StateMessage {
   type: "state";
   /** the state */
   state: "starting" | "running" | "paused";
-  /** why; see below */
+  /** why the walk is in this state */
   reason?: "client" | "idle" | "max_chunks" | "storage" | "error" | "history" | "split" | "tour";
   /** progress of replaying the past or of a tour, 0 to 1 */
   progress?: number;
@@ -770,36 +770,36 @@ export interface PongMessage {
 /** A message was refused, or the walk failed. */
 export interface ErrorMessage {
   type: "error";
-  /** kind of error; see below */
+  /** kind of error */
   code: "bad_message" | "bad_request" | "unsupported_version" | "not_found" | "busy" | "limit" | "storage" | "bad_world" | "internal";
   /** explanation for people */
   message: string;
   /** the server closes the connection */
   fatal: boolean;
   /** event that was refused */
-  event_id?: number | string;
+  event_id?: number;
   /** request that was refused */
   request_id?: number | string;
 }
 
 /** The payloads of events, by kind. */
 export interface EventPayloads {
-  /** moves the camera; see below */
+  /** moves the camera */
   camera_actions: string[][] | ControlState | CameraPath;
   /** sets the prompt */
   prompt: string | PromptEvent;
   /** sets the number of denoising steps */
   steps: number | StepsEvent;
-  /** sets the history policy; see below */
+  /** sets the history policy */
   history: string | HistoryEvent;
   /** sets the readout of the recurrent states */
   readout: string | ReadoutEvent;
   /** resets the recurrent states */
   reset_memory: number | ResetMemoryEvent | undefined;
   /** pauses the walk */
-  pause: undefined | undefined;
+  pause: undefined;
   /** resumes the walk */
-  resume: undefined | undefined;
+  resume: undefined;
   /** generates that many chunks, then pauses */
   step: number | StepEvent | undefined;
 }

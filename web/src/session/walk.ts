@@ -200,7 +200,7 @@ export class Walk {
 
   /** Follows poses, one per video frame, from the current camera. Any control ends the path. */
   follow(poses: readonly WirePose[]): void {
-    this.event("camera_actions", { mode: "path", poses });
+    this.event("camera_actions", { mode: "path", poses: [...poses] });
   }
 
   record(on: boolean): void {

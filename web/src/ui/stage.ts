@@ -68,7 +68,7 @@ export class Stage {
       parts.push(h("progress", { max: 1, value: state.progress, "aria-label": "Progress" }));
     if (kind === "lost") parts.push(button("Try now", this.#actions.retry, { kind: "primary" }));
     if (kind === "paused")
-      parts.push(button("Go on", this.#actions.resume, { icon: "play", kind: "primary" }));
+      parts.push(button("Resume", this.#actions.resume, { icon: "play", kind: "primary" }));
     if (kind === "ended") {
       const back = state.session
         ? [button("Continue here", this.#actions.takeBack, { kind: "primary" })]

@@ -131,8 +131,8 @@ export class Topbar {
     for (const element of this.#walking.querySelectorAll("button")) element.disabled = !open;
     this.#split.setAttribute("aria-pressed", String(state.memories.length > 1));
     const paused = state.phase === "paused";
-    setOnce(this.#pause, paused ? "Go on" : "Pause", () =>
-      relabel(this.#pause, paused ? "Go on" : "Pause", paused ? "play" : "pause"),
+    setOnce(this.#pause, paused ? "Resume" : "Pause", () =>
+      relabel(this.#pause, paused ? "Resume" : "Pause", paused ? "play" : "pause"),
     );
     const recording = state.recording !== "off";
     setOnce(this.#record, recording ? "Stop" : "Record", () =>

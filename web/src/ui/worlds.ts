@@ -80,7 +80,7 @@ export function openWorlds(actions: WorldsActions): void {
         "div",
         { class: "row" },
         button(
-          "Go on",
+          "Continue",
           () => {
             close();
             actions.open(world.id);

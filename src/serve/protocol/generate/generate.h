@@ -14,8 +14,9 @@ std::string typescript_of_protocol();
 //   <!-- fields View World -->           of several maps, in one table
 //   <!-- events -->                      the kinds of events
 //   <!-- names -->                       names that fields refer to, such as history policies
-// each followed by a table and <!-- end -->. A table without a marker, an unknown name and a row of
-// more than 120 characters are bad input.
+// each followed by a table and <!-- end -->. A field table without a marker, an unknown name, a
+// value of a field that the page does not mention, and a row of more than 120 characters are bad
+// input.
 std::string update_markdown(const std::string& page);
 
 }  // namespace loci::serve

@@ -46,7 +46,7 @@ const std::map<std::string, Described>& all_tables() {
   return all;
 }
 
-size_t characters(const std::string& text) {
+size_t characters(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   }));
@@ -55,12 +55,6 @@ size_t characters(const std::string& text) {
 std::string row(const std::vector<std::string>& cells) {
   std::string text = "|";
   for (const std::string& cell : cells) text += " " + cell + " |";
-  if (characters(text) > kLongestRow) {
-    fail(
-        "docs/protocol.md: this row has {} characters; shorten a description to get at most "
-        "{}:\n{}",
-        characters(text), kLongestRow, text);
-  }
   return text + "\n";
 }
 
@@ -97,7 +91,8 @@ std::string fields_table(const std::vector<std::string>& names) {
   };
   const bool from_client = known(names.front()).from_client;
   std::vector<std::string> columns = {"field", "type"};
-  if (several) columns.insert(columns.begin(), "map");
+  if (several)
+    columns.insert(columns.begin(), known(names.front()).table->is_message ? "message" : "map");
   if (from_client) columns.push_back("default");
   columns.push_back("meaning");
   std::string text = header(columns);
@@ -152,7 +147,7 @@ std::string names_table() {
 
 std::string update_markdown(const std::string& page) {
   std::istringstream lines(page);
-  std::string text, line;
+  std::string text, line, too_long;
   std::set<std::string> shown;
   while (std::getline(lines, line)) {
     text += line + "\n";
@@ -179,13 +174,27 @@ std::string update_markdown(const std::string& page) {
         fail("docs/protocol.md: {} is missing after the marker \"{}\"", kEnd, marker);
       }
     }
+    for (const std::string_view each : split(table, '\n')) {
+      if (characters(each) > kLongestRow) too_long += fmt::format("\n{}", each);
+    }
     text += "\n" + table + "\n" + line + "\n";
+  }
+  if (!too_long.empty()) {
+    fail("docs/protocol.md: these rows have more than {} characters; shorten their descriptions:{}",
+         kLongestRow, too_long);
   }
   for (const auto& [name, described] : all_tables()) {
     const bool empty = std::none_of(described.table->fields.begin(), described.table->fields.end(),
                                     [&](const FieldInfo& field) {
                                       return !described.table->is_message || field.name != "type";
                                     });
+    for (const FieldInfo& field : described.table->fields) {
+      for (const std::string& choice : field.rules.choices) {
+        if (text.find("`" + choice + "`") == std::string::npos) {
+          fail("docs/protocol.md: `{}`, a value of {} in {}, is missing", choice, field.name, name);
+        }
+      }
+    }
     if (!empty && !shown.contains(name)) {
       fail(
           "docs/protocol.md: the fields of {} are missing; add the markers "
