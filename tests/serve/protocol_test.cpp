@@ -124,9 +124,9 @@ TEST(ClientMessages, RefuseWrongValuesWithTheValidOnes) {
   EXPECT_EQ(refused_init({{"output_compression", 1.5}}),
             "bad_request: output_compression: expected an integer from 1 to 100, got 1.5");
   EXPECT_EQ(refused_init({{"pacing", "fast"}}),
-            "bad_request: pacing: expected one of: measured, none, got 'fast'");
+            "bad_request: pacing: unknown value 'fast'; choose one of: measured, none");
   EXPECT_THAT(refused_init({{"second", {{"history", "all"}}}}),
-              HasSubstr("second.history: expected one of: dense"));
+              HasSubstr("second.history: unknown value 'all'; choose one of: dense"));
   EXPECT_EQ(refused_init({{"second", 7}}), "bad_request: second: expected a map, got 7");
   EXPECT_EQ(refused_init({{"paused", "yes"}}),
             "bad_request: paused: expected true or false, got 'yes'");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "loci/base/choice.h"
 #include "loci/base/text.h"
 #include "loci/sample/stream/stream_options.h"
 #include "loci/serve/net/refusal.h"
@@ -14,6 +15,7 @@ namespace loci::serve {
 namespace {
 
 constexpr size_t kDefaultBytes = 64;  // of a string without a limit of its own
+constexpr size_t kQuoted = 40;        // characters of a rejected string in an error
 constexpr size_t kMostKeys = 16;
 constexpr double kFarthest = 1e4;  // metres
 
@@ -29,7 +31,7 @@ std::string quote(const Json& value) {
     case Json::value_t::binary:
       return "bytes";
     case Json::value_t::string:
-      return fmt::format("'{}'", shorten(one_line(value.get_ref<const std::string&>()), 40));
+      return fmt::format("'{}'", shorten(one_line(value.get_ref<const std::string&>()), kQuoted));
     default:
       return value.dump();
   }
@@ -109,13 +111,15 @@ int64_t WireValue::integer() const {
 }
 
 std::string WireValue::text() const {
-  const std::vector<std::string> choices = rules.all_choices();
   if (rules.has_choices()) {
-    const bool known =
-        json.is_string() && std::find(choices.begin(), choices.end(),
-                                      json.get_ref<const std::string&>()) != choices.end();
-    if (!known) refuse_type(fmt::format("one of: {}", fmt::join(choices, ", ")));
-    return json.get<std::string>();
+    const std::vector<std::string> choices = rules.all_choices();
+    if (!json.is_string()) refuse_type(fmt::format("one of: {}", fmt::join(choices, ", ")));
+    const auto& name = json.get_ref<const std::string&>();
+    if (std::find(choices.begin(), choices.end(), name) == choices.end()) {
+      refuse("bad_request", "{}: {}", where,
+             unknown_choice("value", shorten(one_line(name), kQuoted), choices));
+    }
+    return name;
   }
   if (!json.is_string()) refuse_type("a string");
   const auto& text = json.get_ref<const std::string&>();
