@@ -9,6 +9,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/pixels.h"
 
 namespace loci::sample {
@@ -33,8 +34,7 @@ at::Tensor RecordingEncoder::encode(const at::Tensor& frames) {
     check_interrupt();
     const bool first = encoder_.cache().latents() == 0;
     const int64_t count = std::min(first ? 1 : most, frames.size(0) - begin);
-    latents.push_back(
-        encoder_.encode(model::pixels_from_frames(frames.narrow(0, begin, count))));
+    latents.push_back(encoder_.encode(model::pixels_from_frames(frames.narrow(0, begin, count))));
     begin += count;
   }
   return latents.size() == 1 ? latents.front() : at::cat(latents, 2);
@@ -47,15 +47,15 @@ Chunk RecordingEncoder::accept(Stream& stream, const at::Tensor& frames,
 
 void RecordingEncoder::accept_all(Stream& stream, std::span<const camera::Camera> cameras,
                                   const ReadFrames& read, const TakeChunk& take) {
-  const auto chunk_size = static_cast<size_t>(stream.chunk_size());
-  for (int64_t frame = 0; !cameras.empty();) {
+  const camera::TimeGrid grid{vae_->config().temporal_factor(), stream.chunk_size()};
+  const int64_t total = std::ssize(cameras);
+  for (int64_t chunk = 0; grid.latents_of_chunk(chunk).begin < total; ++chunk) {
     check_interrupt();
-    const size_t latents = frame == 0 ? 1 : std::min(chunk_size, cameras.size());
-    const int64_t count =
-        frame == 0 ? 1 : static_cast<int64_t>(latents) * vae_->config().temporal_factor();
-    take(accept(stream, read(frame, count), cameras.first(latents)));
-    cameras = cameras.subspan(latents);
-    frame += count;
+    camera::IndexRange latents = grid.latents_of_chunk(chunk);
+    latents.end = std::min(latents.end, total);
+    const int64_t first = grid.frames_of_latent(latents.begin).begin;
+    const int64_t count = grid.frames_of_latent(latents.end - 1).end - first;
+    take(accept(stream, read(first, count), cameras.subspan(latents.begin, latents.size())));
   }
 }
 

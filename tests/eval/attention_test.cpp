@@ -14,6 +14,7 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/lens.h"
+#include "loci/camera/path/resample.h"
 #include "loci/eval/analysis/attention_suite.h"
 #include "loci/eval/suites/runner.h"
 
@@ -195,7 +196,8 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
   const sample::ModelFolder folder(path("hybrid"));
   const ClipFormat format = common_format(setup().models, {});
   const auto clips = open_recordings(path("data"), format, {});
-  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), format.grid);
+  const std::vector<camera::Camera> cameras =
+      camera::latent_cameras(clips->clip(0).trajectory.cameras, format.grid);
   const at::Tensor depth = clips->depth(0);
   ASSERT_EQ(depth.sizes(), at::IntArrayRef({45, kTinyHeight, kTinyWidth}));
   EXPECT_FALSE(clips->depth(1).defined());

@@ -11,6 +11,7 @@
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/camera/path/resample.h"
 #include "loci/eval/camera/return_suite.h"
 #include "loci/eval/cost/cost_suite.h"
 #include "loci/eval/suites/continuation.h"
@@ -165,7 +166,8 @@ TEST_F(Suites, ContinuationsEqualAStream) {
   sample::Stream stream(folder.transformer(), &folder.vae(),
                         stream_options(folder, s.arms[0], s.sampling, kTinyWidth, kTinyHeight),
                         folder.prompt("", ""));
-  const std::vector<camera::Camera> cameras = latent_cameras(clips->clip(0), format.grid);
+  const std::vector<camera::Camera> cameras =
+      camera::latent_cameras(clips->clip(0).trajectory.cameras, format.grid);
   const auto known = static_cast<size_t>(continuation.context().size(2));
   ASSERT_EQ(known, 5u);
   stream.accept_recording(continuation.context(), std::span(cameras).first(known));

@@ -29,7 +29,8 @@ train::Window random_window(const model::TransformerConfig& config,
                             const TrainBenchOptions& options) {
   const camera::Trajectory path = camera::latent_poses(camera::make_preset("look_around"));
   if (static_cast<int64_t>(path.cameras.size()) < options.window) {
-    fail("a window of {} latents is too long; choose at most {}", options.window, path.cameras.size());
+    fail("a window of {} latents is too long; choose at most {}", options.window,
+         path.cameras.size());
   }
   train::Window window;
   window.latents = random({config.channels, options.window, options.height, options.width}, 1);
@@ -54,7 +55,8 @@ void write_case(const std::filesystem::path& file, const model::Transformer& tra
 
 TrainBenchResult measure_training(const model::TransformerConfig& config,
                                   const TrainBenchOptions& options) {
-  if (options.window < 1 + config.chunk_size || (options.window - 1) % config.chunk_size != 0) {
+  const camera::TimeGrid grid{.latents_per_chunk = config.chunk_size};
+  if (options.window < 2 || !grid.whole_chunks(options.window)) {
     fail("a window of {} latents; expected 1 + a multiple of {}", options.window,
          config.chunk_size);
   }

@@ -14,6 +14,7 @@
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/progress.h"
+#include "loci/camera/path/resample.h"
 #include "loci/camera/revisit.h"
 #include "loci/eval/metrics/image_metrics.h"
 #include "loci/io/media/image.h"
@@ -47,25 +48,26 @@ struct Walk {
 };
 
 // The recording, among the first few of the seed, with the most returns to its context.
-Walk choose_walk(const Options& o, const sample::GenerationDefaults& d, int64_t factor,
-                 int64_t chunk) {
+Walk choose_walk(const Options& o, const sample::GenerationDefaults& d,
+                 const camera::TimeGrid& grid) {
   constexpr int64_t kTried = 24;
   const auto chunks = [&](double seconds) {
-    return std::max<int64_t>(1,
-                             std::llround(seconds * d.fps / static_cast<double>(factor * chunk)));
+    return std::max<int64_t>(
+        1, std::llround(seconds * d.fps / static_cast<double>(grid.frames_per_chunk())));
   };
   Walk walk;
-  walk.context = 1 + chunk * chunks(o.context);
-  walk.latents = walk.context + chunk * chunks(o.seconds);
+  const int64_t context_chunks = 1 + chunks(o.context);
+  walk.context = grid.latents_in_chunks(context_chunks);
+  walk.latents = grid.latents_in_chunks(context_chunks + chunks(o.seconds));
   world::ClipOptions options;
-  options.frames = 1 + (walk.latents - 1) * factor;
+  options.frames = grid.frames_in_latents(walk.latents);
   options.width = static_cast<int>(d.width);
   options.height = static_cast<int>(d.height);
   options.fps = d.fps;
   options.fov = d.fov;
   options.revisit_share = 1;
   options.split = world::Split::kTest;
-  const int64_t seen = 1 + (walk.context - 1) * factor;
+  const int64_t seen = grid.frames_in_latents(walk.context);
   world::ClipMaker maker(options);
   int64_t best = 0;
   for (int64_t i = 0; i < kTried; ++i) {
@@ -115,9 +117,8 @@ void demo(const Options& o) {
   const sample::ModelFolder folder(model, type);
   const sample::GenerationDefaults& d = folder.defaults();
   const model::Vae& vae = folder.vae();
-  const int64_t factor = vae.config().temporal_factor();
-  const int64_t chunk = folder.transformer().config().chunk_size;
-  const Walk walk = choose_walk(o, d, factor, chunk);
+  const camera::TimeGrid grid = folder.time_grid();
+  const Walk walk = choose_walk(o, d, grid);
   fmt::print("\"{1}\", {0:.0f} s: {2:.0f} s of recorded context, the rest is generated.\n",
              static_cast<double>(walk.clip.frames.size(0)) / d.fps, walk.clip.caption, o.context);
 
@@ -135,16 +136,14 @@ void demo(const Options& o) {
                         const sample::Chunk& part) {
     made.narrow(0, shown, frames.size(0)).copy_(frames);
     std::vector<at::Tensor> attended;
-    for (const int64_t latent : part.visible) attended.push_back(made[latent * factor]);
+    for (const int64_t latent : part.visible) attended.push_back(made[grid.camera_frame(latent)]);
     for (const int64_t end = shown + frames.size(0); shown < end; ++shown) {
       video.add(picture.compose(label, made[shown], walk.clip.frames[shown], attended));
     }
     progress.advance(static_cast<uint64_t>(part.latents.size(2)));
   };
-  std::vector<camera::Camera> cameras;
-  for (int64_t i = 0; i < walk.latents; ++i) {
-    cameras.push_back(walk.clip.trajectory.cameras[static_cast<size_t>(i * factor)]);
-  }
+  const std::vector<camera::Camera> cameras =
+      camera::latent_cameras(walk.clip.trajectory.cameras, grid);
   const auto context = static_cast<size_t>(walk.context);
   sample::RecordingEncoder(vae).accept_all(
       stream, std::span(cameras).first(context),
@@ -154,7 +153,7 @@ void demo(const Options& o) {
         show("recorded context", walk.clip.frames.narrow(0, shown, count), part);
       });
   double seconds = 0;
-  const auto size = static_cast<size_t>(chunk);
+  const auto size = static_cast<size_t>(grid.latents_per_chunk);
   for (size_t at = context; at < cameras.size(); at += size) {
     check_interrupt();
     const Clock::time_point started = Clock::now();
@@ -163,7 +162,7 @@ void demo(const Options& o) {
     show("generated", part.frames, part);
   }
   video.finish();
-  const int64_t seen = 1 + (walk.context - 1) * factor;
+  const int64_t seen = grid.frames_in_latents(walk.context);
   const int64_t generated = shown - seen;
 
   const std::vector<double> scores =

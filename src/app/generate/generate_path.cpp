@@ -45,18 +45,15 @@ camera::Trajectory read(const std::string& input, double fps, double fov_degrees
 }  // namespace
 
 std::vector<camera::Camera> read_latent_path(const std::string& input, double fps,
-                                             int64_t frames_per_latent, double fov_degrees,
+                                             const camera::TimeGrid& grid, double fov_degrees,
                                              std::optional<double> seconds) {
   camera::Trajectory path = read(input, fps, fov_degrees, seconds);
   if (path.frames_per_pose != 1) path = camera::frame_poses(path);
   if (path.fps != fps) path = camera::resample(path, fps);
-  std::vector<camera::Camera> latents;
-  for (size_t i = 0; i < path.cameras.size(); i += static_cast<size_t>(frames_per_latent)) {
-    latents.push_back(path.cameras[i]);
-  }
+  std::vector<camera::Camera> latents = camera::latent_cameras(path.cameras, grid);
   if (latents.size() < 2) {
     fail("the trajectory '{}' has {} poses at {} frames per second; it needs at least {}", input,
-         path.cameras.size(), fps, frames_per_latent + 1);
+         path.cameras.size(), fps, grid.frames_in_latents(2));
   }
   return latents;
 }

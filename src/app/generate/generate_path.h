@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "loci/camera/camera.h"
+#include "loci/camera/time_grid.h"
 
 namespace loci::app {
 
@@ -15,7 +16,7 @@ namespace loci::app {
 // camera per latent. `seconds` is the length of a preset. The first camera stands for the last
 // camera of the stream.
 std::vector<camera::Camera> read_latent_path(const std::string& input, double fps,
-                                             int64_t frames_per_latent, double fov_degrees,
+                                             const camera::TimeGrid& grid, double fov_degrees,
                                              std::optional<double> seconds);
 
 // The `count` cameras that follow `from`: the second camera of the path and later ones, transformed

@@ -20,6 +20,7 @@
 #include "loci/base/pixel_size.h"
 #include "loci/base/progress.h"
 #include "loci/base/text.h"
+#include "loci/camera/path/resample.h"
 #include "loci/io/media/image.h"
 #include "loci/io/media/resize.h"
 #include "loci/sample/model_folder.h"
@@ -90,14 +91,14 @@ struct Run {
   std::unique_ptr<world::Recording> recording;  // with --context
   PixelSize size;
   double fps = 16;
-  int64_t context = 0;  // latents
+  int64_t context = 0;               // latents
   std::vector<camera::Camera> path;  // of the chunks to generate, one per latent
 
-  int64_t frames_per_latent() const { return folder->vae().config().temporal_factor(); }
-  int64_t chunk_size() const { return stream->chunk_size(); }
-  double chunk_seconds() const {
-    return static_cast<double>(chunk_size() * frames_per_latent()) / fps;
+  camera::TimeGrid grid() const {
+    return {folder->vae().config().temporal_factor(), stream->chunk_size()};
   }
+  int64_t chunk_size() const { return stream->chunk_size(); }
+  double chunk_seconds() const { return static_cast<double>(grid().frames_per_chunk()) / fps; }
   int64_t chunks() const { return static_cast<int64_t>(path.size()) / chunk_size(); }
 };
 
@@ -113,22 +114,19 @@ void open_context(Run& run, const GenerateOptions& o) {
   options.fps = run.fps;
   options.fov = o.fov.value_or(run.folder->defaults().fov);
   run.recording = std::make_unique<world::Recording>(found.front(), options);
-  const int64_t chunk_frames = run.chunk_size() * run.frames_per_latent();
   const int64_t frames = run.recording->frame_count();
   const double wanted =
       o.context_seconds ? *o.context_seconds * run.fps : static_cast<double>(frames - 1) / 2;
-  const int64_t chunks = std::min(static_cast<int64_t>(wanted), frames - 1) / chunk_frames;
-  run.context = 1 + chunks * run.chunk_size();
+  const camera::TimeGrid grid = run.grid();
+  const int64_t context = 1 + std::min(static_cast<int64_t>(wanted), frames - 1);
+  run.context = grid.latents_in_chunks(grid.chunks_in_frames(context));
 }
 
 // Cameras of the recording from latent `first` on, one per latent.
 std::vector<camera::Camera> recorded_path(const Run& run, int64_t first) {
-  const camera::Trajectory& all = run.recording->trajectory();
-  std::vector<camera::Camera> path;
-  for (auto i = static_cast<size_t>(first * run.frames_per_latent()); i < all.cameras.size();
-       i += static_cast<size_t>(run.frames_per_latent())) {
-    path.push_back(all.cameras[i]);
-  }
+  std::vector<camera::Camera> path =
+      camera::latent_cameras(run.recording->trajectory().cameras, run.grid());
+  path.erase(path.begin(), path.begin() + std::min<int64_t>(first, std::ssize(path)));
   return path;
 }
 
@@ -156,9 +154,8 @@ void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
     run.path.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(count));
     return;
   }
-  const std::vector<camera::Camera> path =
-      read_latent_path(o.trajectory, run.fps, run.frames_per_latent(),
-                       o.fov.value_or(run.folder->defaults().fov), o.seconds);
+  const std::vector<camera::Camera> path = read_latent_path(
+      o.trajectory, run.fps, run.grid(), o.fov.value_or(run.folder->defaults().fov), o.seconds);
   const size_t count = wanted_poses(run, o.seconds, path.size() - 1);
   if (count > path.size() - 1) {
     log_info("the last camera of the trajectory is repeated for {} more latents",

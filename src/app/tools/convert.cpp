@@ -137,8 +137,8 @@ sample::QuantizationRun plan_run(const sample::ModelFolder& folder, const Option
         generator, at::TensorOptions(at::kFloat));
   }
   const std::vector<camera::Camera> path =
-      read_latent_path(example ? example->trajectory : "look_around", d.fps,
-                       folder.vae_config().temporal_factor(), d.fov, std::nullopt);
+      read_latent_path(example ? example->trajectory : "look_around", d.fps, folder.time_grid(),
+                       d.fov, std::nullopt);
   const std::vector<camera::Camera> ahead =
       continued(path, camera::Pose(),
                 static_cast<size_t>(o.chunks) * static_cast<size_t>(folder.config().chunk_size));

@@ -76,6 +76,14 @@ Trajectory resample(const Trajectory& trajectory, const std::vector<double>& sec
   return result;
 }
 
+std::vector<Camera> latent_cameras(std::span<const Camera> frames, const TimeGrid& grid) {
+  std::vector<Camera> cameras;
+  for (int64_t latent = 0; latent < grid.latents_in_frames(std::ssize(frames)); ++latent) {
+    cameras.push_back(frames[static_cast<size_t>(grid.camera_frame(latent))]);
+  }
+  return cameras;
+}
+
 Trajectory latent_poses(const Trajectory& frames) {
   if (frames.frames_per_pose == kFramesPerLatent) return frames;
   LOCI_CHECK(frames.frames_per_pose == 1, "{} frames per pose; expected 1 or 4",
@@ -83,10 +91,7 @@ Trajectory latent_poses(const Trajectory& frames) {
   Trajectory result = like(frames);
   result.frames_per_pose = kFramesPerLatent;
   result.fps = frames.fps / kFramesPerLatent;
-  const int64_t latents = kPathGrid.latents_in_frames(std::ssize(frames.cameras));
-  for (int64_t latent = 0; latent < latents; ++latent) {
-    result.cameras.push_back(frames.cameras[static_cast<size_t>(kPathGrid.camera_frame(latent))]);
-  }
+  result.cameras = latent_cameras(frames.cameras, kPathGrid);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "loci/camera/time_grid.h"
@@ -21,6 +22,9 @@ Trajectory resample(const Trajectory& trajectory, double fps);
 // The same for cameras at the given times, which must increase: one time per camera.
 Trajectory resample(const Trajectory& trajectory, const std::vector<double>& seconds, double fps);
 
+// The cameras of the latents of a video with one camera per frame. A latent has the camera of its
+// last frame. Frames at the end that do not fill a latent are dropped.
+std::vector<Camera> latent_cameras(std::span<const Camera> frames, const TimeGrid& grid);
 // One camera per latent from one per video frame: latent i has the camera of frame 4i. Up to three
 // frames at the end that do not fill a latent are dropped. A path of latents is returned unchanged.
 Trajectory latent_poses(const Trajectory& frames);

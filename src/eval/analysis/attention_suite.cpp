@@ -9,6 +9,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
+#include "loci/camera/path/resample.h"
 #include "loci/eval/metrics/masked_error.h"
 #include "loci/eval/suites/continuation.h"
 
@@ -242,7 +243,8 @@ PartResult AttentionSuite::run(size_t clip) {
   const ClipFormat& format = clips_->format();
   PartResult part;
   if (recording.revisits.empty()) return part;
-  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.grid);
+  const std::vector<camera::Camera> cameras =
+      camera::latent_cameras(recording.trajectory.cameras, format.grid);
   const at::Tensor depth = clips_->depth(clip);
   std::vector<FrameView> views;
   for (size_t i = 0; i < cameras.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/camera/lens.h"
+#include "loci/camera/path/resample.h"
 #include "loci/eval/metrics/ridge.h"
 #include "loci/eval/suites/continuation.h"
 #include "loci/eval/suites/continuation_suite.h"
@@ -181,7 +182,8 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
   const ClipFormat& format = clips_->format();
   const at::Tensor latents =
       encoded_frames(folder_->vae(), *clips_, clip, recording.frames(), setup_.sampling.cache);
-  const std::vector<camera::Camera> cameras = latent_cameras(recording, format.grid);
+  const std::vector<camera::Camera> cameras =
+      camera::latent_cameras(recording.trajectory.cameras, format.grid);
   sample::Stream stream(
       transformer, nullptr,
       stream_options(*folder_, {"own"}, setup_.sampling, format.width, format.height),

@@ -10,6 +10,7 @@
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
+#include "loci/camera/path/resample.h"
 #include "loci/io/tensors/safetensors.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/model/weights/weight_hash.h"
@@ -68,7 +69,7 @@ Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& c
     : folder_(&folder),
       clips_(&clips),
       sampling_(&sampling),
-      cameras_(latent_cameras(clips.clip(clip), clips.format().grid)),
+      cameras_(camera::latent_cameras(clips.clip(clip).trajectory.cameras, clips.format().grid)),
       prompt_(prompt_for(folder, clips.clip(clip).caption, sampling)),
       context_(encoded_frames(folder.vae(), clips, clip, clips.clip(clip).context_frames,
                               sampling.cache)),

@@ -113,13 +113,4 @@ std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& tra
   return revisits;
 }
 
-std::vector<camera::Camera> latent_cameras(const EvalClip& clip, const camera::TimeGrid& grid) {
-  std::vector<camera::Camera> cameras;
-  for (int64_t latent = 0; latent < grid.latents_in_frames(clip.frames()); ++latent) {
-    const int64_t frame = grid.camera_frame(latent);
-    cameras.push_back(clip.trajectory.cameras[static_cast<size_t>(frame)]);
-  }
-  return cameras;
-}
-
 }  // namespace loci::eval

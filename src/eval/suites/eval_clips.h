@@ -79,7 +79,4 @@ std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& tra
                                                    int64_t context_frames,
                                                    const camera::TimeGrid& grid);
 
-// The camera of every latent frame.
-std::vector<camera::Camera> latent_cameras(const EvalClip& clip, const camera::TimeGrid& grid);
-
 }  // namespace loci::eval
