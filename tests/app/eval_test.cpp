@@ -81,7 +81,7 @@ TEST_F(EvalCommand, VariesTheReadoutAndSharesLatents) {
 
   std::vector<std::string> attention = data;
   attention.insert(attention.end(), {"--out", path("attention")});
-  EXPECT_THAT(refused("attention", attention), HasSubstr("no recording comes back"));
+  EXPECT_THAT(refused("attention", attention), HasSubstr("no recording contains a revisit"));
   EXPECT_THAT(refused("attention", {"--data", path("data"), "--readouts", "loud", "--out", "x"}),
               HasSubstr("loud"));
 }
@@ -124,7 +124,7 @@ TEST_F(EvalCommand, RejectsInvalidOptions) {
       refused("revisit", {"--data", path("data"), "--weights", path("data"), "--out", path("x")}),
       HasSubstr("lpips_alex.safetensors"));
   EXPECT_THAT(refused("return", {"--data", path("data"), "--out", path("x")}),
-              HasSubstr("take pixels"));
+              HasSubstr("--distance pixels needs none"));
   EXPECT_THAT(refused("probe", {"--data", path("data"), "--out", path("x")}),
               HasSubstr("shorter than 9 chunks"));
 }

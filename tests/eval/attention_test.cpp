@@ -82,7 +82,7 @@ TEST(AttentionShare, HeadsAreAveragedBeforeTheShareIsTaken) {
 }
 
 // 48x32 pixels in 3x2 tokens; a wall 4 m away, seen as it is (depth along rays of a plane).
-FrameView wall(const camera::Pose& pose, double far = 4) {
+DepthFrame wall(const camera::Pose& pose, double far = 4) {
   const camera::Lens lens = camera::lens_from_fov(camera::radians(75));
   at::Tensor depth = at::empty({32, 48}, at::kFloat);
   for (int64_t row = 0; row < 32; ++row) {
@@ -98,7 +98,7 @@ at::Tensor identity_tokens() { return at::eye(6, at::kBool); }
 
 TEST(Covisibility, FollowsTheSurface) {
   const camera::TokenGrid grid{2, 3};
-  const FrameView here = wall({});
+  const DepthFrame here = wall({});
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{here}, grid), identity_tokens()));
   // Two past frames side by side.
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{here, here}, grid),
@@ -118,11 +118,11 @@ TEST(Covisibility, FollowsTheSurface) {
   // Looking back, behind something nearer, and at the sky, nothing is the same.
   camera::Pose back;
   back.rotation = camera::rotation_from_angles(std::numbers::pi, 0);
-  FrameView behind = here;
+  DepthFrame behind = here;
   behind.camera.pose = back;
   EXPECT_FALSE(covisible_tokens(here, std::vector{behind}, grid).any().item<bool>());
   EXPECT_FALSE(covisible_tokens(here, std::vector{wall({}, 2)}, grid).any().item<bool>());
-  FrameView sky = here;
+  DepthFrame sky = here;
   sky.depth = at::full({32, 48}, std::numeric_limits<float>::infinity());
   EXPECT_FALSE(covisible_tokens(sky, std::vector{sky}, grid).any().item<bool>());
   EXPECT_FALSE(covisible_tokens(sky, std::vector{here}, grid).any().item<bool>());
@@ -138,16 +138,16 @@ TEST(Covisibility, FollowsTheSurface) {
 
 TEST(Covisibility, WithoutDepthRaysStandIn) {
   const camera::TokenGrid grid{2, 3};
-  FrameView here = wall({});
+  DepthFrame here = wall({});
   here.depth.reset();
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{here}, grid), identity_tokens()));
   // One frame without depth is enough to fall back.
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{wall({}, 2)}, grid), identity_tokens()));
-  FrameView back = here;
+  DepthFrame back = here;
   back.camera.pose.rotation = camera::rotation_from_angles(std::numbers::pi, 0);
   EXPECT_FALSE(covisible_tokens(here, std::vector{back}, grid).any().item<bool>());
   // Seen from the side, a ray is a line: near points are farther to the left than distant ones.
-  FrameView side = here;
+  DepthFrame side = here;
   side.camera.pose.position.x = 2;
   EXPECT_GT(covisible_tokens(here, std::vector{side}, grid)[2].sum().item<int64_t>(), 1);
 }
@@ -202,7 +202,7 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
   ASSERT_EQ(depth.sizes(), at::IntArrayRef({45, kTinyHeight, kTinyWidth}));
   EXPECT_FALSE(clips->depth(1).defined());
   // A pose for a latent: on the spot, every latent looks 9 degrees farther to the right.
-  std::vector<FrameView> views;
+  std::vector<DepthFrame> views;
   for (size_t i = 0; i < 9; ++i) {
     views.push_back({cameras[i], depth[static_cast<int64_t>(i)]});
   }
@@ -245,7 +245,7 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
   EXPECT_NE(shares[1].at(2)[3].share, shares[2].at(2)[3].share);
   // Latent 8 saw the seven latents before its chunk; of a budget of two, the first and the newest.
   const auto fraction = [&](std::initializer_list<size_t> past) {
-    std::vector<FrameView> list;
+    std::vector<DepthFrame> list;
     for (const size_t i : past) list.push_back(views[i]);
     return covisible_tokens(views[8], list, grid).to(at::kDouble).mean().item<double>();
   };
@@ -301,7 +301,7 @@ TEST_F(Attention, SuiteComparesModelsReadoutsAndRollouts) {
   const std::string html = read_file(path("out/report.html"));
   for (const char* text :
        {"hybrid − softmax", "hybrid − hybrid, readout off", "enrichment by layer",
-        "LPIPS; scripts/fetch_lpips.py", "1 of 2 recordings have no depth"}) {
+        "LPIPS (AlexNet); scripts/fetch_lpips.py", "1 of 2 recordings have no depth"}) {
     EXPECT_THAT(html, HasSubstr(text));
   }
 }

@@ -86,7 +86,7 @@ TEST_F(Mind, LastBatchIsDroppedOnRequest) {
   EXPECT_EQ(scored_frames(501, compatible), 500);
   EXPECT_EQ(scored_frames(100, compatible), 0);
   EXPECT_EQ(scored_frames(0, compatible), 0);
-  compatible.most_frames = 480;
+  compatible.max_frames = 480;
   EXPECT_EQ(scored_frames(3000, compatible), 400);
 }
 

@@ -28,7 +28,7 @@ class FakeSuite : public Suite {
   std::string title() const override { return "Fake <suite>"; }
   Json settings() const override { return {{"suite", "fake"}, {"offset", offset}}; }
   std::vector<std::string> clips() const override { return {"a/1", "a_1", "b", "c", "d"}; }
-  std::vector<Group> groups() const override {
+  std::vector<VariantGroup> groups() const override {
     return {{"one", {"one"}}, {"two", {"two, dense", "two, \"sparse\""}}};
   }
   std::vector<Metric> metrics() const override {
@@ -42,7 +42,7 @@ class FakeSuite : public Suite {
     if (static_cast<int>(clip) == broken) fail("clip {} is broken", clip);
     ++runs;
     PartResult part;
-    const Group group = groups()[open_];
+    const VariantGroup group = groups()[open_];
     for (const std::string& variant : group.variants) {
       const double base = static_cast<double>(open_) + 0.25 * static_cast<double>(clip);
       part.values[variant]["psnr"] = {base, base + 1. / 3};

@@ -15,16 +15,16 @@
 namespace loci::eval {
 
 std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tensor& latents,
-                                          std::span<const FrameView> views,
+                                          std::span<const DepthFrame> views,
                                           std::span<const int64_t> instants,
                                           const camera::TokenGrid& grid,
                                           const ReplayOptions& options) {
   const at::NoGradGuard no_grad;
   LOCI_CHECK(latents.size(2) == std::ssize(views) && stream.frames() == 0,
-             "{} latents, {} views, a stream of {}", latents.size(2), views.size(),
+             "{} latent frames, {} views, stream with {} frames", latents.size(2), views.size(),
              stream.frames());
   std::vector<camera::Camera> cameras;
-  for (const FrameView& view : views) cameras.push_back(view.camera);
+  for (const DepthFrame& view : views) cameras.push_back(view.camera);
   const int64_t tokens = grid.tokens();
   std::vector<LayerShares> result(options.readouts.size());
   auto next = instants.begin();
@@ -39,7 +39,7 @@ std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tens
     at += count;
     if (begin == next) continue;
 
-    std::vector<FrameView> past;
+    std::vector<DepthFrame> past;
     for (const int64_t frame : stream.main().visible()) {
       past.push_back(views[static_cast<size_t>(frame)]);
     }
@@ -56,10 +56,10 @@ std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tens
     const at::Tensor noisy = chunk.to(at::kFloat) * (1 - level) + noise * level;
     const at::Tensor times = at::full({1, count}, options.timestep, at::kFloat);
     for (size_t r = 0; r < options.readouts.size(); ++r) {
-      sample::Inspection look;
-      look.readout = options.readouts[r];
-      look.on_attention = [&](int64_t layer, const at::Tensor& query, const at::Tensor& key,
-                              const kernels::AttentionPast* seen) {
+      sample::Inspection inspection;
+      inspection.readout = options.readouts[r];
+      inspection.on_attention = [&](int64_t layer, const at::Tensor& query, const at::Tensor& key,
+                                    const kernels::AttentionPast* seen) {
         const at::Tensor own = key.select(0, 0);
         const at::Tensor before = seen == nullptr ? own.narrow(0, 0, 0) : seen->keys().select(0, 0);
         for (auto i = begin; i != next; ++i) {
@@ -69,7 +69,7 @@ std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tens
                               covisible[static_cast<size_t>(i - begin)]));
         }
       };
-      stream.main().velocity(noisy, times, look);
+      stream.main().velocity(noisy, times, inspection);
     }
   }
   return result;

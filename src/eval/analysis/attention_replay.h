@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays a recording through a model and reads the attention of chosen latents to their history.
+// Replays a recording through a model and measures how given latent frames attend to their history.
 #pragma once
 
 #include <map>
@@ -13,20 +13,20 @@
 namespace loci::eval {
 
 struct ReplayOptions {
-  double timestep = 500;  // noise of the chunk that is looked at, of 1000
+  double timestep = 500;  // noise level of the measured chunk times 1000
   uint64_t seed = 42;     // of that noise
   std::vector<model::Readout> readouts = {model::Readout::kOn};
 };
 
-// By layer: a share for each instant.
+// By layer: one share per measured latent frame.
 using LayerShares = std::map<int64_t, std::vector<AttentionShare>>;
 
-// `stream` is new and gets all of `latents` [1, z, n, h, w], committed as they are. `views` are the
-// latents' cameras and depths; `instants` the latents to look at, ascending. Where their chunk
-// is open, its noised latents are passed through once for each readout, in their order. A latent
-// without any history has no queries that count.
+// `stream` must be new. All of `latents` [1, z, n, h, w] are committed to it unchanged. `views` has
+// the camera and depth of every latent frame; `instants` are the latent frames to measure,
+// ascending. The chunk of a measured frame is noised and passed through the model once per readout.
+// Returns one entry per readout. Queries of a latent frame without history are counted as excluded.
 std::vector<LayerShares> replay_attention(sample::Stream& stream, const at::Tensor& latents,
-                                          std::span<const FrameView> views,
+                                          std::span<const DepthFrame> views,
                                           std::span<const int64_t> instants,
                                           const camera::TokenGrid& grid,
                                           const ReplayOptions& options);

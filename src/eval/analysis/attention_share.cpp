@@ -20,11 +20,11 @@ AttentionShare attention_share(const at::Tensor& query, const at::Tensor& past,
   const at::NoGradGuard no_grad;
   const int64_t tokens = query.size(0), heads = query.size(1), history = past.size(0);
   LOCI_CHECK(covisible.sizes() == at::IntArrayRef({tokens, history}),
-             "{} queries and {} past keys, but [{}] pairs", tokens, history,
+             "{} queries, {} past keys, but covisible is [{}]", tokens, history,
              fmt::join(covisible.sizes(), ", "));
   const double scale = 1 / std::sqrt(static_cast<double>(query.size(2)));
   at::Tensor weights = at::zeros({tokens, history}, at::kFloat);
-  // Head by head: a long history has many keys.
+  // Head by head, to limit memory: a long history has many keys.
   for (int64_t head = 0; head < heads; ++head) {
     const at::Tensor keys = at::cat({past.select(1, head), own.select(1, head)}).to(at::kFloat);
     const at::Tensor scores = at::matmul(query.select(1, head).to(at::kFloat), keys.t()) * scale;

@@ -18,8 +18,8 @@ namespace loci::eval {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr double kOld = 8;             // seconds before a revisit: the rule's shortest gap
-constexpr double kLeastRegion = 0.01;  // share of a frame below which its error says nothing
+constexpr double kMinAge = 8;        // seconds; the shortest gap of a revisit
+constexpr double kMinRegion = 0.01;  // share of a frame; errors of smaller regions are ignored
 constexpr std::pair<const char*, const char*> kTertiles[] = {
     {"_low", ", lowest third of enrichment"},
     {"_mid", ", middle third"},
@@ -43,14 +43,14 @@ AttentionSuite::AttentionSuite(AttentionSetup setup)
     : ModelSuite(setup.models, setup.arms, setup.sampling.dtype),
       setup_(std::move(setup)),
       networks_(Networks::load(setup_.weights)) {
-  LOCI_CHECK(!setup_.arms.empty() && !setup_.readouts.empty(), "no history or no readout");
+  LOCI_CHECK(!setup_.arms.empty() && !setup_.readouts.empty(), "no arm or no readout");
   const ClipFormat format = common_format(setup_.models, setup_.sampling);
   int64_t depth = 0;
   for (const ModelChoice& model : setup_.models) {
     const sample::ModelFolder opened(model.path);
     const model::TransformerConfig& config = opened.config();
     if (depth != 0 && config.layers != depth) {
-      fail("{} has {} layers, {} has {}; attention is compared layer by layer", model.name,
+      fail("{} has {} layers, but {} has {}; attention is compared by layer", model.name,
            config.layers, setup_.models.front().name, depth);
     }
     depth = config.layers;
@@ -73,7 +73,8 @@ AttentionSuite::AttentionSuite(AttentionSetup setup)
     if (after_any) layers_.downstream.push_back(layer);
     if (layer > 0 && anywhere(layer - 1)) layers_.after.push_back(layer);
   }
-  if (layers_.common.empty()) fail("no layer attends to its history in every model");
+  if (layers_.common.empty())
+    fail("--model: the models have no common layer that attends to its history");
   const std::vector<MindRecording> mind = find_mind(setup_.data, setup_.clips.count);
   clips_ = mind.empty() ? open_recordings(setup_.data, format, setup_.clips)
                         : open_mind(mind, format, setup_.clips);
@@ -83,8 +84,10 @@ AttentionSuite::AttentionSuite(AttentionSetup setup)
     if (!clips_->has_depth(i)) ++without_depth_;
   }
   if (instants == 0) {
-    fail("{}: no recording comes back to a view after looking away; attention is read there",
-         setup_.data.string());
+    fail(
+        "{}: no recording contains a revisit; attention is measured at revisits (loci world record "
+        "--revisits)",
+        setup_.data.string());
   }
 }
 
@@ -96,10 +99,10 @@ std::vector<model::Readout> AttentionSuite::readouts_of(size_t model) const {
   return hybrid_[model].empty() ? std::vector{model::Readout::kOn} : setup_.readouts;
 }
 
-std::vector<Group> AttentionSuite::groups() const {
-  std::vector<Group> groups;
+std::vector<VariantGroup> AttentionSuite::groups() const {
+  std::vector<VariantGroup> groups;
   for (size_t m = 0; m < setup_.models.size(); ++m) {
-    Group& group = groups.emplace_back();
+    VariantGroup& group = groups.emplace_back();
     group.name = setup_.models[m].name;
     for (size_t a = 0; a < setup_.arms.size(); ++a) {
       for (const model::Readout readout : readouts_of(m)) {
@@ -151,22 +154,23 @@ std::vector<Metric> AttentionSuite::metrics() const {
       {"fraction", "co-visible keys, %", Better::kNeither, 2},
       {"enrichment", "enrichment", Better::kHigher, 3},
       {"enrichment_downstream", "enrichment, after the first hybrid block", Better::kHigher, 3},
-      {"enrichment_after", "enrichment, right after hybrid blocks", Better::kHigher, 3},
+      {"enrichment_after", "enrichment, directly after hybrid blocks", Better::kHigher, 3},
       {"mass", "attention to history, %", Better::kNeither, 1},
-      {"excluded", "queries without it", Better::kNeither, 1},
+      {"excluded", "queries without attention to history", Better::kNeither, 1},
       {"share_proxy", "co-visible attention, % (rays, no depth)", Better::kHigher, 2},
       {"fraction_proxy", "co-visible keys, % (rays)", Better::kNeither, 2},
       {"enrichment_proxy", "enrichment (rays)", Better::kHigher, 3}};
   if (!setup_.rollouts) return list;
   const std::string absent =
-      networks_.alex ? "" : absent_note("LPIPS; scripts/fetch_lpips.py gets them");
-  list.push_back({"region", "seen before, % of the frame", Better::kNeither, 1});
-  list.push_back({"masked_psnr", "PSNR there, own rollout", Better::kHigher, 2});
-  list.push_back({"masked_lpips", "LPIPS there, own rollout", Better::kLower, 3, absent});
+      networks_.alex ? "" : absent_note("LPIPS (AlexNet); scripts/fetch_lpips.py downloads it");
+  list.push_back({"region", "seen region, % of the frame", Better::kNeither, 1});
+  list.push_back({"masked_psnr", "PSNR in the seen region", Better::kHigher, 2});
+  list.push_back({"masked_lpips", "LPIPS in the seen region", Better::kLower, 3, absent});
   for (const auto& [suffix, words] : kTertiles) {
     const std::string key = suffix, title = words;
-    list.push_back({"masked_psnr" + key, "PSNR there" + title, Better::kHigher, 2});
-    list.push_back({"masked_lpips" + key, "LPIPS there" + title, Better::kLower, 3, absent});
+    list.push_back({"masked_psnr" + key, "PSNR in the seen region" + title, Better::kHigher, 2});
+    list.push_back(
+        {"masked_lpips" + key, "LPIPS in the seen region" + title, Better::kLower, 3, absent});
   }
   return list;
 }
@@ -174,28 +178,34 @@ std::vector<Metric> AttentionSuite::metrics() const {
 std::vector<std::string> AttentionSuite::notes() const {
   std::vector<std::string> notes = {
       fmt::format(
-          "Recordings are replayed as they are; attention is read at every latent that revisits an "
-          "earlier view, its chunk noised to t = {:g}. Weights are averaged over heads. Share: of "
-          "the attention to the history, what goes to tokens that show the same surface; "
-          "enrichment: that share over the share of such tokens in the history. A value an "
-          "instant, the mean over its tokens and layers {}.",
+          "Recordings are replayed unchanged. Attention is measured at every latent frame that is "
+          "a "
+          "revisit, with its chunk noised to t = {:g}. Weights are averaged over heads. Co-visible "
+          "attention is the share of the attention to the history that goes to tokens that show "
+          "the "
+          "same surface; enrichment divides it by the share of such tokens in the history. There "
+          "is "
+          "one value per revisit: the mean over its tokens and layers {}.",
           setup_.timestep, fmt::join(layers_.common, ", ")),
-      "Readout off and random change the pass in which attention is read, not the history, so that "
-      "queries differ and past keys do not."};
+      "Readout off and random readout apply to the measured pass only, not to the replayed "
+      "history, so "
+      "that queries differ and past keys do not."};
   if (!layers_.downstream.empty()) {
-    notes.push_back(fmt::format("After the first hybrid block: layers {}; right after one: {}.",
-                                fmt::join(layers_.downstream, ", "),
-                                fmt::join(layers_.after, ", ")));
+    notes.push_back(
+        fmt::format("After the first hybrid block: layers {}; directly after a hybrid block: {}.",
+                    fmt::join(layers_.downstream, ", "), fmt::join(layers_.after, ", ")));
   }
   if (without_depth_ > 0) {
     notes.push_back(
-        fmt::format("{} of {} recordings have no depth; theirs are the columns of rays.",
+        fmt::format("{} of {} recordings have no depth; they appear in the columns marked rays.",
                     without_depth_, clips_->size()));
   }
   if (setup_.rollouts) {
     notes.push_back(
-        "Errors of own rollouts are over the pixels whose surface the recording showed 8 s or more "
-        "before; thirds are of the instants, by the first row's enrichment.");
+        "The seen region of a revisit contains the pixels whose surface the recording showed 8 s "
+        "or more "
+        "before. Errors are those of the model's own rollout. Thirds divide the revisits by the "
+        "enrichment of the first row.");
   }
   return notes;
 }
@@ -246,7 +256,7 @@ PartResult AttentionSuite::run(size_t clip) {
   const std::vector<camera::Camera> cameras =
       camera::latent_cameras(recording.trajectory.cameras, format.grid);
   const at::Tensor depth = clips_->depth(clip);
-  std::vector<FrameView> views;
+  std::vector<DepthFrame> views;
   for (size_t i = 0; i < cameras.size(); ++i) {
     views.push_back({cameras[i], depth.defined() ? depth[static_cast<int64_t>(i)] : at::Tensor()});
   }
@@ -285,14 +295,14 @@ PartResult AttentionSuite::run(size_t clip) {
   return part;
 }
 
-void AttentionSuite::roll_out(size_t clip, const std::vector<FrameView>& views,
+void AttentionSuite::roll_out(size_t clip, const std::vector<DepthFrame>& views,
                               PartResult& part) const {
   const EvalClip& recording = clips_->clip(clip);
   const ClipFormat& format = clips_->format();
   std::vector<at::Tensor> masks;  // bool [H, W]
   for (const camera::Revisit& revisit : recording.revisits) {
     const auto latent = static_cast<size_t>(format.grid.latent_of_frame(revisit.frame));
-    const double old = static_cast<double>(revisit.frame) - kOld * format.fps;
+    const double old = static_cast<double>(revisit.frame) - kMinAge * format.fps;
     const auto known = static_cast<size_t>(
         std::max(0.0, std::floor(old / static_cast<double>(format.grid.frames_per_latent)) + 1));
     masks.push_back(seen_before(views[latent], std::span(views).first(std::min(known, latent))));
@@ -308,25 +318,26 @@ void AttentionSuite::roll_out(size_t clip, const std::vector<FrameView>& views,
       for (; next < masks.size(); ++next) {
         const camera::Revisit& revisit = recording.revisits[next];
         if (revisit.frame >= first + frames.size(0)) break;
-        const at::Tensor made = frames.narrow(0, revisit.frame - first, 1);
+        const at::Tensor generated = frames.narrow(0, revisit.frame - first, 1);
         const at::Tensor truth = clips_->read(clip, revisit.frame, 1);
-        const MaskedError error =
-            masked_error(made, truth, masks[next], networks_.alex ? &*networks_.alex : nullptr);
+        const MaskedError error = masked_error(generated, truth, masks[next],
+                                               networks_.alex ? &*networks_.alex : nullptr);
         values["region"].push_back(100 * error.region);
-        values["masked_psnr"].push_back(error.region >= kLeastRegion ? error.psnr : kNone);
+        values["masked_psnr"].push_back(error.region >= kMinRegion ? error.psnr : kNone);
         if (networks_.alex) {
-          values["masked_lpips"].push_back(error.region >= kLeastRegion ? error.lpips : kNone);
+          values["masked_lpips"].push_back(error.region >= kMinRegion ? error.lpips : kNone);
         }
         if (next > 0) continue;
         const at::Tensor region = masks[next].unsqueeze(-1);
-        PictureRow row{fmt::format("{:.2f} s, first seen {:.1f} s before",
+        PictureRow row{fmt::format("{:.2f} s, first visit {:.1f} s before",
                                    static_cast<double>(revisit.frame) / format.fps, revisit.gap),
                        {}};
         row.cells.push_back(
             make_cell("first visit, recorded", clips_->read(clip, revisit.earlier, 1)[0]));
-        row.cells.push_back(make_cell("recording; dark where not seen before",
+        row.cells.push_back(make_cell("recording (dark: not in the seen region)",
                                       at::where(region, truth[0], truth[0].div(4, "floor"))));
-        row.cells.push_back(make_cell(fmt::format("{}: {:.1f} dB", name, error.psnr), made[0]));
+        row.cells.push_back(
+            make_cell(fmt::format("{}: {:.1f} dB", name, error.psnr), generated[0]));
         if (a == 0) {
           part.pictures.push_back(std::move(row));
         } else {

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kUntrained = ", untrained branch";
 
-// The same weights, but fresh ones in the recurrent branches.
+// A copy with newly initialised weights in the recurrent branches.
 std::unique_ptr<model::Transformer> with_untrained_branch(const model::Transformer& trained) {
   const std::vector<model::Parameter>& all = trained.parameters().all();
   const auto find = [&](const std::string& name) -> at::Tensor {
@@ -44,17 +44,17 @@ std::unique_ptr<model::Transformer> with_untrained_branch(const model::Transform
   return transformer;
 }
 
-// sin and cos: an angle has no jump in them.
+// sin and cos of the angle, which are continuous at ±180 degrees.
 at::Tensor targets_of(const at::Tensor& yaw) { return at::stack({yaw.sin(), yaw.cos()}, 1); }
 
-// 1 - squared error / mean squared deviation, row by row: their mean is R².
+// By row: 1 - squared error / mean squared deviation. The mean over rows is R².
 at::Tensor explained(const at::Tensor& predictions, const at::Tensor& targets) {
   const at::Tensor deviation = (targets - targets.mean(0)).square().sum(1).mean();
   return 1 - (predictions - targets).square().sum(1) / deviation;
 }
 
-// The mean over the tokens of a chunk of what they are made of: [1, C, F, h, w] → [C * p * p], as
-// the model's patches have it. No camera has touched it.
+// Mean over the tokens of a chunk of their latent patches: [1, C, F, h, w] → [C * p * p]. It does
+// not depend on the camera.
 at::Tensor mean_token(const at::Tensor& latents, int64_t patch) {
   return latents[0]
       .to(at::kDouble)
@@ -64,7 +64,7 @@ at::Tensor mean_token(const at::Tensor& latents, int64_t patch) {
       .flatten();
 }
 
-// R² of a readout of yaw from features that no layer changed.
+// R² by row of a probe on the tensor `name` of the files.
 at::Tensor explained_by(const std::vector<io::SafetensorsFile>& files, const char* name,
                         const at::Tensor& targets, const std::vector<int64_t>& trajectories) {
   std::vector<at::Tensor> rows;
@@ -95,7 +95,7 @@ at::Tensor invariant_summaries(const at::Tensor& states) {
 ProbeSuite::ProbeSuite(ProbeSetup setup) : setup_(std::move(setup)) {
   for (const ModelChoice& model : setup_.models) {
     if (!has_recurrent_states(sample::ModelFolder(model.path).config())) {
-      fail("{} has no recurrent state to read", model.name);
+      fail("{} has no recurrent states; probe needs a model with recurrent states", model.name);
     }
   }
   clips_ = open_recordings(setup_.data, common_format(setup_.models, setup_.sampling),
@@ -103,10 +103,13 @@ ProbeSuite::ProbeSuite(ProbeSetup setup) : setup_(std::move(setup)) {
   for (size_t i = 0; i < clips_->size(); ++i) {
     if (clips_->clip(i).new_frames() / clips_->format().grid.frames_per_chunk() <
         setup_.first_chunk) {
-      fail("{} is shorter than {} chunks", clips_->clip(i).name, setup_.first_chunk);
+      fail("{} is shorter than {} chunks; reduce --first-chunk or record longer clips",
+           clips_->clip(i).name, setup_.first_chunk);
     }
   }
-  if (clips_->size() < 3) fail("a readout needs three recordings or more");
+  if (clips_->size() < 3) {
+    fail("{}: found {} recordings; expected at least 3", setup_.data.string(), clips_->size());
+  }
 }
 
 Json ProbeSuite::settings() const {
@@ -120,8 +123,8 @@ Json ProbeSuite::settings() const {
   return json;
 }
 
-std::vector<Group> ProbeSuite::groups() const {
-  std::vector<Group> groups;
+std::vector<VariantGroup> ProbeSuite::groups() const {
+  std::vector<VariantGroup> groups;
   for (const ModelChoice& model : setup_.models) {
     groups.push_back({model.name, {model.name, model.name + kUntrained}});
   }
@@ -144,22 +147,23 @@ std::vector<Metric> ProbeSuite::metrics() const {
   return {{"r2", "R²", Better::kHigher, 3},
           {"error", "median error, °", Better::kLower, 1},
           {"r2_invariant", "R² of singular values and norms", Better::kHigher, 3},
-          {"r2_permuted", "largest R² of permuted labels", Better::kNeither, 3},
-          {"r2_past", "R² of the mean of past tokens", Better::kNeither, 3},
+          {"r2_permuted", "largest R² with permuted labels", Better::kNeither, 3},
+          {"r2_past", "R² of the mean of all tokens", Better::kNeither, 3},
           {"r2_current", "R² of the current chunk's tokens", Better::kNeither, 3}};
 }
 
 std::vector<std::string> ProbeSuite::notes() const {
   return {
-      fmt::format("States after chunk {} and later, each recording replayed as it is; ridge "
-                  "regression of sin and cos of the yaw relative to the first frame, five folds of "
-                  "whole recordings. R² is the mean over the hybrid layers, the error that of "
-                  "their mean prediction; R² is taken state by "
-                  "state, so that its mean is that of all.",
-                  setup_.first_chunk),
-      "Beside the states: the mean of all tokens so far and that of the newest chunk, as they "
-      "enter "
-      "the model, before any camera."};
+      fmt::format(
+          "States after chunk {} and later; recordings are replayed unchanged. Ridge regression "
+          "predicts sin and cos of the yaw relative to the first frame, in five folds of whole "
+          "recordings. R² is the mean over the hybrid layers. It is computed per state, so that "
+          "the mean over states is the R² of all. The error is that of the mean prediction of "
+          "the layers.",
+          setup_.first_chunk),
+      "For comparison: probes on the mean of all tokens so far and on the mean of the newest "
+      "chunk's "
+      "tokens, as they enter the model, before any camera information."};
 }
 
 fs::path ProbeSuite::state_file(const std::string& variant, size_t clip) const {
@@ -191,7 +195,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
   std::vector<std::vector<at::Tensor>> states(static_cast<size_t>(transformer.config().layers));
   std::vector<double> yaw;
   std::vector<at::Tensor> past, current;
-  at::Tensor sum;  // of mean tokens, a latent each
+  at::Tensor sum;  // of mean tokens, weighted by latent frames
   for (int64_t at = 0, chunk = 0; at < latents.size(2); ++chunk) {
     check_interrupt();
     const int64_t count =
@@ -225,7 +229,9 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
   const fs::path file = state_file(variant, clip);
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
-  if (error) fail("{}: cannot be created: {}", file.parent_path().string(), error.message());
+  if (error) {
+    fail("{}: cannot create the folder: {}", file.parent_path().string(), error.message());
+  }
   io::write_safetensors(file, tensors);
 }
 
@@ -250,7 +256,7 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
   at::Tensor state_rows = at::zeros_like(yaw), invariant_rows = at::zeros_like(yaw);
   at::Tensor guesses = at::zeros_like(targets);
   std::vector<double> permuted(static_cast<size_t>(setup_.permutations), 0);
-  // The targets, and permutations of them.
+  // The targets, followed by their permutations.
   std::vector<at::Tensor> wanted = {targets};
   for (size_t p = 0; p < permuted.size(); ++p) {
     Random random{p, 0x7065726d};
@@ -316,7 +322,7 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
 }
 
 void ProbeSuite::conclude(std::vector<PartResult>& parts) {
-  for (const Group& group : groups()) {
+  for (const VariantGroup& group : groups()) {
     std::vector<PartResult*> own;
     for (PartResult& part : parts) {
       if (part.group == group.name) own.push_back(&part);
@@ -326,14 +332,14 @@ void ProbeSuite::conclude(std::vector<PartResult>& parts) {
 }
 
 std::vector<std::vector<PlotPanel>> ProbeSuite::plots(const std::vector<PartResult>& parts) const {
-  constexpr size_t kMost = 3;
+  constexpr size_t kMaxPanels = 3;
   std::vector<PlotPanel> panels;
   for (const PartResult& part : parts) {
-    if (part.group != setup_.models.front().name || panels.size() == kMost) continue;
+    if (part.group != setup_.models.front().name || panels.size() == kMaxPanels) continue;
     const std::vector<Curve>& curves = part.curves.at(part.group);
     panels.push_back({"yaw, °: " + part.clip,
-                      "chunks since the first one read",
-                      {{"true", curves[0].points}, {"readout", curves[1].points}},
+                      "chunks since the first state",
+                      {{"camera", curves[0].points}, {"prediction", curves[1].points}},
                       /*from_zero=*/false});
   }
   return {panels};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can the camera's yaw be read off the recurrent state? A linear readout, tested on trajectories
-// that it did not learn from.
+// Linear probe: predicts the camera's yaw from the recurrent state, tested on recordings that were
+// not used for fitting.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +18,15 @@ struct ProbeSetup {
   std::vector<ModelChoice> models;
   Sampling sampling;
   std::filesystem::path data, out;
-  std::optional<double> seconds;  // of every recording; all of it if not given
+  std::optional<double> seconds;  // maximum length of a recording; default: all of it
   std::optional<int64_t> count;
-  int64_t first_chunk = 9;  // states after this chunk (counted from one) and later ones are read
-  int64_t permutations = 20;
+  int64_t first_chunk = 9;    // states after this chunk (counted from one) and later ones are used
+  int64_t permutations = 20;  // of the labels, as a control
 };
 
-// Recordings are replayed teacher-forced; states at chunk boundaries are kept in out/states. Every
-// model also with an untrained recurrent branch: the same weights but for that branch's.
+// Recordings are replayed with teacher forcing; states at chunk boundaries are stored in
+// out/states. Every model is also measured with an untrained recurrent branch: the same weights,
+// except for random ones in that branch.
 class ProbeSuite : public Suite {
  public:
   explicit ProbeSuite(ProbeSetup setup);
@@ -33,12 +34,12 @@ class ProbeSuite : public Suite {
   std::string title() const override { return "Linear readout of yaw from the recurrent state"; }
   Json settings() const override;
   std::vector<std::string> clips() const override { return clip_names(*clips_); }
-  std::vector<Group> groups() const override;
+  std::vector<VariantGroup> groups() const override;
   std::vector<Metric> metrics() const override;
   std::vector<std::pair<std::string, std::string>> pairs() const override;
   void open(size_t group) override;
   PartResult run(size_t clip) override;
-  // Fits the readouts: values are per state, the mean over the layers.
+  // Fits the probes. There is one value per state: the mean over the hybrid layers.
   void conclude(std::vector<PartResult>& parts) override;
   std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const override;
   std::vector<std::string> notes() const override;
@@ -55,8 +56,8 @@ class ProbeSuite : public Suite {
   std::unique_ptr<model::Transformer> untrained_;
 };
 
-// What is left of states [n, H, D, D] whatever the coordinates: singular values and norms of every
-// head, [n, H * (D + 1)].
+// Features of states [n, H, D, D] that are invariant to rotations of keys and values: singular
+// values and norms of every head, [n, H * (D + 1)].
 at::Tensor invariant_summaries(const at::Tensor& states);
 
 }  // namespace loci::eval

@@ -16,9 +16,9 @@ namespace loci::eval {
 
 namespace {
 
-constexpr double kStep = 0.5;        // seconds between the frames of a pair
-constexpr double kLeastMove = 0.05;  // metres
-const double kLeastTurn = camera::radians(2);
+constexpr double kStep = 0.5;             // seconds between the frames of a pair
+constexpr double kMinTranslation = 0.05;  // metres
+const double kMinRotation = camera::radians(2);
 
 void add_median(MetricValues& values, const std::string& key, std::vector<double> list) {
   if (list.empty()) return;
@@ -41,22 +41,22 @@ MetricValues camera_values(const std::vector<at::Tensor>& frames,
       ++failed;
       continue;
     }
-    // Points of the first camera in the second's axes.
+    // Transforms points from the axes of the first camera to those of the second.
     const camera::Pose wanted = poses[i].inverse() * poses[i - 1];
     turns.push_back(camera::degrees(camera::angle_between(seen->rotation, wanted.rotation)));
     const double commanded = camera::angle_between({}, wanted.rotation);
-    if (commanded >= kLeastTurn) {
+    if (commanded >= kMinRotation) {
       ratios.push_back(camera::angle_between({}, seen->rotation) / commanded);
     }
     const double length = camera::norm(wanted.position);
-    if (length >= kLeastMove) {
+    if (length >= kMinTranslation) {
       const double cosine = camera::dot(seen->direction, wanted.position) / length;
       directions.push_back(camera::degrees(std::acos(std::clamp(cosine, -1.0, 1.0))));
     }
   }
   for (size_t i = 1; i < frames.size() && depth.defined(); ++i) {
     const double wanted = camera::norm(poses[i].position - poses[0].position);
-    if (wanted < kLeastDistance) continue;
+    if (wanted < kMinDistance) continue;
     const std::optional<camera::Pose> seen = metric_motion(frames[0], depth, frames[i], lens);
     if (seen) distances.push_back(camera::norm(seen->position) / wanted);
   }
@@ -71,7 +71,7 @@ MetricValues camera_values(const std::vector<at::Tensor>& frames,
 
 CameraSuite::CameraSuite(CameraSetup setup)
     : ModelSuite(setup.models, setup.arms, setup.sampling.dtype), setup_(std::move(setup)) {
-  // Says so before anything is generated.
+  // Without OpenCV, fails before anything is generated.
   if (!two_view_available()) two_view_motion({}, {}, {});
   clips_ = open_paths(setup_.data, common_format(setup_.models, setup_.sampling), setup_.routes,
                       setup_.seconds, setup_.count);
@@ -93,16 +93,17 @@ std::vector<Metric> CameraSuite::metrics() const {
           {"direction", "translation direction error, °", Better::kLower, 1},
           {"ratio", "generated / commanded rotation", Better::kNearOne, 2},
           {"distance_ratio", "generated / commanded distance", Better::kNearOne, 2,
-           any_depth_ ? "" : "not measured, since no recording has depth"},
+           any_depth_ ? "" : "not measured because no recording has depth"},
           {"failed", "pairs without an estimate", Better::kLower, 2}};
 }
 
 std::vector<std::string> CameraSuite::notes() const {
   return {
-      "Values are medians of a path over pairs of frames half a second apart. Two views do not "
-      "tell "
-      "how far the camera moved: distances are from the first frame, in frames that still show "
-      "enough of it to be placed by its recorded depth."};
+      "Values are medians over the pairs of frames of a path, half a second apart. Two views do "
+      "not "
+      "determine a distance: distances are measured from the first frame, with its recorded depth, "
+      "in "
+      "frames that show enough of it."};
 }
 
 PartResult CameraSuite::run(size_t clip) {
@@ -128,8 +129,8 @@ PartResult CameraSuite::run(size_t clip) {
       }
     });
     part.values[name] = camera_values(frames, poses, lens, depth);
-    PictureRow row{"start, half-way, end", {make_cell("start", frames.front())}};
-    row.cells.push_back(make_cell(name + ", half-way", frames[frames.size() / 2]));
+    PictureRow row{"start, halfway, end", {make_cell("start", frames.front())}};
+    row.cells.push_back(make_cell(name + ", halfway", frames[frames.size() / 2]));
     row.cells.push_back(make_cell(name + ", end", frames.back()));
     if (part.pictures.empty()) part.pictures.push_back(std::move(row));
   }

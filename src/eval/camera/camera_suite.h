@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does the generated video follow the commanded camera? Motion is estimated from the frames by
-// two-view geometry, on designed paths from first frames of recordings.
+// Measures how well generated video follows the commanded camera. Motion is estimated from the
+// frames by two-view geometry, on designed paths that start from first frames of recordings.
 #pragma once
 
 #include <filesystem>
@@ -21,20 +21,24 @@ struct CameraSetup {
   Sampling sampling;
   std::filesystem::path data, out;
   std::vector<std::string> routes;  // presets or key strings
-  double seconds = 10;              // of presets
+  double seconds = 10;              // length of presets, maximum length of recordings
   std::optional<int64_t> count;
 };
 
-// Metres that must have been commanded since the first frame for a ratio of distances.
-constexpr double kLeastDistance = 0.25;
+// Minimum commanded distance from the first frame, in metres, for a ratio of distances.
+constexpr double kMinDistance = 0.25;
 
-// Medians over pairs of frames half a second apart: rotation error in degrees; where at least 5 cm
-// were commanded, the angle between directions of translation; where at least 2 degrees were,
-// generated over commanded rotation; and the share of pairs without an estimate. Two views do not
-// tell how far the camera moved; where `depth` of the first frame is known, every later frame that
-// still shows enough of it is placed by it, and generated over commanded distance from the first
-// frame is a median over those, where at least 25 cm were commanded. What nothing tells is left
-// out.
+// Values over pairs of consecutive frames (half a second apart):
+//   rotation        median rotation error, degrees
+//   direction       median angle between directions of translation, degrees, if at least 5 cm were
+//                   commanded
+//   ratio           median of generated / commanded rotation, if at least 2 degrees were commanded
+//   failed          share of pairs without an estimate
+//   distance_ratio  median of generated / commanded distance from the first frame, if at least
+//                   kMinDistance were commanded. Two views do not determine a distance, so it needs
+//                   `depth` of the first frame; frames that show too little of that frame are
+//                   skipped.
+// Metrics without any estimate are omitted.
 MetricValues camera_values(const std::vector<at::Tensor>& frames,
                            const std::vector<camera::Pose>& poses, const camera::Pinhole& lens,
                            const at::Tensor& depth = {});
@@ -43,7 +47,7 @@ class CameraSuite : public ModelSuite {
  public:
   explicit CameraSuite(CameraSetup setup);
 
-  std::string title() const override { return "Following the commanded camera"; }
+  std::string title() const override { return "Camera control"; }
   Json settings() const override;
   std::vector<std::string> clips() const override { return clip_names(*clips_); }
   std::vector<Metric> metrics() const override;

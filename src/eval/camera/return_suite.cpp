@@ -20,11 +20,11 @@ namespace {
 constexpr int64_t kSamples = 10;
 constexpr double kGate = 0.15;
 
-// Frames at which a path is looked at, the return last.
+// Frames at which the path is sampled; the return frame is the last.
 std::vector<int64_t> samples(int64_t back) {
   std::vector<int64_t> frames;
   for (int64_t i = 0; i < kSamples; ++i) {
-    // numpy's linspace to whole numbers
+    // Rounds down like numpy's linspace with an integer dtype.
     frames.push_back(
         static_cast<int64_t>(static_cast<double>(back) * static_cast<double>(i) / (kSamples - 1)));
   }
@@ -41,7 +41,7 @@ ReturnScore return_score(int64_t back, const std::function<double(int64_t frame)
 }
 
 int64_t return_frame(const std::vector<camera::Pose>& poses) {
-  LOCI_CHECK(!poses.empty(), "a path without poses");
+  LOCI_CHECK(!poses.empty(), "the path has no poses");
   constexpr double kEqual = 1e-6;
   const auto turn = [&](size_t i) {
     return camera::angle_between(poses[0].rotation, poses[i].rotation);
@@ -73,7 +73,8 @@ ReturnSuite::ReturnSuite(ReturnSetup setup)
                                                 {"clip", networks_.clip.has_value()}};
   for (const auto& [name, there] : needs) {
     if (setup_.distance == name && !there) {
-      fail("--distance {} needs its weights in --weights; take pixels without any", name);
+      fail("--distance {}: its weights are missing in --weights; --distance pixels needs none",
+           name);
     }
   }
   clips_ = open_paths(setup_.data, common_format(setup_.models, setup_.sampling), setup_.routes,
@@ -97,10 +98,11 @@ std::vector<Metric> ReturnSuite::metrics() const {
 }
 
 std::vector<std::string> ReturnSuite::notes() const {
-  return {fmt::format(
-      "Similarity is 1 / (1 + distance) by {}; the benchmark's own numbers use DreamSim and poses "
-      "estimated from the video, so they cannot be compared with these.",
-      setup_.distance)};
+  return {
+      fmt::format("Similarity is 1 / (1 + distance), with distance '{}'. WBench uses DreamSim and "
+                  "poses estimated "
+                  "from the video, so its numbers are not comparable.",
+                  setup_.distance)};
 }
 
 double ReturnSuite::distance(const at::Tensor& a, const at::Tensor& b) const {
@@ -132,7 +134,7 @@ PartResult ReturnSuite::run(size_t clip) {
         return_score(back, [&](int64_t frame) { return distance(first, frames.at(frame)); });
     part.values[name] = {
         {"score", {score.score()}}, {"similarity", {score.similarity}}, {"gate", {score.gate}}};
-    row.cells.push_back(make_cell(name + ", half-way", frames.at(wanted[kSamples / 2])[0]));
+    row.cells.push_back(make_cell(name + ", halfway", frames.at(wanted[kSamples / 2])[0]));
     row.cells.push_back(
         make_cell(fmt::format("{}, return: {:.1f}", name, score.score()), frames.at(back)[0]));
   }

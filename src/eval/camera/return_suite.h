@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WBench's gated camera-return score: does the view come back when the camera does, provided that
-// it changed in between?
+// WBench's gated camera return: the similarity of the first frame and the frame at which the camera
+// returns, gated by how much the view changed in between.
 #pragma once
 
 #include <filesystem>
@@ -16,17 +16,17 @@
 namespace loci::eval {
 
 struct ReturnScore {
-  double similarity = 0;  // of the return frame to the first: 1 / (1 + distance)
-  double gate = 0;        // min(1, (1 - least similarity on the way) / 0.15)
+  double similarity = 0;  // of the return frame and the first frame: 1 / (1 + distance)
+  double gate = 0;        // min(1, (1 - lowest similarity on the way) / 0.15)
   double score() const { return 100 * similarity * gate; }
 };
 
-// `distance` of frame i to the first; `back` is the return frame. The way is sampled at 10 frames,
-// evenly from the first to the return.
+// `distance(i)` is the distance of frame i from the first frame; `back` is the return frame. The
+// way is sampled at 10 frames, evenly from the first frame to the return frame.
 ReturnScore return_score(int64_t back, const std::function<double(int64_t frame)>& distance);
 
-// The frame in the second half of the path whose rotation is nearest to the first's; the nearest in
-// place among equals, then the later.
+// The frame in the second half of the path whose rotation is closest to that of the first frame.
+// Ties are broken by the closest position, then by the later frame.
 int64_t return_frame(const std::vector<camera::Pose>& poses);
 
 // "pixels" (root mean square difference), "lpips", "dino", "clip" (one minus the cosine). The
@@ -55,7 +55,7 @@ class ReturnSuite : public ModelSuite {
   std::vector<std::string> notes() const override;
 
  private:
-  // Of two frames [1, H, W, 3].
+  // Distance of two frames [1, H, W, 3].
   double distance(const at::Tensor& a, const at::Tensor& b) const;
 
   ReturnSetup setup_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a camera moved between two pictures, seen from the pictures alone: SIFT matches and an
-// essential matrix fitted by RANSAC. OpenCV does it; a build without OpenCV cannot.
+// Estimates the camera motion between two pictures: SIFT matches and an essential matrix fitted by
+// RANSAC. It needs OpenCV; a build without OpenCV throws machine errors.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,20 @@ namespace loci::eval {
 bool two_view_available();
 
 struct TwoView {
-  camera::Mat3 rotation;   // from the first camera's axes to the second's
-  camera::Vec3 direction;  // of the translation in the second's axes, of length one; any length of
-                           // the motion fits
+  camera::Mat3 rotation;   // from the axes of the first camera to those of the second
+  camera::Vec3 direction;  // unit vector of the translation in the axes of the second camera; its
+                           // length cannot be determined
   int inliers = 0;
 };
 
-// uint8 [H, W, 3] each; `lens` in pixels, the same for both. Nothing with too few matches. A build
-// without OpenCV is a machine error.
+// Pictures are uint8 [H, W, 3]; `lens` is in pixels and applies to both. Empty if there are too few
+// matches.
 std::optional<TwoView> two_view_motion(const at::Tensor& first, const at::Tensor& second,
                                        const camera::Pinhole& lens);
 
-// The second camera's pose in the first's axes in metres, where the first picture's depth (float
-// [H, W], along the ray) is known: SIFT matches and a perspective-n-point fit by RANSAC.
+// Pose of the second camera in the axes of the first, in metres, from SIFT matches and a
+// perspective-n-point fit by RANSAC. `depth` belongs to the first picture: float [H, W], metres
+// along the ray.
 std::optional<camera::Pose> metric_motion(const at::Tensor& first, const at::Tensor& depth,
                                           const at::Tensor& second, const camera::Pinhole& lens);
 

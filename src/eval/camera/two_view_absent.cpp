@@ -9,8 +9,9 @@ bool two_view_available() { return false; }
 std::optional<TwoView> two_view_motion(const at::Tensor&, const at::Tensor&,
                                        const camera::Pinhole&) {
   fail_machine(
-      "this build has no OpenCV, which finds the motion between frames: install "
-      "libopencv-calib3d-dev and build again");
+      "loci eval camera needs OpenCV, which this build does not have; install "
+      "libopencv-calib3d-dev "
+      "and build again");
 }
 
 std::optional<camera::Pose> metric_motion(const at::Tensor&, const at::Tensor&, const at::Tensor&,

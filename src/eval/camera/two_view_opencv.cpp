@@ -15,15 +15,14 @@ namespace loci::eval {
 
 namespace {
 
-// Generated frames are soft: a quarter of OpenCV's own threshold; what is no match RANSAC finds
-// out.
+// A quarter of OpenCV's default, because generated frames are soft. RANSAC rejects false matches.
 constexpr double kContrast = 0.01;
-constexpr float kRatio = 0.75f;  // of the best match's distance to the second best's
+constexpr float kRatio = 0.75f;  // largest ratio of the distances of the best and second-best match
 constexpr double kConfidence = 0.999;
 constexpr double kThreshold = 1.0;  // pixels from the epipolar line
-constexpr int kLeastInliers = 15;
-constexpr double kFarthest = 1e6;  // baselines
-// Of a pose from points of known depth: tries, and how far points may fall from where they should.
+constexpr int kMinInliers = 15;
+constexpr double kMaxDistance = 1e6;  // baselines
+// Perspective-n-point fit: RANSAC iterations and the largest reprojection error.
 constexpr int kTrials = 500;
 constexpr float kPixels = 2;
 
@@ -47,7 +46,7 @@ struct Matches {
   std::vector<cv::Point2d> from, to;
 };
 
-// Points that look alike in both, and like no other.
+// Matches that pass the ratio test.
 Matches match(const at::Tensor& first, const at::Tensor& second) {
   Matches result;
   const cv::Ptr<cv::SIFT> sift = cv::SIFT::create(/*nfeatures=*/0, /*nOctaveLayers=*/3, kContrast);
@@ -57,7 +56,7 @@ Matches match(const at::Tensor& first, const at::Tensor& second) {
   cv::BFMatcher(cv::NORM_L2).knnMatch(a.descriptors, b.descriptors, matches, 2);
   for (const std::vector<cv::DMatch>& match : matches) {
     if (match.size() < 2 || match[0].distance > kRatio * match[1].distance) continue;
-    // Key points count from the first pixel's centre, lenses from its corner.
+    // The origin of key points is the centre of the first pixel, that of lenses its corner.
     const cv::Point2f centre(0.5f, 0.5f);
     result.from.emplace_back(a.points[static_cast<size_t>(match[0].queryIdx)].pt + centre);
     result.to.emplace_back(b.points[static_cast<size_t>(match[0].trainIdx)].pt + centre);
@@ -87,20 +86,20 @@ std::optional<TwoView> two_view_motion(const at::Tensor& first, const at::Tensor
                                        const camera::Pinhole& lens) {
   cv::setRNGSeed(1);
   const auto [from, to] = match(first, second);
-  if (std::ssize(from) < kLeastInliers) return std::nullopt;
+  if (std::ssize(from) < kMinInliers) return std::nullopt;
   const cv::Matx33d matrix = lens_matrix(lens);
   cv::Mat mask;
   const cv::Mat essential =
       cv::findEssentialMat(from, to, matrix, cv::RANSAC, kConfidence, kThreshold, mask);
-  // Several solutions come stacked; none as an empty matrix.
+  // OpenCV stacks several solutions and returns an empty matrix for none.
   if (essential.rows != 3 || essential.cols != 3) return std::nullopt;
   TwoView view;
   view.inliers = cv::countNonZero(mask);
-  if (view.inliers < kLeastInliers) return std::nullopt;
+  if (view.inliers < kMinInliers) return std::nullopt;
   cv::Mat rotation, translation;
-  // Which of four solutions it is, by the points in front of both cameras. Without much translation
-  // they seem far away, so no distance is too large.
-  cv::recoverPose(essential, from, to, matrix, rotation, translation, kFarthest, mask);
+  // Selects one of four solutions by the number of points in front of both cameras. With a small
+  // translation, points appear far away, so kMaxDistance is large.
+  cv::recoverPose(essential, from, to, matrix, rotation, translation, kMaxDistance, mask);
   view.rotation = to_matrix(rotation);
   view.direction = {translation.at<double>(0), translation.at<double>(1),
                     translation.at<double>(2)};
@@ -124,12 +123,12 @@ std::optional<camera::Pose> metric_motion(const at::Tensor& first, const at::Ten
     points.push_back(ray * (metres / std::sqrt(ray.dot(ray))));
     seen.emplace_back(to[i]);
   }
-  if (std::ssize(points) < kLeastInliers) return std::nullopt;
+  if (std::ssize(points) < kMinInliers) return std::nullopt;
   cv::Mat turn, shift, inliers;
   const bool found =
       cv::solvePnPRansac(points, seen, lens_matrix(lens), cv::noArray(), turn, shift,
                          /*useExtrinsicGuess=*/false, kTrials, kPixels, kConfidence, inliers);
-  if (!found || inliers.rows < kLeastInliers) return std::nullopt;
+  if (!found || inliers.rows < kMinInliers) return std::nullopt;
   cv::Mat rotation;
   cv::Rodrigues(turn, rotation);
   const camera::Pose to_second{to_matrix(rotation),

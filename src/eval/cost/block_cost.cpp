@@ -48,8 +48,8 @@ std::vector<model::Block> make_blocks(model::Parameters& parameters,
   return blocks;
 }
 
-// Parameters of blocks that are random throughout, by name; large weights as numbers of few bits
-// and their scales if the config says so.
+// Random parameters of the blocks by name. Large weights are quantized (values and scales)
+// according to the config.
 std::map<std::string, at::Tensor> random_weights(model::TransformerConfig config,
                                                  at::ScalarType dtype) {
   const auto format = kernels::weight_format(config.quantization);
@@ -127,7 +127,7 @@ void BlockPair::write_case(const std::filesystem::path& file, const ChunkStep& s
   tensors.emplace_back("in.x", input_);
   tensors.emplace_back("in.modulation", modulation_);
   std::set<std::string> written;
-  for (model::Block block : blocks_) {  // visiting wants one that may be changed
+  for (model::Block block : blocks_) {  // a copy, because visit_large() is not const
     block.visit_large([&](const model::Linear& linear) {
       const auto* packed = linear.product.target<kernels::PackedLinear>();
       if (packed == nullptr) return;

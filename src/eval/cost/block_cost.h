@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One softmax and one hybrid block of a model, doing a chunk's step over a made-up past: what they
-// take, and a file with which another implementation can do the same work and be held to the same
-// numbers.
+// Cost of one softmax and one hybrid block of a model in a denoising step over a synthetic history.
+// The case can be written to a file, so that another implementation can run it and compare its
+// outputs.
 #pragma once
 
 #include <array>
@@ -18,30 +18,31 @@
 
 namespace loci::eval {
 
-// The two kinds, in the order in which they stand in a BlockPair.
+// The kinds of blocks, in their order in a BlockPair.
 enum class BlockKind { kSoftmax, kHybrid };
 inline constexpr std::array kBlockKinds = {BlockKind::kSoftmax, BlockKind::kHybrid};
 std::string_view name_of(BlockKind kind);  // "softmax", "hybrid"
 
 class BlockPair {
  public:
-  // Random weights; those that start at zero in training are random too, so that no branch stays
-  // silent. The config's quantization is that of the large ones, `dtype` of all others and of what
-  // flows between them.
+  // Creates blocks with random weights. Weights that training initialises to zero are random, too,
+  // so that every branch contributes. The large weights have the quantization of the config; all
+  // other weights and the activations have type `dtype`.
   BlockPair(const model::TransformerConfig& config, const camera::TokenGrid& grid,
             at::ScalarType dtype);
 
-  // The model of these two blocks alone: a ChunkStep for run() is made from it.
+  // Config of a model with only these two blocks, from which a ChunkStep for run() is made.
   const model::TransformerConfig& config() const { return config_; }
   uint64_t weight_bytes() const { return parameters_.bytes(); }
 
-  // Residual stream after the block, [1, N, width]; `commit` also writes the recurrent state.
+  // Returns the residual stream after the block, [1, N, width]. `commit` also writes the recurrent
+  // state.
   at::Tensor run(const ChunkStep& step, BlockKind kind, bool commit) const;
-  // What went in, [1, N, width].
+  // Input of the blocks, [1, N, width].
   const at::Tensor& input() const { return input_; }
 
-  // Weights, inputs, maps, text, history and states as safetensors; the config in its metadata.
-  // Weights, text and history are written in `dtype`, quantized ones as what they stand for.
+  // Writes weights, inputs, maps, text, history and states as safetensors, with the config in the
+  // metadata. Weights, text and history are written in `dtype`; quantized weights are dequantized.
   void write_case(const std::filesystem::path& file, const ChunkStep& step,
                   at::ScalarType dtype) const;
 
@@ -54,14 +55,13 @@ class BlockPair {
   std::vector<model::TextKeys::Entry> text_;
 };
 
-// What a call takes.
+// Time of a call.
 struct CallCost {
-  double seconds = 0;    // of the clock
-  double processor = 0;  // of all threads: what else runs on the machine counts little
+  double seconds = 0;    // wall time
+  double processor = 0;  // CPU time of all threads; it depends little on other load
 };
-// The lower quartile of calls that go on until `again` seconds have passed: small sizes warm up,
-// large ones need no repeat. The least of many would be the one whose processor time a virtual
-// machine told too short.
+// Repeats the call until `again` seconds have passed and returns the lower quartile. The minimum
+// would be unreliable, because virtual machines occasionally report a CPU time that is too short.
 CallCost cost_of(const std::function<void()>& call, double again = 1);
 
 }  // namespace loci::eval

@@ -17,19 +17,19 @@ namespace loci::eval {
 
 namespace {
 
-// Frames of a bounded past lie apart, as chosen ones do.
+// Distance of the frames of a bounded history, as if they had been selected.
 constexpr int64_t kApart = 3;
 
 at::Tensor random(at::IntArrayRef shape, uint64_t seed) {
   return at::randn(shape, at::make_generator<at::CPUGeneratorImpl>(seed), at::kFloat);
 }
 
-// The frame after the past.
+// Index of the first frame of the chunk.
 int64_t start_of(const ChunkStepOptions& options) {
   return options.past_frames * (options.bounded ? kApart : 1);
 }
 
-// A slow turn while walking on.
+// Maps of a camera that moves forward and turns slowly.
 model::TokenMaps chunk_maps(const model::TransformerConfig& config,
                             const ChunkStepOptions& options) {
   std::vector<camera::Camera> cameras;
@@ -55,7 +55,7 @@ memory::KvLayout store_layout(const model::TransformerConfig& config,
   return layout;
 }
 
-// As many slots as a stream has: a bounded store also takes the chunk that will be committed.
+// Number of slots, as in a stream: a bounded store has room for the chunk to be committed.
 int64_t capacity(const model::TransformerConfig& config, const ChunkStepOptions& options) {
   return options.past_frames + config.chunk_size;
 }
@@ -74,8 +74,8 @@ ChunkStep::ChunkStep(const model::TransformerConfig& config, const ChunkStepOpti
     store_.add_frames(frames.back(), 1);
   }
   for (const memory::Branch branch : {memory::Branch::kMain, memory::Branch::kCamera}) {
-    // One frame of random numbers, moved on by some tokens, is every other one: drawing billions
-    // of them would take longer than the step.
+    // All frames are rotated copies of one random frame. Drawing billions of random numbers would
+    // take longer than the step.
     const std::vector<int64_t> shape = {1, options.grid.tokens(), store_.layout().heads_of(branch),
                                         model::kHeadChannels};
     const at::Tensor key = 0.5 * random(shape, 1), value = random(shape, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chunk in the middle of a stream whose past is made up: what a forward pass is given beside its
-// latents, without the many chunks that would lead there.
+// A denoising step in the middle of a stream with a synthetic history: everything that a forward
+// pass needs besides its latents, without generating the chunks before.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace loci::eval {
 struct ChunkStepOptions {
   camera::TokenGrid grid;
   int64_t past_frames = 29;
-  // Whether the past is a bounded choice of frames, whose keys turn to compact times, or all of
-  // them at their own.
+  // Whether the history is bounded, so that keys are rotated to compact times, or dense, so that
+  // all frames keep their own times.
   bool bounded = true;
   at::ScalarType dtype = at::kFloat;  // of products
   memory::KvFormat kv = memory::KvFormat::kPlain;
@@ -32,16 +32,15 @@ class ChunkStep {
   ChunkStep(const ChunkStep&) = delete;
   ChunkStep& operator=(const ChunkStep&) = delete;
 
-  // A denoising step: reads states and history, writes neither. No text yet.
+  // Context of a denoising step: it reads states and history and writes neither. The text is not
+  // set.
   model::ForwardContext context() const;
 
   const ChunkStepOptions& options() const { return options_; }
   const model::TokenMaps& maps() const { return maps_; }
-  // By layer, in the wide type; undefined where a block has none.
-  const std::vector<at::Tensor>& states() const { return states_; }
   int64_t tokens() const { return maps_.tokens(); }
   int64_t past_tokens() const { return options_.past_frames * options_.grid.tokens(); }
-  // Of keys and values in their slots, and of what the chunk holds of them beside.
+  // Bytes of keys and values in their slots, and of the keys staged for the chunk.
   int64_t store_bytes() const { return store_.bytes(); }
   int64_t staged_bytes() const { return past_.staged_bytes(); }
 
@@ -50,7 +49,8 @@ class ChunkStep {
   model::TokenMaps maps_;
   memory::KvStore store_;
   model::PastKeys past_;
-  std::vector<at::Tensor> states_;
+  std::vector<at::Tensor>
+      states_;  // by layer, in the wide type; undefined without a recurrent state
 };
 
 }  // namespace loci::eval

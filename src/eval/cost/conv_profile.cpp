@@ -12,7 +12,7 @@ namespace loci::eval {
 
 namespace {
 
-// Where the callbacks, plain functions, leave what they saw.
+// Results of the callbacks, which are plain functions and therefore need a global.
 thread_local std::vector<ConvShape> seen;
 
 double thread_seconds() {

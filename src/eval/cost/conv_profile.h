@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libtorch's convolutions take, by shape, while this looks on.
+// Profiles libtorch's convolutions by shape.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace loci::eval {
 
-// All convolutions of one shape. Sizes of a picture are those of the output.
+// Statistics of all convolutions of one shape. Height and width are those of the output.
 struct ConvShape {
   int64_t in = 0, out = 0;  // channels
   int64_t kernel = 0, stride = 0;
   int64_t height = 0, width = 0;
-  int64_t pictures = 0;   // over all calls
+  int64_t pictures = 0;   // total of all calls
   double operations = 0;  // multiplications and additions
-  double processor = 0;   // seconds of the calling thread
+  double processor = 0;   // CPU seconds of the calling thread
 };
 
-// Looks on from its construction to its end; only calls of the constructing thread count. One at a
-// time.
+// Records from construction to destruction, only calls of the constructing thread. Only one
+// instance may exist per thread.
 class ConvProfile {
  public:
   ConvProfile();
@@ -28,9 +28,9 @@ class ConvProfile {
   ConvProfile(const ConvProfile&) = delete;
   ConvProfile& operator=(const ConvProfile&) = delete;
 
-  // In the order of their first calls.
+  // Ordered by first call.
   const std::vector<ConvShape>& shapes() const;
-  // Processor seconds of this thread since the construction.
+  // CPU seconds of this thread since construction.
   double processor() const;
 
  private:

@@ -16,7 +16,8 @@ constexpr double kMiB = 1024.0 * 1024;
 
 CostSuite::CostSuite(CostSetup setup)
     : ModelSuite(setup.models, setup.arms, setup.sampling.dtype), setup_(std::move(setup)) {
-  if (setup_.models.empty() || setup_.seconds.empty()) fail("nothing to measure");
+  if (setup_.models.empty() || setup_.seconds.empty())
+    fail("expected at least one --model and one length in --seconds");
 }
 
 Json CostSuite::settings() const {
@@ -29,10 +30,10 @@ Json CostSuite::settings() const {
 
 std::vector<Metric> CostSuite::metrics() const {
   using Better = Metric::Better;
-  return {{"ratio", "s per video second", Better::kLower, 3},
-          {"ratio_end", "s per video second, at the end", Better::kLower, 3},
+  return {{"ratio", "s per second of video", Better::kLower, 3},
+          {"ratio_end", "s per second of video, at the end", Better::kLower, 3},
           {"history_mib", "history, MiB", Better::kLower, 1},
-          {"peak_mib", "peak of the process, MiB", Better::kLower, 0}};
+          {"peak_mib", "peak memory of the process, MiB", Better::kLower, 0}};
 }
 
 PartResult CostSuite::run(size_t) {
@@ -69,9 +70,9 @@ PartResult CostSuite::run(size_t) {
 
 std::vector<std::vector<PlotPanel>> CostSuite::plots(const std::vector<PartResult>& parts) const {
   std::vector<PlotPanel> panels = {
-      mean_curves(*this, parts, "cpu", "processor s per video second", "seconds of video"),
+      mean_curves(*this, parts, "cpu", "CPU s per second of video", "seconds of video"),
       mean_curves(*this, parts, "history", "history, MiB", "seconds of video"),
-      mean_curves(*this, parts, "peak", "peak of the process, MiB", "seconds of video")};
+      mean_curves(*this, parts, "peak", "peak memory of the process, MiB", "seconds of video")};
   for (PlotPanel& panel : panels) panel.from_zero = true;
   return {panels};
 }

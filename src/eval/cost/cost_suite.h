@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and memory of models against the length of the video, by history.
+// Time and memory of models against the length of the video, by history policy.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@ struct CostSetup {
   std::vector<ModelChoice> models;
   std::vector<Arm> arms;
   Sampling sampling;
-  std::vector<double> seconds;  // of video, ascending
+  std::vector<double> seconds;  // lengths of video, ascending
 };
 
-// One clip, the walk of measure_stream(); times are of this machine and never the same twice.
+// Measures one clip, the camera path of measure_stream(). Times depend on the machine and its load.
 class CostSuite : public ModelSuite {
  public:
   explicit CostSuite(CostSetup setup);
 
-  std::string title() const override { return "Cost against length"; }
+  std::string title() const override { return "Cost against video length"; }
   Json settings() const override;
   std::vector<std::string> clips() const override { return {"walk"}; }
   std::vector<Metric> metrics() const override;

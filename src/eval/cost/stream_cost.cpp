@@ -22,8 +22,8 @@ namespace {
 
 constexpr double kFps = 16;
 
-// A walk on a circle of 8 m at 1 m/s, the camera turning ahead of it.
-camera::Pose walk(int64_t latent) {
+// Camera on a circle with a radius of 8 m at 1 m/s that looks ahead and swings to the sides.
+camera::Pose circle_pose(int64_t latent) {
   const double t = static_cast<double>(camera::kPathGrid.camera_frame(latent)) / kFps;
   const double angle = t / 8;
   return {camera::rotation_from_angles(angle + 0.4 * std::sin(t / 3), 0),
@@ -50,7 +50,7 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   malloc_trim(0);
   reset_peak_memory();
   sample::Stream stream(transformer, nullptr, options, {});
-  const std::vector<camera::Camera> origin = {{walk(0), {}}};
+  const std::vector<camera::Camera> origin = {{circle_pose(0), {}}};
   stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
                 origin);
   const double chunk_video =
@@ -64,7 +64,7 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
       check_interrupt();
       std::vector<camera::Camera> cameras;
       for (int64_t i = 0; i < config.chunk_size; ++i) {
-        cameras.push_back({walk(stream.frames() + i), {}});
+        cameras.push_back({circle_pose(stream.frames() + i), {}});
       }
       const auto started = Clock::now();
       const std::clock_t processor_started = std::clock();

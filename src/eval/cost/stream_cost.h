@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream takes in time and memory as it grows.
+// Time and memory of a stream against its length.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace loci::eval {
 
-// After so many seconds of video.
+// Cost after `seconds` seconds of video.
 struct StreamCost {
   double seconds = 0;
   int64_t latents = 0;
-  double chunk_seconds = 0;    // median over the chunks since the row before
-  double chunk_cpu = 0;        // the same of processor seconds, over all threads
-  uint64_t history_bytes = 0;  // states and slots allocated
-  uint64_t resident = 0;       // of the process, now
-  uint64_t peak = 0;           // since the stream began
+  double chunk_seconds = 0;    // wall time; median over the chunks since the previous row
+  double chunk_cpu = 0;        // CPU time of all threads; median over the same chunks
+  uint64_t history_bytes = 0;  // allocated states and slots
+  uint64_t resident = 0;       // current resident memory of the process
+  uint64_t peak = 0;           // peak resident memory since the start of the stream
 };
 
-// A walk on a circle that revisits, without an autoencoder, at 16 frames a second and 4 a latent.
-// `seconds` ascends; lengths within one chunk are one row. `title` names it in the progress.
+// Streams along a circular path with revisits, without an autoencoder, at 16 frames per second and
+// 4 frames per latent. `seconds` ascends. Lengths that end in the same chunk share a row. `title`
+// is the label of the progress bar.
 std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
                                        const sample::StreamOptions& options,
                                        std::span<const double> seconds, const std::string& title);

@@ -82,7 +82,7 @@ GoldenResult run_golden(const std::filesystem::path& file, at::ScalarType comput
   for (const std::string& name : golden.output_names()) {
     const auto found = outputs.find(name);
     if (found == outputs.end()) {
-      fail("{}: a {} case has no output '{}'", file.string(), golden.kind, name);
+      fail("{}: a case of kind '{}' has no output '{}'", file.string(), golden.kind, name);
     }
     const at::Tensor expected = golden.output(name);
     if (found->second.sizes() != expected.sizes()) {
@@ -94,8 +94,7 @@ GoldenResult run_golden(const std::filesystem::path& file, at::ScalarType comput
                                  : golden.tolerance;
     result.outputs.push_back({name, relative_error(found->second, expected), tolerance});
   }
-  if (result.outputs.empty())
-    fail("{}: the file has no out.* tensor to compare with", file.string());
+  if (result.outputs.empty()) fail("{}: expected at least one tensor named out.*", file.string());
   return result;
 }
 

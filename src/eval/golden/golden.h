@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden cases: inputs and outputs of one part of the engine in a safetensors file, computed
-// independently. Running one gives the error of every output.
+// Golden cases: inputs and independently computed outputs of one part of the engine, in a
+// safetensors file. Running a case gives the error of every output.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace loci::eval {
 
 struct GoldenOutput {
   std::string name;
-  double error = 0;  // largest absolute error divided by the expected output's standard deviation
+  double error = 0;  // largest absolute error / standard deviation of the expected output
   double tolerance = 0;
   bool passed() const { return error <= tolerance; }  // a NaN error fails
 };
@@ -27,16 +27,18 @@ struct GoldenResult {
   Json to_json() const;
 };
 
-// Runs the case in `file`; weights are read from the file it names beside it. The stated tolerances
-// are for FP32.
+// Runs the case in `file`. Weights are read from the file that the case names, in the same folder.
+// The tolerances in the file apply to FP32.
 GoldenResult run_golden(const std::filesystem::path& file, at::ScalarType compute = at::kFloat);
 
-// The largest error allowed when products run in BF16. Frame choices, geometry and the delta rule
-// are computed in FP32 or FP64 in every mode and keep their tolerance. A map applied to BF16 input
-// rounds twice, each time by up to 2^-9 of values that reach ten deviations: 0.05. Whole networks
-// add up such roundings layer by layer: velocities 0.05, states 0.15 (keys and values of a chunk
-// enter them at full weight), the autoencoder and the text encoder, whose residual sums are BF16
-// too, 0.25. That is two to three times what this engine shows on the cases in tests/data.
+// The tolerance for products in BF16.
+// - Frame selection, geometry and the delta rule run in FP32 or FP64 in every mode: unchanged.
+// - Maps applied to BF16 inputs round twice, each time by up to 2^-9 of values that reach ten
+//   standard deviations: 0.05.
+// - Networks accumulate such errors over layers: 0.05 for velocities, 0.15 for states (keys and
+//   values of a chunk enter them at full weight), 0.25 for the autoencoder and the text encoder,
+//   whose residual sums are BF16, too. The values are two to three times the errors of this engine
+//   on the cases in tests/data.
 double bf16_tolerance(const std::string& kind, const std::string& output, double fp32_tolerance);
 
 }  // namespace loci::eval

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One golden file opened, and the functions that compute its outputs.
+// An opened golden case, and the functions that compute its outputs.
 #pragma once
 
 #include <filesystem>
@@ -31,11 +31,11 @@ struct GoldenCase {
   at::Tensor output(const std::string& name) const;  // "out." + name
   std::vector<std::string> output_names() const;
 
-  // in.c2w with in.fov_x and in.xi for every frame.
+  // Poses from in.c2w; in.fov_x and in.xi apply to every frame.
   camera::Trajectory trajectory() const;
   camera::TokenGrid grid(const model::TransformerConfig& config) const;
   model::TransformerConfig transformer_config() const;
-  // With the weights of the file that the case names.
+  // Loads the model with the weights that the case names.
   model::Transformer transformer() const;
   std::filesystem::path weights() const;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the outputs of each kind of golden case are computed with the engine's own parts.
+// Computes the outputs of each kind of golden case with the engine.
 #include <array>
 #include <numeric>
 
@@ -17,7 +17,7 @@ namespace loci::eval {
 
 namespace {
 
-// [starts of chunks] of a window: 0, 1, 1 + size, …
+// First frames of the chunks of a window: 0, 1, 1 + size, …
 std::vector<int64_t> chunk_starts(const std::vector<model::ChunkSpan>& chunks) {
   std::vector<int64_t> starts;
   for (const model::ChunkSpan& chunk : chunks) starts.push_back(chunk.begin);
@@ -182,7 +182,7 @@ GoldenOutputs run_vae(const GoldenCase& golden) {
       model::VaeConfig::from_json(golden.config, golden.path.string() + ": loci.config");
   const model::Vae vae = model::Vae::load(config, golden.weights(), {.dtype = golden.compute});
   const at::Tensor latent = vae.encode(golden.input("video").unsqueeze(0)).mean;
-  // The decoder is given the expected latent, so that its error is its own.
+  // The decoder receives the expected latent, so that its error excludes that of the encoder.
   const at::Tensor video = vae.decode(golden.output("latent").unsqueeze(0));
   return {{"latent", latent.squeeze(0)}, {"video", video.squeeze(0)}};
 }

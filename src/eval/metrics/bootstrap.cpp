@@ -14,7 +14,7 @@ namespace loci::eval {
 
 namespace {
 
-// Linear interpolation between order statistics, as numpy does it. `sorted` is not empty.
+// Linear interpolation between order statistics, as in numpy. `sorted` must not be empty.
 double percentile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(std::floor(at));
@@ -38,7 +38,7 @@ Interval bootstrap_mean(std::span<const ClipValues> clips, const BootstrapOption
   for (const ClipValues& clip : clips) {
     if (clip.values.empty()) continue;
     for (const double value : clip.values) {
-      if (!std::isfinite(value)) fail("clip {} has a value that is not finite", clip.clip);
+      if (!std::isfinite(value)) fail("clip {}: values must be finite", clip.clip);
     }
     parts.push_back({sum_of(clip.values), static_cast<double>(clip.values.size())});
     interval.values += std::ssize(clip.values);
@@ -78,11 +78,11 @@ PairedDifference paired_difference(std::span<const ClipValues> a, std::span<cons
   std::vector<ClipValues> differences;
   for (const ClipValues& clip : a) {
     const auto found = other.find(clip.clip);
-    if (found == other.end()) fail("clip {} has no partner to be compared with", clip.clip);
+    if (found == other.end()) fail("clip {}: missing in the second variant", clip.clip);
     const std::vector<double>& values = found->second->values;
     if (values.size() != clip.values.size()) {
-      fail("clip {} has {} values on one side and {} on the other", clip.clip, clip.values.size(),
-           values.size());
+      fail("clip {}: {} values in the first variant, {} in the second", clip.clip,
+           clip.values.size(), values.size());
     }
     ClipValues difference{clip.clip, clip.values};
     for (size_t i = 0; i < values.size(); ++i) difference.values[i] -= values[i];
@@ -92,7 +92,7 @@ PairedDifference paired_difference(std::span<const ClipValues> a, std::span<cons
     differences.push_back(std::move(difference));
     other.erase(found);
   }
-  if (!other.empty()) fail("clip {} has no partner to be compared with", other.begin()->first);
+  if (!other.empty()) fail("clip {}: missing in the first variant", other.begin()->first);
   result.difference = bootstrap_mean(differences, options);
   return result;
 }

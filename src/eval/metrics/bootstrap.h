@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Confidence intervals of means by resampling whole clips, since frames of a clip are not
-// independent.
+// Bootstrap confidence intervals of means. Whole clips are resampled, because the frames of a clip
+// are not independent.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct ClipValues {
 };
 
 struct Interval {
-  double mean = 0;  // of all values
+  double mean = 0;  // over all values
   double low = 0, high = 0;
-  int64_t clips = 0;  // with a value
+  int64_t clips = 0;  // clips with at least one value
   int64_t values = 0;
 };
 
@@ -29,18 +29,19 @@ struct BootstrapOptions {
   uint64_t seed = 0;
 };
 
-// Percentile interval of the mean over all values, clips drawn with replacement. Without a value
-// everything is not a number; with one clip low and high are its mean.
+// Percentile interval of the mean over all values; clips are drawn with replacement. Without
+// values, mean, low and high are NaN. With one clip, low and high equal its mean. Non-finite values
+// are bad input.
 Interval bootstrap_mean(std::span<const ClipValues> clips, const BootstrapOptions& options = {});
 
 struct PairedDifference {
   Interval difference;  // a - b
   int64_t wins = 0;     // clips whose mean is higher in a
-  int64_t losses = 0;   // lower; the others are equal
+  int64_t losses = 0;   // clips whose mean is lower in a
 };
 
-// Clips are paired by name and must have as many values in both; a clip that only one side has is
-// bad input that names it.
+// Clips are paired by name and must have the same number of values on both sides. A clip that is
+// missing on one side is bad input.
 PairedDifference paired_difference(std::span<const ClipValues> a, std::span<const ClipValues> b,
                                    const BootstrapOptions& options = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of earlier frames show what a frame shows, by geometry alone.
+// Co-visibility: which parts of earlier frames show the same surface as a frame, by geometry.
 #pragma once
 
 #include <span>
@@ -12,21 +12,23 @@
 
 namespace loci::eval {
 
-// Where a frame was taken and, where that is known, how far away is what it shows.
-struct FrameView {
+// Camera of a frame and, if known, its depth.
+struct DepthFrame {
   camera::Camera camera;
   at::Tensor depth;  // float [H, W], metres along the ray, infinite for sky; may be undefined
 };
 
-// Tokens of past frames that show what the frame's tokens show: bool [T, frames * T], T tokens row
-// by row. With depth everywhere, points of the surface that a token shows (4 by 4 of them) are
-// looked for in the past frames, at the depth that these have there up to 5 % and 10 cm; a quarter
-// of them must be in a token. Sky is nowhere. Without depth, a token shows the points 1, 2, 4, 8
-// and 16 m away on the ray through its centre, nothing hides them, and one is enough: a proxy.
-at::Tensor covisible_tokens(const FrameView& frame, std::span<const FrameView> past,
+// Co-visible tokens of past frames for every token of `frame`: bool [T, frames * T], T tokens in
+// row-major order. If all frames have depth, 4x4 surface points per token are projected into the
+// past frames. A point counts if the depth there agrees within 5 % plus 10 cm; a past token is
+// co-visible if it contains at least a quarter of the points. Sky is never co-visible. Without
+// depth, a proxy is used: the points at 1, 2, 4, 8 and 16 m on the ray through the centre of the
+// token, without occlusion; one point suffices.
+at::Tensor covisible_tokens(const DepthFrame& frame, std::span<const DepthFrame> past,
                             const camera::TokenGrid& grid);
 
-// Pixels of the frame whose surface some past frame shows: bool [H, W]. All must have depth.
-at::Tensor seen_before(const FrameView& frame, std::span<const FrameView> past);
+// Pixels of the frame whose surface is visible in a past frame: bool [H, W]. All frames must have
+// depth.
+at::Tensor seen_before(const DepthFrame& frame, std::span<const DepthFrame> past);
 
 }  // namespace loci::eval

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kRadius = kBlurRadius;
 constexpr double kSigma = 1.5;
 
-// Mirrored at the border, without repeating it.
+// Index mirrored at the border; the border itself is not repeated.
 int64_t mirrored(int64_t i, int64_t size) {
   if (i < 0) return -i;
   return i < size ? i : 2 * (size - 1) - i;
@@ -40,7 +40,7 @@ void accumulate(double* out, const double* in, double weight, int64_t count) {
 
 }  // namespace
 
-// Row by row: libtorch's convolution of FP64 takes seconds for a picture of 1280x720.
+// Separable loops, because libtorch's FP64 convolution takes seconds for a picture of 1280x720.
 void gaussian_blur(const double* in, double* out, int64_t height, int64_t width) {
   const Weights weights = gaussian();
   std::vector<double> rows(static_cast<size_t>(height * width), 0), padded(width + 2 * kRadius);

@@ -20,7 +20,8 @@ constexpr int64_t kRadius = kBlurRadius;
 // [T, 3, H, W] in [0, 1], FP64.
 at::Tensor planes(const at::Tensor& frames) {
   if (frames.dim() != 4 || frames.size(3) != 3) {
-    fail("frames are [{}]; expected [frames, height, width, 3]", fmt::join(frames.sizes(), ", "));
+    fail("frames have shape [{}]; expected [frames, height, width, 3]",
+         fmt::join(frames.sizes(), ", "));
   }
   const at::Tensor wide = frames.to(at::kDouble).permute({0, 3, 1, 2});
   return frames.scalar_type() == at::kByte ? wide / 255 : wide;
@@ -28,7 +29,7 @@ at::Tensor planes(const at::Tensor& frames) {
 
 void check_pair(const at::Tensor& a, const at::Tensor& b) {
   if (a.sizes() != b.sizes()) {
-    fail("frames of [{}] cannot be compared with frames of [{}]; resize or cut them first",
+    fail("cannot compare frames of shape [{}] with frames of shape [{}]; resize or crop them first",
          fmt::join(a.sizes(), ", "), fmt::join(b.sizes(), ", "));
   }
 }
@@ -38,7 +39,7 @@ std::vector<double> to_list(const at::Tensor& values) {
   return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
 }
 
-// Of every plane [T, 3, H, W].
+// Blurs every plane of [T, 3, H, W].
 at::Tensor blur(const at::Tensor& x) {
   const at::Tensor in = x.contiguous();
   at::Tensor out = at::empty_like(in);
@@ -75,11 +76,12 @@ std::vector<double> ssim(const at::Tensor& a, const at::Tensor& b, SsimBorder bo
   check_pair(a, b);
   const at::Tensor x = planes(a), y = planes(b);
   if (std::min(x.size(2), x.size(3)) < 2 * kRadius + 1) {
-    fail("frames of {}x{} are too small for structural similarity; it needs {}x{}", x.size(3),
-         x.size(2), 2 * kRadius + 1, 2 * kRadius + 1);
+    fail("frames of {}x{} are too small for SSIM; expected at least {}x{}", x.size(3), x.size(2),
+         2 * kRadius + 1, 2 * kRadius + 1);
   }
   constexpr double kC1 = 0.01 * 0.01, kC2 = 0.03 * 0.03;
-  // In place where possible: planes of 1280x720 are 22 MB each, and new ones cost more than sums.
+  // In place where possible: a 1280x720 frame takes 22 MB, and allocation costs more than
+  // arithmetic.
   const at::Tensor mean_x = blur(x), mean_y = blur(y);
   at::Tensor spread = blur(x.square()).addcmul_(mean_x, mean_x, -1).clamp_min_(0);
   spread.add_(blur(y.square()).addcmul_(mean_y, mean_y, -1).clamp_min_(0)).add_(kC2);
@@ -97,7 +99,8 @@ std::vector<double> ssim(const at::Tensor& a, const at::Tensor& b, SsimBorder bo
 std::vector<double> sharpness(const at::Tensor& frames) {
   const at::Tensor rgb = planes(frames) * 255;
   if (std::min(rgb.size(2), rgb.size(3)) < 3) {
-    fail("frames of {}x{} are too small for a sharpness; it needs 3x3", rgb.size(3), rgb.size(2));
+    fail("frames of {}x{} are too small for sharpness; expected at least 3x3", rgb.size(3),
+         rgb.size(2));
   }
   const at::Tensor luma =
       0.299 * rgb.select(1, 0) + 0.587 * rgb.select(1, 1) + 0.114 * rgb.select(1, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a picture is from another. Frames are uint8 or floating point in [0, 1], [T, H, W, 3];
-// the two must have one size. Every function gives one value a frame, FP64.
+// Image metrics. Frames are uint8, or floating point in [0, 1], of shape [T, H, W, 3]; compared
+// frames must have equal sizes. Every function returns one FP64 value per frame.
 #pragma once
 
 #include <vector>
@@ -15,18 +15,18 @@ std::vector<double> mse(const at::Tensor& a, const at::Tensor& b);
 double psnr_of(double mse);
 std::vector<double> psnr(const at::Tensor& a, const at::Tensor& b);
 
-// What becomes of the 5 pixels at the border, where the window reaches beyond the picture: newer
-// versions of torchmetrics count them (with the picture mirrored), older ones and scikit-image do
-// not.
+// Treatment of the 5 pixels at the border, where the window exceeds the picture. kMirrored: they
+// count, with the picture mirrored (newer versions of torchmetrics). kCropped: they do not count
+// (older versions, scikit-image).
 enum class SsimBorder { kMirrored, kCropped };
 
-// Structural similarity with a Gaussian window (sigma 1.5, 11x11), per colour, variances without
-// Bessel's correction, constants 0.01 and 0.03. Frames must be at least 11 pixels wide and high.
+// Structural similarity with a Gaussian window (sigma 1.5, 11x11), mean over colour channels,
+// variances without Bessel's correction, constants 0.01 and 0.03. Frames must be at least 11x11.
 std::vector<double> ssim(const at::Tensor& a, const at::Tensor& b,
                          SsimBorder border = SsimBorder::kMirrored);
 
-// Variance of the Laplacian (4 neighbours) of the luma, 0 to 255: low for blurred pictures. The
-// border does not count.
+// Variance of the Laplacian (4 neighbours) of the luma (0 to 255), without the border. Low for
+// blurred pictures.
 std::vector<double> sharpness(const at::Tensor& frames);
 
 }  // namespace loci::eval

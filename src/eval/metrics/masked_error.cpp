@@ -12,23 +12,24 @@
 
 namespace loci::eval {
 
-MaskedError masked_error(const at::Tensor& made, const at::Tensor& truth, const at::Tensor& mask,
-                         const Lpips* lpips) {
-  if (made.sizes() != truth.sizes() || made.dim() != 4 || made.size(0) != 1 ||
-      mask.sizes() != made.sizes().slice(1, 2)) {
-    fail("a frame of [{}], one of [{}] and a mask of [{}] do not belong together",
-         fmt::join(made.sizes(), ", "), fmt::join(truth.sizes(), ", "),
+MaskedError masked_error(const at::Tensor& generated, const at::Tensor& truth,
+                         const at::Tensor& mask, const Lpips* lpips) {
+  if (generated.sizes() != truth.sizes() || generated.dim() != 4 || generated.size(0) != 1 ||
+      mask.sizes() != generated.sizes().slice(1, 2)) {
+    fail("frames of shape [{}] and [{}] and a mask of shape [{}] do not match",
+         fmt::join(generated.sizes(), ", "), fmt::join(truth.sizes(), ", "),
          fmt::join(mask.sizes(), ", "));
   }
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   MaskedError error{mask.to(at::kDouble).mean().item<double>(), kNone, kNone};
   if (error.region == 0) return error;
-  const at::Tensor difference = (made[0].to(at::kDouble) - truth[0].to(at::kDouble)) / 255;
+  const at::Tensor difference = (generated[0].to(at::kDouble) - truth[0].to(at::kDouble)) / 255;
   error.psnr =
       std::min(psnr_of(difference.square().mean(-1).masked_select(mask).mean().item<double>()),
                kIdenticalPsnr);
   if (lpips != nullptr) {
-    error.lpips = lpips->distance_map(made, truth)[0].masked_select(mask).mean().item<double>();
+    error.lpips =
+        lpips->distance_map(generated, truth)[0].masked_select(mask).mean().item<double>();
   }
   return error;
 }

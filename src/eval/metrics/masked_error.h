@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error of a frame over a part of it.
+// Error of a frame within a region.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,14 +9,14 @@
 namespace loci::eval {
 
 struct MaskedError {
-  double region = 0;  // share of the frame
-  double psnr = 0;    // dB, 120 for identical ones; not a number without a region
-  double lpips = 0;   // not a number without weights or region
+  double region = 0;  // share of the frame that the mask covers
+  double psnr = 0;    // dB; 120 for identical regions, NaN for an empty mask
+  double lpips = 0;   // NaN without weights or for an empty mask
 };
 
-// `made` and `truth` uint8 [1, H, W, 3], `mask` bool [H, W]. LPIPS is the mean of its map there;
-// `lpips` may be null.
-MaskedError masked_error(const at::Tensor& made, const at::Tensor& truth, const at::Tensor& mask,
-                         const Lpips* lpips);
+// `generated` and `truth` are uint8 [1, H, W, 3], `mask` is bool [H, W]. LPIPS is the mean of its
+// distance map within the mask; `lpips` may be null.
+MaskedError masked_error(const at::Tensor& generated, const at::Tensor& truth,
+                         const at::Tensor& mask, const Lpips* lpips);
 
 }  // namespace loci::eval

@@ -14,7 +14,7 @@ namespace loci::eval {
 
 namespace {
 
-// In units of the mean of the kernel's diagonal.
+// Relative to the mean of the diagonal of the kernel matrix.
 constexpr std::array kPenalties = {1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0};
 
 struct Rows {
@@ -25,7 +25,7 @@ at::Tensor row_tensor(const std::vector<int64_t>& rows) {
   return at::tensor(rows, at::TensorOptions(at::kLong));
 }
 
-// Trajectories in turn to folds, so that neighbours do not fall together.
+// Assigns trajectories to folds round-robin, so that neighbours fall into different folds.
 std::vector<Rows> divide(const std::vector<int64_t>& trajectories, const std::vector<int64_t>& rows,
                          int64_t folds) {
   std::set<int64_t> names;
@@ -46,7 +46,7 @@ std::vector<Rows> divide(const std::vector<int64_t>& trajectories, const std::ve
   return parts;
 }
 
-// Dual form: as many unknowns as rows, however many features there are.
+// Dual form: the number of unknowns is the number of rows, independent of the number of features.
 class Fit {
  public:
   Fit(const at::Tensor& features, const Rows& rows) : rows_(rows) {
@@ -57,7 +57,7 @@ class Fit {
     kernel_ = at::matmul(x, x.t());
     test_ = at::matmul((features.index_select(0, rows.test) - mean) / scale, x.t());
   }
-  // Of the test rows, for targets of all rows.
+  // Predicts the test rows; `targets` has all rows.
   at::Tensor predict(const at::Tensor& targets, double penalty) const {
     const at::Tensor y = targets.index_select(0, rows_.train), offset = y.mean(0);
     const double size = kernel_.diagonal().mean().item<double>();
@@ -94,7 +94,7 @@ std::vector<at::Tensor> ridge_predictions(const at::Tensor& features,
   std::vector<int64_t> all(trajectories.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
   if (std::set<int64_t>(trajectories.begin(), trajectories.end()).size() < 3) {
-    fail("a readout needs three trajectories or more, to be tested on others than it learnt from");
+    fail("cross-validation needs at least 3 trajectories");
   }
   const int64_t columns = list.front().size(1);
   const at::Tensor targets = at::cat(list, 1);
@@ -102,7 +102,7 @@ std::vector<at::Tensor> ridge_predictions(const at::Tensor& features,
   for (const Rows& rows : divide(trajectories, all, folds)) {
     const int64_t* train = rows.train.const_data_ptr<int64_t>();
     const std::vector<int64_t> inner(train, train + rows.train.numel());
-    // By penalty and kind of targets.
+    // By penalty and target.
     at::Tensor errors = at::zeros(
         {static_cast<int64_t>(kPenalties.size()), static_cast<int64_t>(list.size())}, at::kDouble);
     for (const Rows& second : divide(trajectories, inner, folds)) {
@@ -119,7 +119,7 @@ std::vector<at::Tensor> ridge_predictions(const at::Tensor& features,
     const at::Tensor best = errors.argmin(0);
     const Fit fit(features, rows);
     for (size_t p = 0; p < kPenalties.size(); ++p) {
-      // The columns of all targets for which this penalty is the best.
+      // Columns of the targets for which this penalty is best.
       const at::Tensor chosen =
           (best == static_cast<int64_t>(p)).repeat_interleave(columns).nonzero().squeeze(1);
       if (chosen.numel() == 0) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear readout of a few numbers from many: ridge regression, cross-validated by trajectory.
+// Ridge regression with cross-validation by trajectory.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace loci::eval {
 
-// Out-of-fold predictions [n, k] of `targets` [n, k] from `features` [n, d], both FP64. Rows of one
-// trajectory (by number) are never in training and test at once; folds hold whole trajectories.
-// Features are centred and scaled by the training rows; the penalty is the best of a grid on a
-// second division of the training rows alone.
+// Out-of-fold predictions [n, k] of `targets` [n, k] from `features` [n, d], all FP64.
+// `trajectories` has the trajectory number of each row; folds consist of whole trajectories.
+// Features are standardised with the training rows. The penalty is selected from a grid by an inner
+// cross-validation on the training rows.
 at::Tensor ridge_predictions(const at::Tensor& features, const at::Tensor& targets,
                              const std::vector<int64_t>& trajectories, int64_t folds = 5);
 
-// The same of several targets of the same k: what depends on the features is worked out once.
+// The same for several targets with equal k. The work that depends on the features is shared.
 std::vector<at::Tensor> ridge_predictions(const at::Tensor& features,
                                           const std::vector<at::Tensor>& list,
                                           const std::vector<int64_t>& trajectories,
                                           int64_t folds = 5);
 
-// 1 - residual sum / total sum over all columns, the total around the mean.
+// 1 - residual sum of squares / total sum of squares, over all columns. NaN for constant targets.
 double r_squared(const at::Tensor& predictions, const at::Tensor& targets);
 
 }  // namespace loci::eval

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "data-26" before "data-110".
+// Sort key by number, so that "data-26" precedes "data-110".
 std::pair<int64_t, std::string> order_of(const std::string& name) {
   const size_t dash = name.rfind('-');
   const std::string_view digits =
@@ -34,7 +34,8 @@ class MindClips : public EvalClips {
             const ClipOptions& options)
       : EvalClips(format), step_(kMindFps / format.fps) {
     if (step_ < 0.99) {
-      fail("MIND has {} frames a second; a model of {} needs more", kMindFps, format.fps);
+      fail("the model generates {} frames per second; MIND supports at most {}", format.fps,
+           kMindFps);
     }
     for (const MindRecording& recording : recordings) {
       check_interrupt();
@@ -59,7 +60,8 @@ class MindClips : public EvalClips {
       for (const int64_t wanted = entry.source[static_cast<size_t>(first + i)]; at <= wanted;
            ++at) {
         const std::optional<at::Tensor> next = source->next();
-        if (!next) fail("{}: ends at frame {}, before its last pose", entry.video.string(), at);
+        if (!next)
+          fail("{}: the video ends at frame {}, before the last pose", entry.video.string(), at);
         picture = *next;
       }
       frames[i].copy_(io::resize_and_crop(picture, format().width, format().height).image);
@@ -77,7 +79,7 @@ class MindClips : public EvalClips {
   struct Entry {
     EvalClip clip;
     fs::path video;
-    std::vector<int64_t> source;  // frame of the recording, for each of ours
+    std::vector<int64_t> source;  // recorded frame of every clip frame
   };
 
   void add(const MindRecording& recording, const ClipOptions& options) {
@@ -85,12 +87,12 @@ class MindClips : public EvalClips {
     const int64_t poses = std::ssize(action.camera);
     const int64_t total = std::min(recording.total_time, poses);
     if (recording.mark_time < 1 || recording.mark_time >= total) {
-      fail("{}: mark_time is {} of {} frames", recording.action.string(), recording.mark_time,
-           total);
+      fail("{}: mark_time is {}; expected 1 to {}", recording.action.string(), recording.mark_time,
+           total - 1);
     }
     const camera::TimeGrid& grid = format().grid;
     const auto chunk = static_cast<double>(grid.frames_per_chunk());
-    // Frames before the mark, at our rate: 1 + whole chunks, or just the one before it.
+    // Frames before mark_time at the rate of the clip: 1 + whole chunks, at least one frame.
     const double before = static_cast<double>(recording.mark_time) / step_;
     int64_t chunks = grid.chunks_in_frames(std::max<int64_t>(1, static_cast<int64_t>(before)));
     if (options.context_seconds > 0) {
@@ -111,11 +113,11 @@ class MindClips : public EvalClips {
     path.fps = format().fps;
     path.width = static_cast<int>(format().width);
     path.height = static_cast<int>(format().height);
-    const camera::Lens lens = cut_lens(video.width(), video.height());
+    const camera::Lens lens = cropped_lens(video.width(), video.height());
     for (int64_t i = 0; i < grid.frames_in_chunks(chunks + std::max<int64_t>(1, fresh)); ++i) {
       const double at = static_cast<double>(recording.mark_time) +
                         static_cast<double>(i - entry.clip.context_frames) * step_;
-      // The last pose is held where a chunk reaches beyond the recording.
+      // The last pose is repeated if the last chunk exceeds the recording.
       const int64_t frame = std::clamp<int64_t>(std::llround(at), 0, total - 1);
       entry.source.push_back(frame);
       path.cameras.push_back({action.camera[static_cast<size_t>(frame)], lens});
@@ -124,8 +126,8 @@ class MindClips : public EvalClips {
     clips_.push_back(std::move(entry));
   }
 
-  // Of pictures scaled to cover ours and cut at the centre.
-  camera::Lens cut_lens(int64_t width, int64_t height) const {
+  // Lens after a picture is scaled to cover the frame and cropped at the centre.
+  camera::Lens cropped_lens(int64_t width, int64_t height) const {
     const double scale =
         std::max(static_cast<double>(format().width) / static_cast<double>(width),
                  static_cast<double>(format().height) / static_cast<double>(height));
@@ -157,7 +159,7 @@ std::vector<MindRecording> find_mind(const fs::path& root, std::optional<int64_t
       MindRecording recording{view, name, folder / name / "video.mp4",
                               folder / name / "action.json"};
       if (!fs::exists(recording.video)) {
-        fail("{}: no video.mp4 beside action.json", (folder / name).string());
+        fail("{}: video.mp4 is missing", (folder / name).string());
       }
       const camera::MindClip clip = camera::read_mind_clip(camera::Source(recording.action));
       recording.mark_time = clip.mark_time;
@@ -186,7 +188,9 @@ MindPrediction::MindPrediction(const fs::path& root, const MindRecording& record
   if (seconds) wanted_ = std::min<int64_t>(wanted_, std::llround(*seconds * kMindFps));
   std::error_code error;
   fs::create_directories(path_.parent_path(), error);
-  if (error) fail("{}: cannot be created: {}", path_.parent_path().string(), error.message());
+  if (error) {
+    fail("{}: cannot create the folder: {}", path_.parent_path().string(), error.message());
+  }
   io::VideoOptions options;
   options.fps = kMindFps;
   options.crf = 10;

@@ -24,7 +24,7 @@ at::Tensor mind_frame(const at::Tensor& picture) {
   if (width * 9 != height * 16) {
     const double scale = std::max(static_cast<double>(kWidth) / static_cast<double>(width),
                                   static_cast<double>(kHeight) / static_cast<double>(height));
-    // Halves to even, as Python rounds.
+    // Rounds half to even, like Python.
     new_height = std::max(
         kHeight, static_cast<int64_t>(std::nearbyint(static_cast<double>(height) * scale)));
     new_width =
@@ -38,7 +38,7 @@ at::Tensor mind_frame(const at::Tensor& picture) {
 }
 
 int64_t scored_frames(int64_t frames, const MindScoring& scoring) {
-  if (scoring.most_frames > 0) frames = std::min(frames, scoring.most_frames);
+  if (scoring.max_frames > 0) frames = std::min(frames, scoring.max_frames);
   if (!scoring.compatible || frames <= 0) return std::max<int64_t>(0, frames);
   return ((frames + kBatch - 1) / kBatch - 1) * kBatch;
 }
@@ -49,16 +49,16 @@ MindFrames score_mind_frames(const std::filesystem::path& recording, int64_t mar
   io::VideoReader truth(recording), made(prediction);
   const int64_t frames = std::min({total - mark, made.frame_count(), truth.frame_count() - mark});
   if (frames < 1) {
-    fail("{}: no frame to compare with {} from frame {} on", prediction.string(),
-         recording.string(), mark);
+    fail("{}: no frame to compare; {} has no frame {} or the prediction is empty",
+         prediction.string(), recording.string(), mark);
   }
   truth.seek(mark);
   MindFrames scores;
-  const int64_t count = scoring.most_frames > 0 ? std::min(frames, scoring.most_frames) : frames;
+  const int64_t count = scoring.max_frames > 0 ? std::min(frames, scoring.max_frames) : frames;
   for (int64_t i = 0; i < count; ++i) {
     check_interrupt();
     const std::optional<at::Tensor> a = made.next(), b = truth.next();
-    if (!a || !b) fail("{}: ends at frame {}", (a ? recording : prediction).string(), i);
+    if (!a || !b) fail("{}: the video ends at frame {}", (a ? recording : prediction).string(), i);
     const at::Tensor x = mind_frame(*a), y = mind_frame(*b);
     scores.mse.push_back(mse(x, y).front());
     scores.psnr.push_back(psnr_of(scores.mse.back()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores a predicted video as MIND's own scorer does it: frames enlarged to 1280x720, per-frame
-// values, their mean.
+// Scores a predicted video like the official MIND scorer: frames are resized to 1280x720 and scored
+// one by one; the value of a clip is the mean.
 #pragma once
 
 #include <filesystem>
@@ -14,26 +14,26 @@
 namespace loci::eval {
 
 struct MindScoring {
-  // Leave out the frames that the official scorer reads but does not score: its last batch of up
-  // to 100, so that 100 frames or less give nothing.
+  // Whether to skip the last batch of up to 100 frames, which the official scorer reads but does
+  // not score. 100 frames or fewer then give no value.
   bool compatible = false;
   SsimBorder border = SsimBorder::kMirrored;
-  int64_t most_frames = 0;  // 0 = all; the first 20 s are 480
+  int64_t max_frames = 0;  // 0 = all; 480 = the first 20 s
 };
 
-// Values of every frame that both videos have, from recording frame `mark` on.
+// Values of every frame that exists in both videos, starting at frame `mark` of the recording.
 struct MindFrames {
-  std::vector<double> mse, psnr, ssim, lpips;  // the last empty without a network
+  std::vector<double> mse, psnr, ssim, lpips;  // lpips is empty without a network
 };
 MindFrames score_mind_frames(const std::filesystem::path& recording, int64_t mark, int64_t total,
                              const std::filesystem::path& prediction, const MindScoring& scoring,
                              const Lpips* lpips);
 
-// How many of `frames` frames count.
+// Number of frames that count, out of `frames`.
 int64_t scored_frames(int64_t frames, const MindScoring& scoring);
 
-// uint8 [H, W, 3] to [0, 1] FP32 [1, 720, 1280, 3]: bilinear without antialiasing, to cover, cut at
-// the centre.
+// Converts uint8 [H, W, 3] to FP32 [1, 720, 1280, 3] in [0, 1]: bilinear without antialiasing,
+// scaled to cover the frame, cropped at the centre.
 at::Tensor mind_frame(const at::Tensor& picture);
 
 }  // namespace loci::eval

@@ -29,7 +29,7 @@ MetricValues mind_values(const MindRecording& recording, const std::filesystem::
   };
   const int64_t total = std::ssize(frames.mse);
   MindScoring first = scoring;
-  first.most_frames = kFirstFrames;
+  first.max_frames = kFirstFrames;
   const std::pair<std::string, int64_t> parts[] = {{"", scored_frames(total, scoring)},
                                                    {"_20", scored_frames(total, first)}};
   for (const auto& [suffix, count] : parts) {
@@ -46,10 +46,10 @@ MindPredictionSuite::MindPredictionSuite(MindPredictionSetup setup)
       networks_(Networks::load(setup_.weights)),
       recordings_(find_mind(setup_.data)) {
   if (recordings_.empty()) {
-    fail("{}: not MIND's data; expected 1st_data/test/mem_test or 3rd_data/test/mem_test in it",
+    fail("{}: not the MIND dataset; expected 1st_data/test/mem_test or 3rd_data/test/mem_test",
          setup_.data.string());
   }
-  // A tree of one view is judged by that view.
+  // Views that no tree contains are skipped.
   std::erase_if(recordings_, [&](const MindRecording& recording) {
     return std::none_of(setup_.trees.begin(), setup_.trees.end(), [&](const ModelChoice& tree) {
       return std::filesystem::exists(tree.path / recording.view);
@@ -61,7 +61,7 @@ MindPredictionSuite::MindPredictionSuite(MindPredictionSetup setup)
   for (const ModelChoice& tree : setup_.trees) {
     for (const MindRecording& recording : recordings_) {
       const std::filesystem::path file = MindPrediction::file(tree.path, recording);
-      if (!std::filesystem::exists(file)) fail("{} is missing", file.string());
+      if (!std::filesystem::exists(file)) fail("{}: the prediction is missing", file.string());
     }
   }
 }
@@ -86,8 +86,8 @@ std::vector<std::string> MindPredictionSuite::clips() const {
   return names;
 }
 
-std::vector<Group> MindPredictionSuite::groups() const {
-  std::vector<Group> groups;
+std::vector<VariantGroup> MindPredictionSuite::groups() const {
+  std::vector<VariantGroup> groups;
   for (const ModelChoice& tree : setup_.trees) groups.push_back({tree.name, {tree.name}});
   return groups;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions of MIND's memory test, made here or elsewhere, scored as its own scorer does it.
+// Scores predictions of MIND's memory test like the official scorer.
 #pragma once
 
 #include <filesystem>
@@ -13,19 +13,19 @@
 
 namespace loci::eval {
 
-// mse, psnr, ssim and lpips over the whole prediction, and with _20 over its first 20 s; nothing
-// where no frame counts.
+// Metrics mse, psnr, ssim and lpips of the whole prediction, and with suffix _20 of its first 20 s.
+// Metrics without a counted frame are omitted.
 MetricValues mind_values(const MindRecording& recording, const std::filesystem::path& prediction,
                          const MindScoring& scoring, const Lpips* lpips);
 
 struct MindPredictionSetup {
-  std::vector<ModelChoice> trees;  // roots of predictions, by name
+  std::vector<ModelChoice> trees;  // names and root folders of predictions
   std::filesystem::path data, weights;
   MindScoring scoring;
   std::optional<int64_t> count;
 };
 
-// Scores trees of predictions that are there already. A clip without one is bad input.
+// Scores existing trees of predictions. A missing prediction is bad input.
 class MindPredictionSuite : public Suite {
  public:
   explicit MindPredictionSuite(MindPredictionSetup setup);
@@ -33,7 +33,7 @@ class MindPredictionSuite : public Suite {
   std::string title() const override { return "MIND memory test"; }
   Json settings() const override;
   std::vector<std::string> clips() const override;
-  std::vector<Group> groups() const override;
+  std::vector<VariantGroup> groups() const override;
   std::vector<Metric> metrics() const override;
   void open(size_t group) override { open_ = group; }
   PartResult run(size_t clip) override;

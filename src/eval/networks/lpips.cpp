@@ -12,7 +12,7 @@ namespace loci::eval {
 namespace {
 
 struct ConvShape {
-  int feature;  // number in the classifier's list of layers
+  int feature;  // index in the classifier's list of layers
   int64_t out, in, kernel, stride, padding, pool;
   bool tap;
 };
@@ -36,17 +36,18 @@ const std::vector<ConvShape>& shapes(LpipsNet net) {
   return net == LpipsNet::kAlex ? alex : vgg;
 }
 
-// The smallest side that leaves a pixel after every pooling.
-constexpr int64_t kLeastSide = 35;
+// Smallest side for which every layer has at least one pixel.
+constexpr int64_t kMinSide = 35;
 
-// [T, 3, H, W], shifted and scaled as LPIPS does it.
+// Frames as [T, 3, H, W], normalised as in LPIPS.
 at::Tensor prepared(const at::Tensor& frames) {
   if (frames.dim() != 4 || frames.size(3) != 3) {
-    fail("frames are [{}]; expected [frames, height, width, 3]", fmt::join(frames.sizes(), ", "));
+    fail("frames have shape [{}]; expected [frames, height, width, 3]",
+         fmt::join(frames.sizes(), ", "));
   }
-  if (std::min(frames.size(1), frames.size(2)) < kLeastSide) {
-    fail("frames of {}x{} are too small for LPIPS; it needs {}x{}", frames.size(2), frames.size(1),
-         kLeastSide, kLeastSide);
+  if (std::min(frames.size(1), frames.size(2)) < kMinSide) {
+    fail("frames of {}x{} are too small for LPIPS; expected at least {}x{}", frames.size(2),
+         frames.size(1), kMinSide, kMinSide);
   }
   at::Tensor x = frames.to(at::kFloat).permute({0, 3, 1, 2});
   if (frames.scalar_type() == at::kByte) x = x / 255;
@@ -65,7 +66,7 @@ Lpips::Lpips(LpipsNet net, const FindWeight& find, const std::string& source) {
   const auto checked = [&](const std::string& name, at::IntArrayRef shape) {
     const at::Tensor tensor = find(name);
     if (!tensor.defined() || tensor.sizes() != shape) {
-      fail("{}: {} is [{}]; expected [{}]", source, name,
+      fail("{}: {} has shape [{}]; expected [{}]", source, name,
            tensor.defined() ? fmt::format("{}", fmt::join(tensor.sizes(), ", ")) : "missing",
            fmt::join(shape, ", "));
     }
@@ -101,7 +102,7 @@ std::vector<at::Tensor> Lpips::features(const at::Tensor& frames) const {
 
 std::vector<at::Tensor> Lpips::layer_maps(const at::Tensor& a, const at::Tensor& b) const {
   if (a.sizes() != b.sizes()) {
-    fail("frames of [{}] cannot be compared with frames of [{}]; resize or cut them first",
+    fail("cannot compare frames of shape [{}] with frames of shape [{}]; resize or crop them first",
          fmt::join(a.sizes(), ", "), fmt::join(b.sizes(), ", "));
   }
   const at::NoGradGuard no_grad;
@@ -115,7 +116,7 @@ std::vector<at::Tensor> Lpips::layer_maps(const at::Tensor& a, const at::Tensor&
 
 std::vector<double> Lpips::distance(const at::Tensor& a, const at::Tensor& b) const {
   std::vector<double> distances;
-  // Frame by frame: the first layers of VGG hold 64 numbers a pixel.
+  // Frame by frame, to limit memory: the first layers of VGG have 64 channels per pixel.
   for (int64_t i = 0; i < a.size(0); ++i) {
     double sum = 0;
     for (const at::Tensor& map : layer_maps(a.narrow(0, i, 1), b.narrow(0, i, 1))) {

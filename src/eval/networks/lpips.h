@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LPIPS 0.1: the distance of two pictures by the features of a classifier, weighted as people
-// judged it.
+// LPIPS 0.1: perceptual distance of two pictures from the weighted features of a classifier.
 #pragma once
 
 #include <filesystem>
@@ -16,26 +15,26 @@ enum class LpipsNet { kAlex, kVgg };
 
 class Lpips {
  public:
-  // Gives the weight of that name: features.N.weight and .bias as in torchvision's classifiers,
-  // linN.model.1.weight as in LPIPS.
+  // Returns the weight with the given name: features.N.weight and .bias as in torchvision's
+  // classifiers, linN.model.1.weight as in LPIPS.
   using FindWeight = std::function<at::Tensor(const std::string& name)>;
-  // Missing weights and wrong shapes are bad input naming `source`.
+  // Missing weights and wrong shapes are bad input; the error names `source`.
   Lpips(LpipsNet net, const FindWeight& find, const std::string& source);
 
-  // From lpips_alex.safetensors or lpips_vgg.safetensors, which scripts/fetch_lpips.py makes.
+  // Loads lpips_alex.safetensors or lpips_vgg.safetensors (created by scripts/fetch_lpips.py).
   static Lpips load(LpipsNet net, const std::filesystem::path& file);
 
-  // One distance a frame; frames as in image_metrics.h.
+  // One distance per frame; frames as in image_metrics.h.
   std::vector<double> distance(const at::Tensor& a, const at::Tensor& b) const;
-  // The same before the mean over pixels: [T, H, W], each layer's map enlarged (bilinear) to the
-  // frames' size.
+  // Distances before the mean over pixels, [T, H, W]; the map of each layer is upsampled bilinearly
+  // to the frame size.
   at::Tensor distance_map(const at::Tensor& a, const at::Tensor& b) const;
 
  private:
   struct Conv {
     at::Tensor weight, bias;
-    int64_t stride, padding, pool;  // size of the pooling before it (stride 2), 0 for none
-    bool tap;                       // whether its output is compared
+    int64_t stride, padding, pool;  // pool: size of the max pooling before it (stride 2), 0: none
+    bool tap;                       // whether the output is compared
   };
   std::vector<at::Tensor> features(const at::Tensor& frames) const;
   // Per layer, [T, 1, h, w].

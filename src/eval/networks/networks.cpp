@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The first entry whose name begins so, in any case of letters.
+// The first entry (in name order) that starts with `prefix`, ignoring case.
 std::optional<fs::path> find_prefix(const fs::path& folder, std::string_view prefix) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -41,8 +41,8 @@ Networks Networks::load(const fs::path& folder) {
   }
   if (!networks.alex && !networks.vgg && !networks.dino && !networks.clip) {
     fail(
-        "--weights: {} has none of lpips_alex.safetensors, lpips_vgg.safetensors, dinov2…, "
-        "clip… and ViT-…; see docs/evaluation.md",
+        "--weights: {} contains no known weights; expected any of lpips_alex.safetensors, "
+        "lpips_vgg.safetensors, dinov2*, clip* and ViT-* (docs/evaluation.md)",
         folder.string());
   }
   return networks;
@@ -56,7 +56,7 @@ Json Networks::describe() const {
 }
 
 std::string absent_note(const char* network) {
-  return std::string("not measured, since --weights has none of ") + network;
+  return std::string("not measured because --weights does not contain ") + network;
 }
 
 }  // namespace loci::eval

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that metrics use, as far as their weights are there.
+// Networks that metrics use. Each is present only if its weights are.
 #pragma once
 
 #include <filesystem>
@@ -16,16 +16,16 @@ struct Networks {
   std::optional<Lpips> alex, vgg;
   std::optional<VisionTower> dino, clip;
 
-  // From a folder with any of lpips_alex.safetensors, lpips_vgg.safetensors, and files or folders
-  // whose names begin with dinov2 and with clip or vit- (the original's ViT-B-32.pt). An empty path
-  // gives none; a folder without any of them is bad input.
+  // Loads the networks found in a folder: lpips_alex.safetensors, lpips_vgg.safetensors, and files
+  // or folders whose names start with dinov2, and with clip or vit- (the original ViT-B-32.pt). An
+  // empty path loads none. A folder without any of them is bad input.
   static Networks load(const std::filesystem::path& folder);
 
-  // Which of them are there, for the record of a run.
+  // Which networks are present, for the settings of a run.
   Json describe() const;
 };
 
-// What a table says about a column without weights.
+// Text of the report about a column without weights. `network` is a name, optionally with a hint.
 std::string absent_note(const char* network);
 
 }  // namespace loci::eval

@@ -13,10 +13,10 @@ namespace {
 
 struct Rule {
   std::regex pattern;
-  std::string name;  // with $1, …
+  std::string name;  // replacement with $1, $2, …
 };
 
-// The original DINOv2; DINOv2 of Hugging Face; CLIP of Hugging Face; the original CLIP.
+// In this order: original DINOv2, Hugging Face DINOv2, Hugging Face CLIP, original CLIP.
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> list = [] {
     const std::array<std::pair<const char*, const char*>, 38> texts = {{
@@ -100,7 +100,7 @@ std::optional<std::string> plain_name(const std::string& name) {
   return std::nullopt;
 }
 
-// query, key and value of each block as one map.
+// Concatenates query, key and value of each block to qkv.
 void join_queries(std::map<std::string, at::Tensor>& tensors) {
   for (int64_t n = 0;; ++n) {
     const std::string block = "blocks." + std::to_string(n);
@@ -124,8 +124,7 @@ std::map<std::string, at::Tensor> plain_vision_names(
     const std::map<std::string, at::Tensor>& weights) {
   std::map<std::string, at::Tensor> plain;
   for (const auto& [name, tensor] : weights) {
-    // One publisher keeps the projection as a layer, the other as a matrix to multiply from the
-    // right.
+    // Hugging Face stores the projection as a linear layer, the original as its transpose.
     if (name == "visual_projection.weight") {
       plain["projection"] = tensor.t();
     } else if (name == "visual.proj") {

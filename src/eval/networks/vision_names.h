@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of vision transformers' weights, of several publishers, as one.
+// Maps the weight names of several publishers of vision transformers to one naming.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace loci::eval {
 
-// class_token [D], positions [1 + n, D], registers [r, D], patch.weight/.bias, before.*, after.*,
-// projection [D, D'], and blocks.N. norm1/norm2/qkv/out/fc1/fc2 .weight/.bias, scale1, scale2.
-// Tensors that belong to something else (texts, training) are left out.
+// Result: class_token [D], positions [1 + n, D], registers [r, D], patch.weight and .bias,
+// before.*, after.*, projection [D, D'], blocks.N.{norm1,norm2,qkv,out,fc1,fc2}.{weight,bias} and
+// blocks.N.{scale1,scale2}. Other tensors (text encoder, training) are dropped.
 std::map<std::string, at::Tensor> plain_vision_names(
     const std::map<std::string, at::Tensor>& weights);
 

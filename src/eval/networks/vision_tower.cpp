@@ -15,17 +15,18 @@ namespace loci::eval {
 
 namespace {
 
-constexpr int64_t kHeadSize = 64;  // of all published sizes
+constexpr int64_t kHeadSize = 64;  // the same in all published models
 constexpr int64_t kDinoColumns = 37;
 
 at::Tensor unit_length(const at::Tensor& x) {
   return x / x.square().sum(-1, /*keepdim=*/true).sqrt().clamp_min(1e-12);
 }
 
-// [T, 3, H, W] in [0, 1], resized.
+// Frames resized to [T, 3, height, width] in [0, 1].
 at::Tensor resized(const at::Tensor& frames, int64_t height, int64_t width) {
   if (frames.dim() != 4 || frames.size(3) != 3) {
-    fail("frames are [{}]; expected [frames, height, width, 3]", fmt::join(frames.sizes(), ", "));
+    fail("frames have shape [{}]; expected [frames, height, width, 3]",
+         fmt::join(frames.sizes(), ", "));
   }
   at::Tensor x = frames.to(at::kFloat).permute({0, 3, 1, 2}).contiguous();
   if (frames.scalar_type() == at::kByte) x = x / 255;
@@ -50,18 +51,19 @@ VisionTower::VisionTower(TowerKind kind, const std::map<std::string, at::Tensor>
   const auto take = [&](const std::string& name, at::IntArrayRef shape) {
     const auto found = plain.find(name);
     if (found == plain.end()) {
-      fail("{} has no {} of {}", source, name, kind == TowerKind::kDino ? "DINOv2" : "CLIP");
+      fail("{}: the {} weight '{}' is missing", source,
+           kind == TowerKind::kDino ? "DINOv2" : "CLIP", name);
     }
     if (!shape.empty() && found->second.sizes() != shape) {
-      fail("{}: {} is [{}]; expected [{}]", source, name, fmt::join(found->second.sizes(), ", "),
-           fmt::join(shape, ", "));
+      fail("{}: {} has shape [{}]; expected [{}]", source, name,
+           fmt::join(found->second.sizes(), ", "), fmt::join(shape, ", "));
     }
     return found->second.to(at::kFloat).contiguous();
   };
   patch_weight_ = take("patch.weight", {});
   if (patch_weight_.dim() != 4 || patch_weight_.size(1) != 3 ||
       patch_weight_.size(2) != patch_weight_.size(3) || patch_weight_.size(0) % kHeadSize != 0) {
-    fail("{}: patch.weight is [{}]; expected [heads * {}, 3, patch, patch]", source,
+    fail("{}: patch.weight has shape [{}]; expected [heads * {}, 3, patch, patch]", source,
          fmt::join(patch_weight_.sizes(), ", "), kHeadSize);
   }
   const int64_t width = patch_weight_.size(0);
@@ -70,7 +72,7 @@ VisionTower::VisionTower(TowerKind kind, const std::map<std::string, at::Tensor>
   positions_ = take("positions", {});
   const auto side = std::llround(std::sqrt(static_cast<double>(positions_.size(0) - 1)));
   if (positions_.size(1) != width || side * side + 1 != positions_.size(0)) {
-    fail("{}: positions are [{}]; expected a square and one, by {}", source,
+    fail("{}: positions have shape [{}]; expected [1 + a square number, {}]", source,
          fmt::join(positions_.sizes(), ", "), width);
   }
   if (plain.contains("registers")) registers_ = take("registers", {});
@@ -99,7 +101,7 @@ VisionTower::VisionTower(TowerKind kind, const std::map<std::string, at::Tensor>
     }
     blocks_.push_back(std::move(block));
   }
-  if (blocks_.empty()) fail("{} has no blocks of a vision transformer", source);
+  if (blocks_.empty()) fail("{}: no transformer block found", source);
   if (kind == TowerKind::kClip) projection_ = take("projection", {});
 }
 
@@ -145,7 +147,7 @@ at::Tensor VisionTower::positions(int64_t rows, int64_t columns) const {
     return back(at::_upsample_bicubic2d_aa(grid.contiguous(), {rows, columns},
                                            /*align_corners=*/false));
   }
-  // The original without registers scales by a tenth of a patch more.
+  // The original model without registers adds 0.1 patches to the scale.
   const auto scale = [&](int64_t size) {
     return (static_cast<double>(size) + 0.1) / static_cast<double>(side);
   };
@@ -156,7 +158,7 @@ at::Tensor VisionTower::positions(int64_t rows, int64_t columns) const {
 at::Tensor VisionTower::tokens(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
   if (pixels.size(2) % patch() != 0 || pixels.size(3) % patch() != 0) {
-    fail("pixels of {}x{} do not divide into patches of {}", pixels.size(3), pixels.size(2),
+    fail("pixels of {}x{} are not divisible by the patch size {}", pixels.size(3), pixels.size(2),
          patch());
   }
   const at::Tensor patches = at::conv2d(pixels, patch_weight_, patch_bias_, patch());
@@ -199,8 +201,8 @@ VisionTower::Features VisionTower::operator()(const at::Tensor& frames) const {
 
 std::vector<double> worst_patches(const at::Tensor& a, const at::Tensor& b, double share) {
   if (a.dim() != 4 || a.sizes() != b.sizes()) {
-    fail("patches of [{}] and [{}] cannot be compared", fmt::join(a.sizes(), ", "),
-         fmt::join(b.sizes(), ", "));
+    fail("cannot compare patches of shape [{}] with patches of shape [{}]",
+         fmt::join(a.sizes(), ", "), fmt::join(b.sizes(), ", "));
   }
   const int64_t rows = a.size(1), columns = a.size(2);
   at::Tensor best = at::full({a.size(0), rows, columns}, -1, a.options());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of a report: tables, plots as inline SVG, pictures as embedded JPEG.
+// HTML page of a report: tables, plots as inline SVG, pictures as embedded JPEG.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,7 +11,7 @@ namespace loci::eval {
 
 namespace {
 
-constexpr size_t kMostRows = 24;  // of pictures: a page stays a few megabytes
+constexpr size_t kMaxPictureRows = 24;  // limits the page to a few megabytes
 
 constexpr std::string_view kStyle = R"(
 :root { color-scheme: light; }
@@ -79,7 +79,7 @@ std::string header(const std::vector<Metric>& metrics, std::string_view first) {
   return html + "</tr></thead>\n";
 }
 
-// Metrics that some variant has.
+// Metrics for which at least one variant has a value.
 std::vector<Metric> present(const Report& report) {
   std::vector<Metric> list;
   for (const Metric& metric : report.metrics) {
@@ -98,7 +98,7 @@ double distance_to_best(double value, Metric::Better better) {
 }
 
 std::string variant_table(const Report& report, const std::vector<Metric>& metrics) {
-  std::map<std::string, double> best;  // distance to it, by metric
+  std::map<std::string, double> best;  // smallest distance to the optimum, by metric
   for (const VariantSummary& row : report.summary.variants) {
     for (const Metric& metric : metrics) {
       const auto found = row.metrics.find(metric.key);
@@ -143,7 +143,7 @@ std::string pair_table(const Report& report, const std::vector<Metric>& metrics)
       }
       const PairSummary::Entry& e = found->second;
       const Interval& i = e.difference;
-      // An interval of one clip is a point and says nothing.
+      // The interval of a single clip has no width and is not significant.
       const bool sure =
           i.clips > 1 && (i.low > 0 || i.high < 0) && metric.better != Metric::Better::kNeither;
       std::string won;
@@ -164,7 +164,7 @@ std::string pair_table(const Report& report, const std::vector<Metric>& metrics)
   return html + "</tbody></table></div>\n";
 }
 
-// Rows of one clip and title from several parts, as one.
+// Picture rows of several parts with the same clip and title, merged.
 struct MergedRow {
   std::string clip;
   PictureRow row;
@@ -195,7 +195,7 @@ std::string picture_section(const Report& report) {
   const std::vector<MergedRow> rows = merge_rows(report.parts);
   if (rows.empty()) return {};
   std::string html = "<h2>Frames</h2>\n";
-  for (size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
+  for (size_t i = 0; i < std::min(rows.size(), kMaxPictureRows); ++i) {
     html += fmt::format("<h3>{}: {}</h3>\n<div class=\"pictures\">\n", escape(rows[i].clip),
                         escape(rows[i].row.title));
     for (const PictureCell& cell : rows[i].row.cells) {
@@ -206,9 +206,9 @@ std::string picture_section(const Report& report) {
     }
     html += "</div>\n";
   }
-  if (rows.size() > kMostRows) {
-    html += fmt::format("<p class=\"small\">{} more rows are in parts/.</p>\n",
-                        rows.size() - kMostRows);
+  if (rows.size() > kMaxPictureRows) {
+    html += fmt::format("<p class=\"small\">parts/ contains {} more rows.</p>\n",
+                        rows.size() - kMaxPictureRows);
   }
   return html;
 }
@@ -227,7 +227,7 @@ std::string to_html(const Report& report) {
   for (const std::string& note : report.notes) html += "<p>" + escape(note) + "</p>\n";
   html +=
       "<h2>Results</h2>\n<p class=\"small\">Mean, 95 % interval, values / clips. Intervals are "
-      "percentiles of 10,000 bootstrap resamples of whole clips.</p>\n";
+      "percentiles over 10,000 bootstrap resamples of whole clips.</p>\n";
   html += variant_table(report, metrics);
   for (const Metric& metric : report.metrics) {
     if (!metric.absent.empty()) {
@@ -237,9 +237,11 @@ std::string to_html(const Report& report) {
   }
   if (!report.summary.pairs.empty()) {
     html +=
-        "<h2>Paired differences</h2>\n<p class=\"small\">First minus second on the same clips; "
-        "shaded where the 95 % interval excludes zero. Won: clips in which the first is "
-        "better.</p>\n" +
+        "<h2>Paired differences</h2>\n<p class=\"small\">First minus second variant on the same "
+        "clips. "
+        "Shaded cells: the 95 % interval excludes zero. Won: number of clips in which the first "
+        "variant "
+        "is better.</p>\n" +
         pair_table(report, metrics);
   }
   for (const std::vector<PlotPanel>& panels : report.plots) {

@@ -21,7 +21,7 @@ using camera::Point;
 constexpr int kPanelWidth = 480, kPanelHeight = 338;
 constexpr int kLeft = 70, kRight = 20, kTop = 46, kBottom = 50;
 constexpr int kLegendLine = 22;
-constexpr double kLetter = 7.5;  // mean width of one in a legend, pixels
+constexpr double kLetter = 7.5;  // mean width of a letter of the legend, pixels
 constexpr int kTicks = 6;
 constexpr Colour kInk{40, 40, 40};
 constexpr Colour kGrid{225, 225, 225};
@@ -33,10 +33,10 @@ bool finite(const std::pair<double, double>& pair) {
   return std::isfinite(pair.first) && std::isfinite(pair.second);
 }
 
-// A range in whole steps that holds all values.
+// Axis range in whole steps that contains all values.
 struct Axis {
   double begin = 0, step = 1;
-  int ticks = 1;  // steps
+  int ticks = 1;  // number of steps
 
   Axis(double low, double high) {
     if (!(high > low)) high = low + (low == 0 ? 1 : std::abs(low));
@@ -117,7 +117,7 @@ void draw_panel(camera::Canvas& canvas, const PlotPanel& panel, double left) {
   }
 }
 
-// Where each name of the legend stands: line and distance from the left.
+// Position of a legend entry: line, and distance from the left.
 struct LegendPlace {
   int line = 0;
   double x = 0;
@@ -145,7 +145,7 @@ double tick_step(double span, int ticks) {
 }
 
 std::string svg_plot(const std::vector<PlotPanel>& panels) {
-  // A panel may lack the last series of another: the longest list names them all.
+  // Panels may lack series at the end; the longest list has all names.
   std::vector<PlotSeries> names;
   for (const PlotPanel& panel : panels) {
     if (panel.series.size() > names.size()) names = panel.series;

@@ -32,7 +32,7 @@ Json to_json(const Interval& interval) {
           {"values", interval.values}};
 }
 
-// Quoted where a comma or a quote would end it early.
+// CSV field; quoted if it contains a comma, a quote or a line break.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as files: for programs (JSON, CSV) and for people (one HTML page that needs nothing
-// else).
+// Writes results as JSON and CSV for programs, and as one self-contained HTML page.
 #pragma once
 
 #include <filesystem>
@@ -22,11 +21,11 @@ struct Report {
   std::vector<std::string> notes;
 };
 
-// Everything that `parts` say.
+// Summarises `parts`.
 Report make_report(const Suite& suite, std::vector<PartResult> parts);
 
-// report.html, results.json, summary.csv (a row per variant and metric), pairs.csv (a row per pair
-// and metric) and values.csv (every value), in an existing folder.
+// Writes report.html, results.json, summary.csv (a row per variant and metric), pairs.csv (a row
+// per pair and metric) and values.csv (every value) into an existing folder.
 void write_report(const std::filesystem::path& folder, const Report& report);
 
 std::string to_html(const Report& report);

@@ -10,7 +10,7 @@ namespace loci::eval {
 
 namespace {
 
-// Values by clip, in the order of the parts.
+// Values by clip, in part order.
 std::vector<ClipValues> values_of(const std::vector<PartResult>& parts, const std::string& variant,
                                   const std::string& metric) {
   std::vector<ClipValues> clips;
@@ -31,7 +31,7 @@ std::vector<ClipValues> finite_only(std::vector<ClipValues> clips) {
 }
 
 void drop_unpaired(std::vector<ClipValues>& a, std::vector<ClipValues>& b) {
-  // A clip that only one side has a value of counts for neither.
+  // A clip with values on one side only is ignored.
   const auto keep_common = [](std::vector<ClipValues>& list, const std::vector<ClipValues>& other) {
     std::set<std::string> names;
     for (const ClipValues& clip : other) names.insert(clip.clip);
@@ -56,7 +56,7 @@ void drop_unpaired(std::vector<ClipValues>& a, std::vector<ClipValues>& b) {
   }
 }
 
-// So that more is better.
+// Transforms values so that higher is better.
 std::vector<ClipValues> goodness(std::vector<ClipValues> clips, Metric::Better better) {
   for (ClipValues& clip : clips) {
     for (double& value : clip.values) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the results of all clips to the numbers of a table.
+// Summarises the results of all clips for the tables of a report.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace loci::eval {
 
 struct VariantSummary {
   std::string variant;
-  std::map<std::string, Interval> metrics;  // those that some clip has a value of
+  std::map<std::string, Interval> metrics;  // by key; only metrics with at least one value
 };
 
 struct PairSummary {
@@ -22,9 +22,9 @@ struct PairSummary {
   struct Entry {
     Interval difference;  // a - b
     int64_t wins = 0;     // clips in which a is better
-    int64_t losses = 0;   // in which b is; the others are equal
+    int64_t losses = 0;   // clips in which b is better
   };
-  std::map<std::string, Entry> metrics;  // those that both have
+  std::map<std::string, Entry> metrics;  // by key; only metrics that both variants have
 };
 
 struct Summary {
@@ -32,7 +32,7 @@ struct Summary {
   std::vector<PairSummary> pairs;
 };
 
-// Values that are not finite, and clips without a value, count as absent, in a pair for both sides.
+// Non-finite values and clips without values are ignored; in a pair, on both sides.
 Summary summarise(const Suite& suite, const std::vector<PartResult>& parts,
                   const BootstrapOptions& options = {});
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kBlock = 160;  // recorded frames read at a time
 
-// A name for the latents of a clip's pictures at this size and rate.
+// File name of the latents of a clip at this frame size and rate.
 std::string cache_name(const EvalClips& clips, size_t clip) {
   const ClipFormat& format = clips.format();
   const std::string text = fmt::format("{} {}x{} {} {}", clips.identity(clip), format.width,
@@ -39,12 +39,12 @@ std::string cache_name(const EvalClips& clips, size_t clip) {
 at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t clip,
                           int64_t frames, const fs::path& cache) {
   const at::NoGradGuard no_grad;
-  LOCI_CHECK(!cache.empty(), "no folder for latents");
+  LOCI_CHECK(!cache.empty(), "the cache folder is not set");
   const fs::path folder = cache / model::weight_hash(vae.parameters());
   const fs::path file = folder / cache_name(clips, clip);
   const int64_t count = clips.format().grid.latents_in_frames(frames);
   if (fs::exists(file)) {
-    // Latents depend on earlier frames only, so those of a longer context begin alike.
+    // The encoder is causal, so the latents of a longer context start with those of a shorter one.
     const at::Tensor kept = io::SafetensorsFile::open(file).tensor("latents");
     if (kept.dim() == 5 && kept.size(2) >= count) return kept.narrow(2, 0, count).clone();
   }
@@ -55,11 +55,12 @@ at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t 
     parts.push_back(encoder.encode(clips.read(clip, at, many)));
     at += many;
   }
-  // As they are read back: products of BF16 round by the order in memory.
+  // Contiguous, like the tensor read from the cache: BF16 products round differently for other
+  // strides.
   at::Tensor latents = at::cat(parts, 2).contiguous();
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
+  if (error) fail("{}: cannot create the folder: {}", folder.string(), error.message());
   io::write_safetensors(file, {{"latents", latents}});
   return latents;
 }
@@ -82,7 +83,7 @@ Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& c
   }
 }
 
-ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const {
+ContinuationCost Continuation::run(const Arm& arm, const FrameSink& take) const {
   using Clock = std::chrono::steady_clock;
   const at::NoGradGuard no_grad;
   const ClipFormat& format = clips_->format();
@@ -93,7 +94,7 @@ ContinuationCost Continuation::run(const Arm& arm, const TakeFrames& take) const
   const std::span<const camera::Camera> cameras = cameras_;
   const auto known = static_cast<size_t>(context_.size(2));
   const auto chunk_size = static_cast<size_t>(format.grid.latents_per_chunk);
-  int64_t chunks = 0;  // since the first frame
+  int64_t chunks = 0;  // after frame 0
   const auto reset_if_due = [&] {
     if (arm.reset_every > 0 && ++chunks % arm.reset_every == 0) stream.reset_states();
   };

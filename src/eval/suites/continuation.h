@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets a model continue a recording. What does not depend on the arm is done once: the context's
-// latents (kept in a file, for other models with the same autoencoder too) and the autoencoder's
-// state at its end.
+// Continues a recording with a model. Work that does not depend on the arm is done once: encoding
+// the context (cached in a file that models with the same autoencoder share) and bringing the
+// decoder to its state at the end of the context.
 #pragma once
 
 #include <filesystem>
@@ -16,23 +16,24 @@
 namespace loci::eval {
 
 struct ContinuationCost {
-  double seconds = 0;  // for all chunks, without the context
+  double seconds = 0;  // wall time of all generated chunks, decoding included
   int64_t chunks = 0;
-  int64_t history_bytes = 0;  // at the end
-  double visible = 0;         // frames that a chunk attended to, on average
+  int64_t history_bytes = 0;  // at the end of the continuation
+  double visible = 0;         // mean number of retained frames that a chunk attended to
 };
 
 class Continuation {
  public:
-  // All must outlive this.
+  // All references must outlive this object.
   Continuation(const sample::ModelFolder& folder, const EvalClips& clips, size_t clip,
                const Sampling& sampling);
 
-  // Frames uint8 [chunk, H, W, 3] as they come; `first` counts from the start of the recording.
-  using TakeFrames = std::function<void(int64_t first, const at::Tensor& frames)>;
-  ContinuationCost run(const Arm& arm, const TakeFrames& take) const;
+  // Receives the frames of each chunk, uint8 [frames, H, W, 3]. `first` is the index of the first
+  // one, counted from the start of the recording.
+  using FrameSink = std::function<void(int64_t first, const at::Tensor& frames)>;
+  ContinuationCost run(const Arm& arm, const FrameSink& take) const;
 
-  // The context as latents [1, z, n, h, w].
+  // Latents of the context, [1, z, n, h, w].
   const at::Tensor& context() const { return context_; }
 
  private:
@@ -42,11 +43,11 @@ class Continuation {
   std::vector<camera::Camera> cameras_;
   sample::Prompt prompt_;
   at::Tensor context_;
-  std::unique_ptr<model::VaeDecoder> decoder_;  // as it stands after the context
+  std::unique_ptr<model::VaeDecoder> decoder_;  // state at the end of the context
 };
 
-// Latents of the first `frames` frames (1 + whole latents), from `cache` if they are there: a
-// folder that models, suites and processes may share.
+// Latents of the first `frames` frames (one, plus a multiple of the frames per latent). They are
+// read from the folder `cache` or added to it. Models, suites and processes may share the folder.
 at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t clip,
                           int64_t frames, const std::filesystem::path& cache);
 

@@ -16,14 +16,14 @@ namespace {
 
 constexpr int64_t kBlock = 160;       // recorded frames read at a time
 constexpr double kFirstPart = 20;     // seconds
-constexpr double kGaps[] = {20, 60};  // seconds between short, middle and long ones
-constexpr size_t kMostFeatured = 60;
+constexpr double kGaps[] = {20, 60};  // seconds; limits between short, medium and long gaps
+constexpr size_t kMaxFeatured = 60;
 
 const char* gap_suffix(double gap) {
   return gap <= kGaps[0] ? "_8_20" : gap <= kGaps[1] ? "_20_60" : "_60";
 }
 
-// The one with the longest gap, and one halfway between it and the other end of the list.
+// The revisit with the longest gap, and one halfway between it and the farther end of the list.
 std::vector<camera::Revisit> pick(const EvalClip& clip) {
   if (clip.revisits.empty()) return {{clip.frames() - 1, -1, 0}};
   const auto longest = std::max_element(
@@ -53,8 +53,8 @@ ContinuationScores::ContinuationScores(const EvalClips& clips, size_t clip,
       networks_(&networks),
       picked_(pick(*clip_)) {
   if (!networks.dino && !networks.clip) return;
-  // Evenly over the clip, and so over gaps.
-  const size_t count = clip_->revisits.size(), most = std::min(count, kMostFeatured);
+  // Evenly distributed over the clip, and thereby over gaps.
+  const size_t count = clip_->revisits.size(), most = std::min(count, kMaxFeatured);
   for (size_t i = 0; i < most; ++i) {
     const camera::Revisit& revisit = clip_->revisits[i * count / most];
     featured_.insert(revisit.frame);
@@ -84,39 +84,39 @@ void ContinuationScores::keep_features(int64_t index, const at::Tensor& frame) {
 void ContinuationScores::score_revisit(const camera::Revisit& revisit, const at::Tensor& frame,
                                        const at::Tensor& truth) {
   RevisitScore& score = revisits_[revisit.frame];
-  // A recording without any detail cannot be blurred.
+  // The ratio is undefined if the recorded frame has no detail.
   const double detail = sharpness(truth).front();
   if (detail > 0) score.sharpness = sharpness(frame).front() / detail;
   if (networks_->vgg) score.lpips_vgg = networks_->vgg->distance(frame, truth).front();
   if (!featured_.contains(revisit.frame)) return;
-  // The first visit as the model made it, or as it was given.
+  // Features of generated first visits exist already; those of recorded ones are computed here.
   if (!dino_.contains(revisit.earlier) && !clip_vision_.contains(revisit.earlier)) {
     keep_features(revisit.earlier, clips_->read(index_, revisit.earlier, 1));
   }
   if (networks_->dino) {
-    const VisionTower::Features made = (*networks_->dino)(frame);
-    const VisionTower::Features wanted = (*networks_->dino)(truth);
-    score.identity_dino = (made.global * dino_.at(revisit.earlier)).sum().item<double>();
-    score.local_1 = worst_patches(made.patches, wanted.patches, 0.01).front();
-    score.local_5 = worst_patches(made.patches, wanted.patches, 0.05).front();
-    score.local_10 = worst_patches(made.patches, wanted.patches, 0.10).front();
+    const VisionTower::Features generated = (*networks_->dino)(frame);
+    const VisionTower::Features recorded = (*networks_->dino)(truth);
+    score.identity_dino = (generated.global * dino_.at(revisit.earlier)).sum().item<double>();
+    score.local_1 = worst_patches(generated.patches, recorded.patches, 0.01).front();
+    score.local_5 = worst_patches(generated.patches, recorded.patches, 0.05).front();
+    score.local_10 = worst_patches(generated.patches, recorded.patches, 0.10).front();
   }
   if (networks_->clip) {
-    const at::Tensor made = (*networks_->clip)(frame).global;
-    score.identity_clip = (made * clip_vision_.at(revisit.earlier)).sum().item<double>();
+    const at::Tensor generated = (*networks_->clip)(frame).global;
+    score.identity_clip = (generated * clip_vision_.at(revisit.earlier)).sum().item<double>();
   }
 }
 
 void ContinuationScores::add(int64_t first, const at::Tensor& frames) {
-  LOCI_CHECK(first == clip_->context_frames + std::ssize(frames_), "frame {} after {}", first,
+  LOCI_CHECK(first == clip_->context_frames + std::ssize(frames_), "frame {}, expected {}", first,
              clip_->context_frames + std::ssize(frames_));
   const at::Tensor truth = recorded(first, frames.size(0));
-  const std::vector<double> errors = mse(frames, truth), likeness = ssim(frames, truth);
+  const std::vector<double> errors = mse(frames, truth), similarities = ssim(frames, truth);
   std::vector<double> distances(errors.size(), 0);
   if (networks_->alex) distances = networks_->alex->distance(frames, truth);
   for (size_t i = 0; i < errors.size(); ++i) {
     frames_.push_back(
-        {errors[i], std::min(psnr_of(errors[i]), kIdenticalPsnr), likeness[i], distances[i]});
+        {errors[i], std::min(psnr_of(errors[i]), kIdenticalPsnr), similarities[i], distances[i]});
   }
   const int64_t end = first + frames.size(0);
   for (auto at = first_visits_.lower_bound(first); at != first_visits_.end() && *at < end; ++at) {
@@ -205,7 +205,7 @@ std::vector<PictureRow> ContinuationScores::pictures(const std::string& variant)
     row.title = fmt::format("{:.2f} s after the context",
                             seconds_of(revisit.frame - clip_->context_frames + 1));
     if (revisit.earlier >= 0) {
-      row.title += fmt::format(", first seen {:.1f} s before", revisit.gap);
+      row.title += fmt::format(", first visit {:.1f} s before", revisit.gap);
       row.cells.push_back(
           make_cell("first visit, recorded", clips_->read(index_, revisit.earlier, 1)[0]));
     }
@@ -220,8 +220,9 @@ std::vector<PictureRow> ContinuationScores::pictures(const std::string& variant)
 std::vector<Metric> continuation_metrics(const Networks& networks) {
   using Better = Metric::Better;
   const std::string no_alex =
-      networks.alex ? "" : absent_note("LPIPS; scripts/fetch_lpips.py gets them");
-  const std::string no_vgg = networks.vgg ? "" : absent_note("LPIPS's VGG");
+      networks.alex ? "" : absent_note("LPIPS (AlexNet); scripts/fetch_lpips.py downloads it");
+  const std::string no_vgg =
+      networks.vgg ? "" : absent_note("LPIPS (VGG); scripts/fetch_lpips.py downloads it");
   const std::string no_dino = networks.dino ? "" : absent_note("DINOv2");
   const std::string no_clip = networks.clip ? "" : absent_note("CLIP");
   std::vector<Metric> metrics;
@@ -231,7 +232,7 @@ std::vector<Metric> continuation_metrics(const Networks& networks) {
       {"", ""},
       {"_20", ", first 20 s"},
       {"_revisit", " at revisits"},
-      {"_context", " at revisits of the context"}};
+      {"_context", " at revisits to the context"}};
   parts.insert(parts.end(), std::begin(gaps), std::end(gaps));
   for (const auto& [suffix, words] : parts) {
     const std::string s = suffix, w = words;
@@ -251,10 +252,10 @@ std::vector<Metric> continuation_metrics(const Networks& networks) {
     metrics.push_back({std::string("local_5") + suffix,
                        std::string("local error, worst 5 %") + words, Better::kLower, 3, no_dino});
   }
-  metrics.push_back({"sharpness_revisit", "sharpness / recording's", Better::kNearOne, 2});
+  metrics.push_back({"sharpness_revisit", "sharpness relative to recording", Better::kNearOne, 2});
   metrics.push_back({"chunk_seconds", "s per chunk", Better::kLower, 3});
   metrics.push_back({"history_mib", "history, MiB", Better::kLower, 1});
-  metrics.push_back({"visible", "frames seen", Better::kNeither, 1});
+  metrics.push_back({"visible", "retained frames per chunk", Better::kNeither, 1});
   return metrics;
 }
 
@@ -264,7 +265,7 @@ std::vector<Metric> pick_metrics(const std::vector<Metric>& all,
   for (const std::string& key : keys) {
     const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const Metric& metric) { return metric.key == key; });
-    LOCI_CHECK(found != all.end(), "no metric '{}'", key);
+    LOCI_CHECK(found != all.end(), "unknown metric '{}'", key);
     picked.push_back(*found);
   }
   return picked;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores of a continuation against the recording, taken while its frames arrive.
+// Scores a continuation against the recording while its frames arrive.
 #pragma once
 
 #include <map>
@@ -14,36 +14,41 @@
 
 namespace loci::eval {
 
-// Identical frames have no finite PSNR; they count as this many dB.
+// PSNR in dB that identical frames count as, instead of infinity.
 constexpr double kIdenticalPsnr = 120;
 
 class ContinuationScores {
  public:
-  // `clips` and `networks` must outlive this.
+  // `clips` and `networks` must outlive this object.
   ContinuationScores(const EvalClips& clips, size_t clip, const Networks& networks);
 
-  // Frames of the continuation in order, `first` counted from the start of the recording.
+  // Adds the next frames of the continuation; `first` counts from the start of the recording.
   void add(int64_t first, const at::Tensor& frames);
 
-  // mse, psnr, ssim, lpips (AlexNet) over the clip (one value); with _20 over its first 20 s, where
-  // it is longer; with _revisit at revisits, with _context at those whose first visit was given
-  // (what a model had to invent at its first visit, it cannot have as the recording has it), and
-  // with _8_20, _20_60, _60 at those whose first visit is so many seconds before (a value each). At
-  // revisits also sharpness_revisit, relative to the recording's, lpips_vgg, and from features, at
-  // 60 of them at most: identity_dino and identity_clip, the cosine with the first visit, and
-  // local_1, local_5, local_10, the worst 1, 5 and 10 % of patches against the recording, local_5
-  // also by gap.
+  // Metrics mse, psnr, ssim and lpips (AlexNet), by suffix:
+  //   none                  mean over the clip, one value
+  //   _20                   mean over the first 20 s, only for longer clips, one value
+  //   _revisit              one value per revisit
+  //   _context              one value per revisit whose first visit lies in the context. At the
+  //                         others the first visit was generated, so that the recording cannot be
+  //                         matched.
+  //   _8_20, _20_60, _60    one value per revisit, by seconds since the first visit
+  // Further metrics at revisits: sharpness_revisit (relative to the recording) and
+  // lpips_vgg_revisit; at up to 60 revisits per clip, from features: identity_dino and
+  // identity_clip (cosine with the first visit) and local_1, local_5, local_10 (worst 1, 5 and 10 %
+  // of the patches compared with the recording), local_5 also by seconds since the first visit.
   MetricValues values() const;
-  // "psnr" against seconds since the context, by whole seconds.
+  // Curve "psnr": mean PSNR of every second after the context.
   std::vector<Curve> curves() const;
-  // Two revisits, or else the last frame: recording, first visit, and this variant.
+  // Up to two revisits, or the last frame if there is none: first visit, recording and this
+  // variant.
   std::vector<PictureRow> pictures(const std::string& variant) const;
 
  private:
   struct FrameScore {
     double mse = 0, psnr = 0, ssim = 0, lpips = 0;
   };
-  // What is measured at revisits only; not a number where it is not.
+  // Measured at revisits only. NaN if not measured.
   struct RevisitScore {
     double sharpness, lpips_vgg, identity_dino, identity_clip, local_1, local_5, local_10;
     RevisitScore();
@@ -57,21 +62,21 @@ class ContinuationScores {
   const EvalClips* clips_;
   size_t index_;
   const EvalClip* clip_;
-  std::vector<FrameScore> frames_;  // of the continuation
+  std::vector<FrameScore> frames_;  // one per frame of the continuation
   const Networks* networks_;
   std::map<int64_t, RevisitScore> revisits_;          // by frame
   std::set<int64_t> featured_;                        // revisits whose features are compared
-  std::set<int64_t> first_visits_;                    // theirs, as far as they are generated
+  std::set<int64_t> first_visits_;                    // generated first visits of these revisits
   std::map<int64_t, at::Tensor> dino_, clip_vision_;  // global features of first visits
-  std::map<int64_t, at::Tensor> shown_;               // generated frames for pictures
-  std::vector<camera::Revisit> picked_;               // for pictures
+  std::map<int64_t, at::Tensor> shown_;               // generated frames for the report
+  std::vector<camera::Revisit> picked_;               // revisits that the report shows
   at::Tensor block_;                                  // recorded frames read ahead
   int64_t block_first_ = 0;
 };
 
-// All metrics above, in the order of tables; those that `networks` lack say so.
+// All metrics of ContinuationScores in table order. Metrics without weights have `absent` set.
 std::vector<Metric> continuation_metrics(const Networks& networks);
-// Those of `keys`, in the order of `keys`.
+// The metrics with these keys, in the order of `keys`.
 std::vector<Metric> pick_metrics(const std::vector<Metric>& all,
                                  const std::vector<std::string>& keys);
 

@@ -10,7 +10,7 @@
 namespace loci::eval {
 
 ClipFormat common_format(const std::vector<ModelChoice>& models, const Sampling& sampling) {
-  if (models.empty()) fail("--model is missing: give the folder of a model");
+  if (models.empty()) fail("--model is missing; expected at least one model folder");
   ClipFormat format;
   for (size_t i = 0; i < models.size(); ++i) {
     const sample::ModelFolder folder(models[i].path);
@@ -25,8 +25,9 @@ ClipFormat common_format(const std::vector<ModelChoice>& models, const Sampling&
     if (own.width != format.width || own.height != format.height || own.fps != format.fps ||
         own.grid != format.grid) {
       fail(
-          "{} makes {}x{} at {} frames a second in chunks of {}, {} {}x{} at {} in chunks of {}; "
-          "compare models of one format, or give --size",
+          "{} generates {}x{} at {} frames per second in chunks of {} frames, but {} generates "
+          "{}x{} at {} in chunks of {}; compared models must share the format (--size sets the "
+          "frame size)",
           models[i].name, own.width, own.height, own.fps, own.grid.frames_per_chunk(),
           models[0].name, format.width, format.height, format.fps, format.grid.frames_per_chunk());
     }
@@ -51,17 +52,17 @@ std::string ContinuationSuite::name_of(size_t model, size_t arm) const {
   return variant_name(setup_.models[model], setup_.arms[arm], setup_.arms);
 }
 
-bool ContinuationSuite::has(size_t model, size_t arm) const {
+bool ContinuationSuite::applies(size_t model, size_t arm) const {
   return recurrent_[model] || !setup_.arms[arm].base;
 }
 
-std::vector<Group> ContinuationSuite::groups() const {
-  std::vector<Group> groups;
+std::vector<VariantGroup> ContinuationSuite::groups() const {
+  std::vector<VariantGroup> groups;
   for (size_t m = 0; m < setup_.models.size(); ++m) {
-    Group& group = groups.emplace_back();
+    VariantGroup& group = groups.emplace_back();
     group.name = setup_.models[m].name;
     for (size_t a = 0; a < setup_.arms.size(); ++a) {
-      if (has(m, a)) group.variants.push_back(name_of(m, a));
+      if (applies(m, a)) group.variants.push_back(name_of(m, a));
     }
   }
   return groups;
@@ -96,7 +97,7 @@ std::vector<std::pair<std::string, std::string>> ContinuationSuite::pairs() cons
   for (size_t m = 0; m < setup_.models.size(); ++m) {
     for (size_t a = 1; a < setup_.arms.size(); ++a) {
       const std::optional<size_t>& base = setup_.arms[a].base;
-      if (has(m, a) && (base || !setup_.sweep)) {
+      if (applies(m, a) && (base || !setup_.sweep)) {
         list.emplace_back(name_of(m, base.value_or(0)), name_of(m, a));
       }
     }
@@ -108,7 +109,7 @@ PartResult ContinuationSuite::run(size_t clip) {
   const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
   PartResult part;
   for (size_t a = 0; a < setup_.arms.size(); ++a) {
-    if (!has(opened(), a)) continue;
+    if (!applies(opened(), a)) continue;
     const std::string name = variant(setup_.arms[a]);
     ContinuationScores scores(*clips_, clip, networks_);
     std::optional<MindPrediction> prediction;
@@ -137,7 +138,7 @@ PartResult ContinuationSuite::run(size_t clip) {
     part.values[name] = std::move(values);
     part.curves[name] = scores.curves();
     for (PictureRow& row : scores.pictures(name)) {
-      // All variants of an instant in one row.
+      // Pictures of all variants at one time form one row.
       const auto same = [&](const PictureRow& other) { return other.title == row.title; };
       const auto found = std::find_if(part.pictures.begin(), part.pictures.end(), same);
       if (found == part.pictures.end()) {
@@ -159,7 +160,7 @@ PlotPanel ContinuationSuite::budget_panel(const std::vector<PartResult>& parts,
   for (size_t m = 0; m < setup_.models.size(); ++m) {
     const size_t first = panel.series.size();
     for (size_t a = 0; a < setup_.arms.size(); ++a) {
-      if (!has(m, a)) continue;
+      if (!applies(m, a)) continue;
       const std::string name = setup_.models[m].name + setup_.arms[a].variation;
       auto series = std::find_if(panel.series.begin() + static_cast<std::ptrdiff_t>(first),
                                  panel.series.end(),

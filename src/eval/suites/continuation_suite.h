@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Suites in which models continue recordings: memory, revisit, arena and the budget sweep. They
-// differ in what is given, in the ways each model is run, and in what the table shows.
+// differ in the length of the context, the arms and the metrics.
 #pragma once
 
 #include <filesystem>
@@ -22,11 +22,12 @@ struct ContinuationSetup {
   Sampling sampling;
   std::filesystem::path data, out;
   ClipOptions clips;
-  std::filesystem::path weights;     // of networks for metrics; empty for none
-  std::vector<std::string> metrics;  // keys, in the order of the table
-  // How predictions are scored where `data` is MIND's; they are kept in out/predictions.
+  std::filesystem::path weights;     // folder with weights of metric networks; empty: none
+  std::vector<std::string> metrics;  // keys, in table order
+  // How predictions are scored if `data` is the MIND dataset. They are kept in out/predictions.
   MindScoring mind;
-  // Arms are budgets of one policy: plotted against them, and compared between models only.
+  // Whether the arms are budgets of one policy. Metrics are then plotted against the budget, and
+  // only models are compared with each other, not arms.
   bool sweep = false;
 };
 
@@ -39,25 +40,25 @@ class ContinuationSuite : public ModelSuite {
   std::vector<std::string> clips() const override { return clip_names(*clips_); }
   std::vector<Metric> metrics() const override;
   std::vector<std::pair<std::string, std::string>> pairs() const override;
-  std::vector<Group> groups() const override;
+  std::vector<VariantGroup> groups() const override;
   PartResult run(size_t clip) override;
   std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const override;
 
  private:
   std::string name_of(size_t model, size_t arm) const;
-  // Whether the arm makes a difference to the model.
-  bool has(size_t model, size_t arm) const;
+  // Whether the arm can be run with the model: variations of the recurrent memory need one.
+  bool applies(size_t model, size_t arm) const;
   PlotPanel budget_panel(const std::vector<PartResult>& parts, const std::string& metric,
                          const std::string& title) const;
 
   ContinuationSetup setup_;
   Networks networks_;
-  std::vector<MindRecording> mind_;  // empty where the data are recordings of another kind
-  std::vector<bool> recurrent_;      // by model
+  std::vector<MindRecording> mind_;  // empty if the data is not MIND
+  std::vector<bool> recurrent_;      // by model: whether it has recurrent states
   std::unique_ptr<EvalClips> clips_;
 };
 
-// Sizes and rates of the first model, which all others must share.
+// Frame size, frame rate and chunk length of the models. Models that differ in them are bad input.
 ClipFormat common_format(const std::vector<ModelChoice>& models, const Sampling& sampling);
 
 }  // namespace loci::eval

@@ -24,8 +24,10 @@ class RecordingClips : public EvalClips {
       add(world::Recording(std::move(files), recording), options);
     }
     if (clips_.empty()) {
-      fail("{}: no recording is longer than {:.4g} s of context and one chunk of {} frames",
-           folder.string(), options.context_seconds, format.grid.frames_per_chunk());
+      fail(
+          "{}: no recording is long enough; expected more than {:.4g} s of context and one chunk of "
+          "{} frames. Record longer clips or reduce --context-seconds",
+          folder.string(), options.context_seconds, format.grid.frames_per_chunk());
     }
   }
 
@@ -46,15 +48,15 @@ class RecordingClips : public EvalClips {
  private:
   void add(world::Recording recording, const ClipOptions& options) {
     const camera::TimeGrid& grid = format().grid;
-    // After the first frame.
+    // Chunks after frame 0.
     const int64_t available = grid.chunks_in_frames(recording.frame_count()) - 1;
-    // A length that is whole chunks but for rounding is not rounded.
+    // The tolerance of 1e-6 below keeps lengths that are whole chunks up to rounding errors.
     const auto chunks = [&](double seconds) {
       return seconds * format().fps / static_cast<double>(grid.frames_per_chunk());
     };
     const auto context = static_cast<int64_t>(std::floor(chunks(options.context_seconds) + 1e-6));
     if (available <= context) {
-      log_warning("{} is left out: {} frames are too short", recording.name(),
+      log_warning("{}: skipped because it has only {} frames", recording.name(),
                   recording.frame_count());
       return;
     }

@@ -35,7 +35,8 @@ void mix_file(uint64_t& hash, const fs::path& file) {
   for (const std::streamoff begin :
        {std::streamoff{0}, std::max<std::streamoff>(0, size - kSample)}) {
     stream.seekg(begin);
-    if (!stream.read(bytes.data(), std::ssize(bytes))) fail("{}: cannot be read", file.string());
+    if (!stream.read(bytes.data(), std::ssize(bytes)))
+      fail("{}: cannot read the file", file.string());
     mix(hash, bytes.data(), bytes.size());
   }
   mix(hash, &size, sizeof(size));
@@ -50,14 +51,14 @@ std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts) {
     const size_t sign = text.find('=');
     ModelChoice model;
     model.path = sign == std::string::npos ? text : text.substr(sign + 1);
-    // "models/mini/" is named mini too.
+    // Ignores a trailing slash: "models/mini/" is named "mini".
     const fs::path plain = fs::path(model.path / "").parent_path();
     model.name = sign == std::string::npos ? plain.filename().string() : text.substr(0, sign);
     if (model.name.empty() || model.path.empty()) {
-      fail("--model: '{}' is neither DIR nor NAME=DIR", text);
+      fail("--model: '{}' is malformed; expected DIR or NAME=DIR", text);
     }
     if (!names.insert(model.name).second) {
-      fail("--model: two models are named '{}'; give one of them another as NAME=DIR", model.name);
+      fail("--model: two models are named '{}'; rename one with NAME=DIR", model.name);
     }
     models.push_back(std::move(model));
   }
@@ -106,11 +107,11 @@ std::string variant_name(const ModelChoice& model, const Arm& arm, const std::ve
   return histories == 1 ? model.name + arm.variation : model.name + ", " + arm.label;
 }
 
-std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
-                                const std::vector<Arm>& arms) {
-  std::vector<Group> groups;
+std::vector<VariantGroup> model_groups(const std::vector<ModelChoice>& models,
+                                       const std::vector<Arm>& arms) {
+  std::vector<VariantGroup> groups;
   for (const ModelChoice& model : models) {
-    Group& group = groups.emplace_back();
+    VariantGroup& group = groups.emplace_back();
     group.name = model.name;
     for (const Arm& arm : arms) group.variants.push_back(variant_name(model, arm, arms));
   }
@@ -138,7 +139,7 @@ sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& 
 }
 
 std::string fingerprint(const fs::path& folder) {
-  if (!fs::is_directory(folder)) fail("{}: not a model folder", folder.string());
+  if (!fs::is_directory(folder)) fail("{}: not a folder; expected a model folder", folder.string());
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string suffix = entry.path().extension().string();

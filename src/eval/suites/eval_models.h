@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models that are compared, and the ways in which each of them is run.
+// The models that are compared, and the arms: the ways in which each model is run.
 #pragma once
 
 #include <filesystem>
@@ -18,53 +18,53 @@ struct ModelChoice {
   std::string name;
   std::filesystem::path path;
 };
-// "DIR", named after its folder, or "NAME=DIR". Names that occur twice are bad input.
+// Parses "DIR" (named after the folder) and "NAME=DIR". Duplicate names are bad input.
 std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts);
 
-// One way to run a model.
+// Experimental arm: one way to run a model.
 struct Arm {
   std::string label;                   // "sparse 29"
-  std::optional<std::string> history;  // the model folder's own if not given
-  std::optional<int64_t> budget = {};  // frames; likewise
+  std::optional<std::string> history;  // history policy; default: from the model folder
+  std::optional<int64_t> budget = {};  // retained frames; default: from the model folder
   model::Readout readout = model::Readout::kOn;
-  int64_t reset_every = 0;  // chunks before which the recurrent states are forgotten; 0 = never
-  // Of an arm that differs from an earlier one only in the two above: that one's place, and in what
-  // it differs. Models without recurrent states have no such arms.
+  int64_t reset_every = 0;  // reset the recurrent states before every N-th chunk; 0 = never
+  // For an arm that differs from an earlier one only in readout or reset_every: the index of that
+  // arm, and the label of the difference. Models without recurrent states skip such arms.
   std::optional<size_t> base = {};
   std::string variation = {};
 };
 
-// Ways to run the recurrent memory at inference beside the usual one.
+// Changes to the recurrent memory at inference that are measured in addition to the default.
 struct Variations {
   std::vector<model::Readout> readouts;
-  std::vector<int64_t> resets;  // every so many chunks
+  std::vector<int64_t> resets;  // values of Arm::reset_every
 };
-// Every arm, followed by its variations.
+// Returns every arm, each followed by its variations.
 std::vector<Arm> with_variations(const std::vector<Arm>& arms, const Variations& variations);
-// ", readout off" and the like; nothing for the usual one.
+// ", readout off" or ", random readout"; empty for kOn.
 std::string suffix_of(model::Readout readout);
 
-// What all models and arms share.
+// Sampling options that all models and arms share. Default: from the model folder.
 struct Sampling {
-  std::optional<int64_t> width, height;  // pixels; what the first model was made for
+  std::optional<int64_t> width, height;  // pixels
   std::optional<int64_t> steps;
   std::optional<std::string> solver;
   std::optional<double> guidance;
   uint64_t seed = 42;
   at::ScalarType dtype = at::kFloat;
-  bool captions = true;  // prompt models that have a text encoder with the clip's caption
-  // Where recordings are kept as latents; results do not depend on it.
+  bool captions = true;  // use the clip's caption as the prompt if the model has a text encoder
+  // Folder for the latents of recordings; results do not depend on it.
   std::filesystem::path cache;
 };
 
-// "model", with several histories "model, label"; and the variation.
+// "model", or "model, label" if there are several histories; followed by the variation.
 std::string variant_name(const ModelChoice& model, const Arm& arm, const std::vector<Arm>& arms);
 
 // A group per model with a variant per arm.
-std::vector<Group> model_groups(const std::vector<ModelChoice>& models,
-                                const std::vector<Arm>& arms);
+std::vector<VariantGroup> model_groups(const std::vector<ModelChoice>& models,
+                                       const std::vector<Arm>& arms);
 
-// Whether there are recurrent states to read, switch off or forget.
+// Whether the model has recurrent states.
 bool has_recurrent_states(const model::TransformerConfig& config);
 
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
@@ -73,14 +73,15 @@ sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Ar
 sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& caption,
                           const Sampling& sampling);
 
-// Names the weights in a folder without reading all of them: names, sizes, and the first and last
-// megabyte of every weight file.
+// Hash that identifies the weights in a folder without reading them completely: names, sizes, and
+// the first and last megabyte of every weight file.
 std::string fingerprint(const std::filesystem::path& folder);
 
-// Names and sizes of the pictures and videos in a folder of recordings, wherever it lies; what is
-// in `out` is not part of it.
+// Hash of the relative names and sizes of the pictures and videos in a folder of recordings. It
+// does not depend on the location of the folder. Files in `out` are ignored.
 std::string data_fingerprint(const std::filesystem::path& data, const std::filesystem::path& out);
 
+// The settings of a run, for the manifest.
 Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& arms,
               const Sampling& sampling);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What suites share whose groups are models, run in several ways each.
+// Base of suites whose groups are models and whose variants are arms.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ namespace loci::eval {
 
 class ModelSuite : public Suite {
  public:
-  std::vector<Group> groups() const override { return model_groups(models_, arms_); }
-  // One model at a time is in memory, and loaded when it is first used.
+  std::vector<VariantGroup> groups() const override { return model_groups(models_, arms_); }
+  // Only one model is in memory at a time. Its parts are loaded on first use.
   void open(size_t group) override {
     folder_.reset();
     open_ = group;
@@ -25,7 +25,7 @@ class ModelSuite : public Suite {
   ModelSuite(std::vector<ModelChoice> models, std::vector<Arm> arms, at::ScalarType dtype)
       : models_(std::move(models)), arms_(std::move(arms)), dtype_(dtype) {}
 
-  // Of the open model.
+  // Properties of the open model.
   size_t opened() const { return open_; }
   const sample::ModelFolder& folder() const { return *folder_; }
   std::string variant(const Arm& arm) const { return variant_name(models_.at(open_), arm, arms_); }

@@ -16,7 +16,7 @@ namespace {
 constexpr int kVersion = 1;
 constexpr int kQuality = 85;
 
-// JSON has no number that is not one.
+// JSON cannot represent NaN and infinity; they are stored as null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 double number_from(const Json& json) {
@@ -70,7 +70,8 @@ Json PartResult::to_json() const {
 
 PartResult PartResult::from_json(const Json& json, const std::string& where) {
   try {
-    if (json.at("version") != kVersion) fail("{}: of another version; delete it", where);
+    if (json.at("version") != kVersion)
+      fail("{}: unsupported version; delete the file and run the command again", where);
     PartResult part;
     part.group = json.at("group");
     part.clip = json.at("clip");
@@ -78,7 +79,7 @@ PartResult PartResult::from_json(const Json& json, const std::string& where) {
       MetricValues& into = part.values[variant];
       for (const auto& [metric, list] : metrics.items()) {
         for (const Json& value : list) into[metric].push_back(number_from(value));
-        into[metric];  // also when the list is empty
+        into[metric];  // creates the entry if the list is empty
       }
     }
     for (const auto& [variant, list] : json.at("curves").items()) {
@@ -93,7 +94,7 @@ PartResult PartResult::from_json(const Json& json, const std::string& where) {
     }
     return part;
   } catch (const Json::exception&) {
-    fail("{}: not the result of a clip; delete it, and the next run makes it anew", where);
+    fail("{}: not a clip result; delete the file and run the command again", where);
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a suite found out about one clip with one model: the unit of work that is done once and
-// kept in a file.
+// Result of one clip with one group of variants: the unit of work, which is stored in a file.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +14,7 @@
 
 namespace loci::eval {
 
-// By metric; the values of a clip are its frames, revisits, …, or just one.
+// Values of one clip by metric key: one per frame, one per revisit, or a single one.
 using MetricValues = std::map<std::string, std::vector<double>>;
 
 struct Curve {
@@ -25,11 +24,11 @@ struct Curve {
 
 struct PictureCell {
   std::string label;
-  std::string jpeg;  // in base64
+  std::string jpeg;  // base64
 };
 
-// Pictures beside each other, e.g. one instant as recorded and as every variant made it. Rows of
-// one title in parts of one clip are one row.
+// Pictures side by side, e.g. a recorded frame and the same frame of every variant. The report
+// merges rows of one clip that have the same title.
 struct PictureRow {
   std::string title;
   std::vector<PictureCell> cells;
@@ -42,11 +41,11 @@ struct PartResult {
   std::vector<PictureRow> pictures;
 
   Json to_json() const;
-  // What does not read as such is bad input naming `where`.
+  // Malformed JSON is bad input; the error names `where`.
   static PartResult from_json(const Json& json, const std::string& where);
 };
 
-// `picture` (uint8 [H, W, 3]) at most `width` pixels wide.
+// `picture` is uint8 [H, W, 3]; it is scaled down to at most `width` pixels.
 PictureCell make_cell(std::string label, const at::Tensor& picture, int64_t width = 320);
 
 std::string to_base64(const void* data, size_t size);

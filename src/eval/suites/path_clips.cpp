@@ -25,7 +25,7 @@ camera::Trajectory read_route(const std::string& route, const ClipFormat& format
     options.fps = format.fps;
     return camera::make_preset(route, options);
   }
-  // Every key string says for how many frames.
+  // Every key string contains frame counts.
   if (route.find_first_of("0123456789") == std::string::npos) {
     fail("--route: {}; or give a key string such as w-12,left-8",
          unknown_choice("route", route, names));
@@ -38,14 +38,15 @@ camera::Trajectory read_route(const std::string& route, const ClipFormat& format
   return path;
 }
 
-// The recording's own path, as long as wanted, and at least a chunk of it.
+// The recording's own path, at most `seconds` long. Recordings shorter than a chunk are bad input.
 camera::Trajectory recorded_route(const world::Recording& recording, const ClipFormat& format,
                                   double seconds) {
   camera::Trajectory path = recording.trajectory();
   const auto wanted =
       static_cast<size_t>(1 + std::max<int64_t>(1, std::llround(seconds * path.fps)));
   if (std::ssize(path.cameras) <= format.grid.frames_per_chunk()) {
-    fail("{}: {} frames are shorter than a chunk", recording.name(), path.cameras.size());
+    fail("{}: {} frames are too short; expected more than {}, the frames of a chunk",
+         recording.name(), path.cameras.size(), format.grid.frames_per_chunk());
   }
   if (path.cameras.size() > wanted) path.cameras.resize(wanted);
   return path;
@@ -83,8 +84,7 @@ class PathClips : public EvalClips {
   size_t size() const override { return clips_.size(); }
   const EvalClip& clip(size_t index) const override { return clips_.at(index).clip; }
   at::Tensor read(size_t index, int64_t first, int64_t count) const override {
-    LOCI_CHECK(first == 0 && count == 1, "only the first frame of {} was recorded",
-               clip(index).name);
+    LOCI_CHECK(first == 0 && count == 1, "{}: only the first frame is recorded", clip(index).name);
     return recordings_[clips_.at(index).recording].read(0, 1).frames;
   }
   at::Tensor depth(size_t index) const override {
@@ -112,7 +112,7 @@ class PathClips : public EvalClips {
 std::unique_ptr<EvalClips> open_paths(const std::filesystem::path& folder, const ClipFormat& format,
                                       const std::vector<std::string>& routes, double seconds,
                                       std::optional<int64_t> count) {
-  if (routes.empty()) fail("no route to go along");
+  if (routes.empty()) fail("--route: expected at least one route");
   return std::make_unique<PathClips>(folder, format, routes, seconds, count);
 }
 

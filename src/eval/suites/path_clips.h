@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clips that start from the first frame of a recording and go along designed paths: nothing but
-// that frame was recorded.
+// Clips that start from the first frame of a recording and follow designed paths. There is no
+// ground truth beyond that frame.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,19 @@
 
 namespace loci::eval {
 
-// The route that is a recording's own path.
+// Name of the route that is the recording's own path.
 inline constexpr std::string_view kRecordedRoute = "recorded";
 
-// Every recording's first frame with every route, named "recording, route". A route is a preset of
-// camera/path/presets.h, a key string such as left-32,right-32, or kRecordedRoute. Routes hold their
-// last pose until whole chunks are full; presets and recordings take `seconds`, at most.
+// The first frame of every recording combined with every route; clips are named "recording, route".
+// A route is a preset of camera/path/presets.h, a key string such as left-32,right-32, or
+// kRecordedRoute. The last pose of a route is repeated until the last chunk is full. `seconds` is
+// the length of presets and the maximum length of recordings.
 std::unique_ptr<EvalClips> open_paths(const std::filesystem::path& folder, const ClipFormat& format,
                                       const std::vector<std::string>& routes, double seconds,
                                       std::optional<int64_t> count);
 
-// Key strings whose second half undoes the first: turning either way, and walking out and back.
+// Key strings whose second half reverses the first: turns to both sides, and movements out and
+// back.
 const std::vector<std::string>& return_routes();
 
 }  // namespace loci::eval

@@ -26,13 +26,14 @@ fs::path part_file(const fs::path& out, const std::string& group, const std::str
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
+  if (error) fail("{}: cannot create the folder: {}", folder.string(), error.message());
 }
 
 void check_names(const std::vector<std::string>& names, std::string_view what) {
   std::set<std::string> seen;
   for (const std::string& name : names) {
-    if (!seen.insert(name).second) fail("two {} are named '{}'", what, name);
+    if (!seen.insert(name).second)
+      fail("two {} have the name '{}'; names must be unique", what, name);
   }
 }
 
@@ -45,23 +46,25 @@ std::string file_name(const std::string& name) {
         std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || (c == '.' && !safe.empty());
     safe += plain ? c : '_';
   }
-  constexpr size_t kMost = 80;
-  if (safe == name && safe.size() <= kMost) return safe;
+  constexpr size_t kMaxLength = 80;
+  if (safe == name && safe.size() <= kMaxLength) return safe;
   uint64_t hash = 0;
   for (const char c : name) hash = hash_keys({hash, static_cast<unsigned char>(c)});
-  return fmt::format("{}-{:08x}", safe.substr(0, kMost), hash & 0xffffffff);
+  return fmt::format("{}-{:08x}", safe.substr(0, kMaxLength), hash & 0xffffffff);
 }
 
 std::vector<PartResult> read_parts(const Suite& suite, const fs::path& out) {
   std::vector<PartResult> parts;
-  for (const Group& group : suite.groups()) {
+  for (const VariantGroup& group : suite.groups()) {
     for (const std::string& clip : suite.clips()) {
       const fs::path file = part_file(out, group.name, clip);
       if (!fs::exists(file)) continue;
       PartResult part = PartResult::from_json(load_json(file), file.string());
       if (part.group != group.name || part.clip != clip) {
-        fail("{}: of clip {} of {}; expected {} of {}", file.string(), part.clip, part.group, clip,
-             group.name);
+        fail(
+            "{}: result of clip '{}' with '{}'; expected clip '{}' with '{}'. Delete the file and "
+            "run the command again",
+            file.string(), part.clip, part.group, clip, group.name);
       }
       parts.push_back(std::move(part));
     }
@@ -73,7 +76,7 @@ int64_t run_suite(Suite& suite, const RunOptions& options) {
   LOCI_CHECK(options.shards >= 1 && options.shard >= 0 && options.shard < options.shards,
              "shard {} of {}", options.shard, options.shards);
   const std::vector<std::string> clips = suite.clips();
-  const std::vector<Group> groups = suite.groups();
+  const std::vector<VariantGroup> groups = suite.groups();
   check_names(clips, "clips");
   check_names(variants_of(suite), "variants");
   make_folder(options.out);
@@ -117,7 +120,7 @@ int64_t run_suite(Suite& suite, const RunOptions& options) {
   std::vector<PartResult> parts = read_parts(suite, options.out);
   const auto missing = static_cast<int64_t>(groups.size() * clips.size() - parts.size());
   if (missing > 0) {
-    log_info("{} of {} clips are still missing; whoever measures the last one writes the report",
+    log_info("{} of {} results are missing; the process that adds the last one writes the report",
              missing, groups.size() * clips.size());
     return missing;
   }

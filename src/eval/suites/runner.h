@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a suite: its clips divided among processes, each clip's result in a file that appears whole,
-// what is there already kept, and the report when nothing is missing.
+// Runs a suite. Clips are divided among processes, every clip result is written atomically to its
+// own file, existing results are kept, and the report is written when no result is missing.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@ namespace loci::eval {
 
 struct RunOptions {
   std::filesystem::path out;
-  // This process measures every shards-th clip, starting with number `shard`.
+  // This process measures the clips shard, shard + shards, shard + 2 * shards, …
   int64_t shard = 0, shards = 1;
 };
 
-// `out` gets manifest.json (the suite's settings; a folder of others is bad input), parts/ and, by
-// whichever process finds all parts there, the report. Gives the parts that are still missing.
+// Writes manifest.json (the suite's settings) and parts/ into `out`; a folder with other settings
+// is bad input. The process that finds all parts present also writes the report. Returns the number
+// of missing parts.
 int64_t run_suite(Suite& suite, const RunOptions& options);
 
-// The parts that are there, groups first, then clips, in the suite's order.
+// Reads the existing parts, ordered by group, then by clip, both in the suite's order.
 std::vector<PartResult> read_parts(const Suite& suite, const std::filesystem::path& out);
 
-// A name of files and folders: what is not a letter, digit, dot or dash becomes an underscore, and
-// a hash keeps names apart that this would merge.
+// Converts a name to a file name: characters other than letters, digits, dots and dashes become
+// underscores, and a hash is appended to changed or long names, so that file names stay unique.
 std::string file_name(const std::string& name);
 
 }  // namespace loci::eval

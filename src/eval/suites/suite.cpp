@@ -19,7 +19,7 @@ std::vector<std::vector<PlotPanel>> Suite::plots(const std::vector<PartResult>&)
 
 std::vector<std::string> variants_of(const Suite& suite) {
   std::vector<std::string> all;
-  for (const Group& group : suite.groups()) {
+  for (const VariantGroup& group : suite.groups()) {
     all.insert(all.end(), group.variants.begin(), group.variants.end());
   }
   return all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A measurement that `loci eval` offers: which clips, which variants of which models, which
-// metrics; and how one clip is measured. Division, resuming and reports are the runner's.
+// Interface of an evaluation suite of `loci eval`. A suite defines its clips, the variants that it
+// compares, its metrics, and how one clip is measured. The runner (runner.h) divides the clips
+// among processes, resumes interrupted runs and writes the report.
 #pragma once
 
 #include <string>
@@ -14,15 +15,16 @@
 namespace loci::eval {
 
 struct Metric {
-  std::string key;    // in files
-  std::string title;  // in tables
+  std::string key;    // name in result files
+  std::string title;  // column title in tables
   enum class Better { kHigher, kLower, kNearOne, kNeither } better = Better::kHigher;
   int digits = 2;
-  std::string absent = {};  // why no clip has it, e.g. without weights
+  std::string absent = {};  // reason why no clip has a value, e.g. missing weights; else empty
 };
 
-// Variants that are measured together since they share a model.
-struct Group {
+// The variants of one model (or of one tree of predictions). They are measured together, so that
+// the model is loaded once.
+struct VariantGroup {
   std::string name;
   std::vector<std::string> variants;
 };
@@ -32,30 +34,32 @@ class Suite {
   virtual ~Suite() = default;
 
   virtual std::string title() const = 0;
-  // Everything that the results depend on; a folder of results is continued with the same only.
+  // Everything that the results depend on. A result folder can only be continued with equal
+  // settings.
   virtual Json settings() const = 0;
   virtual std::vector<std::string> clips() const = 0;
-  virtual std::vector<Group> groups() const = 0;
+  virtual std::vector<VariantGroup> groups() const = 0;
   virtual std::vector<Metric> metrics() const = 0;
-  // Which variants are compared, better one first; every other with the first if not overridden.
+  // Pairs of variants whose paired difference (first - second) is reported. Default: the first
+  // variant with every other one.
   virtual std::vector<std::pair<std::string, std::string>> pairs() const;
 
-  // Loads what the group needs; the group before is no longer needed.
+  // Loads the model of the group and releases that of the previous group.
   virtual void open(size_t group) = 0;
-  // One clip with all variants of the open group.
+  // Measures one clip with all variants of the open group.
   virtual PartResult run(size_t clip) = 0;
 
-  // Adds to the parts what can only be said about all clips together; called once all are there.
+  // Adds values that depend on all clips. Called once, when the parts of all clips exist.
   virtual void conclude(std::vector<PartResult>&) {}
-  // What the report shows beside tables and pictures, from all parts.
+  // Plots of the report, computed from all parts; each inner vector is one row of panels.
   virtual std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const;
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
-// All variants of all groups.
+// All variants of all groups, in order.
 std::vector<std::string> variants_of(const Suite& suite);
 
-// The mean over clips of every variant's curve of that name, as series of one panel.
+// One panel with a series per variant: the mean over clips of the curve with the given name.
 PlotPanel mean_curves(const Suite& suite, const std::vector<PartResult>& parts,
                       const std::string& curve, std::string title, std::string x_label);
 
