@@ -96,7 +96,7 @@ TEST_F(EvalCommand, DistributesClipsOverProcesses) {
   EXPECT_EQ(
       run("memory", {"--data", path("data"), "--out", path("batch"), "--context-seconds", "1"}).out,
       path("batch/report.html") + "\n")
-      << "a batch script is no step";
+      << "a batch script is not a job step";
   ::setenv("SLURM_STEP_NUM_TASKS", "2", 1);
   const Outcome first = run("memory", options);
   ::setenv("RANK", "0", 1);

@@ -40,7 +40,7 @@ TEST(AttentionShare, UniformAttentionIsNotEnriched) {
   EXPECT_NEAR(even.fraction, covisible.to(at::kDouble).mean().item<double>(), 1e-12);
 }
 
-TEST(AttentionShare, AllOfItOnCovisibleKeysIsAShareOfOne) {
+TEST(AttentionShare, IsOneIfAllAttentionGoesToCovisibleKeys) {
   at::Tensor keys = at::zeros({10, 1, 4});
   keys[3][0][0] = keys[7][0][0] = 1000;
   at::Tensor covisible = at::zeros({2, 10}, at::kBool);
@@ -54,7 +54,7 @@ TEST(AttentionShare, AllOfItOnCovisibleKeysIsAShareOfOne) {
   EXPECT_NEAR(share.mass, 1, 1e-6);
   EXPECT_NEAR(share.enrichment(), 5, 1e-5) << "two of ten keys";
   EXPECT_NEAR(attention_share(query, keys, own, covisible.logical_not()).share, 0, 1e-6);
-  // All of it on the chunk itself: such queries do not count, and are counted.
+  // All attention goes to the chunk itself: such queries are excluded.
   const AttentionShare none =
       attention_share(query, at::zeros({10, 1, 4}), query.narrow(0, 0, 1) * 1e6, covisible);
   EXPECT_EQ(none.queries, 0);
@@ -64,8 +64,8 @@ TEST(AttentionShare, AllOfItOnCovisibleKeysIsAShareOfOne) {
             2);
 }
 
-// Head one attends to the history with 0.8, evenly; head two with 0.2, the co-visible key alone.
-TEST(AttentionShare, HeadsAreAveragedBeforeTheShareIsTaken) {
+// Head one: attention of 0.8 to the history, uniform. Head two: 0.2, only to the co-visible key.
+TEST(AttentionShare, AveragesHeadsBeforeComputingTheShare) {
   const double scale = 1;  // D = 1
   at::Tensor query = at::ones({1, 2, 1}), past = at::zeros({2, 2, 1}), own = at::zeros({1, 2, 1});
   past[0][0][0] = past[1][0][0] = std::log(0.4) / scale;
@@ -81,7 +81,7 @@ TEST(AttentionShare, HeadsAreAveragedBeforeTheShareIsTaken) {
   EXPECT_NEAR(share.enrichment(), 1.2, 1e-5);
 }
 
-// 48x32 pixels in 3x2 tokens; a wall 4 m away, seen as it is (depth along rays of a plane).
+// 48x32 pixels in 3x2 tokens; a plane at a distance of 4 m, with depth along the rays.
 DepthFrame wall(const camera::Pose& pose, double far = 4) {
   const camera::Lens lens = camera::lens_from_fov(camera::radians(75));
   at::Tensor depth = at::empty({32, 48}, at::kFloat);
@@ -100,11 +100,11 @@ TEST(Covisibility, FollowsTheSurface) {
   const camera::TokenGrid grid{2, 3};
   const DepthFrame here = wall({});
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{here}, grid), identity_tokens()));
-  // Two past frames side by side.
+  // Two past frames.
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{here, here}, grid),
                         at::cat({identity_tokens(), identity_tokens()}, 1)));
-  // A token is 4 m * 2 tan(37.5°) / 3 wide: seen from that far to the right, all moves one to the
-  // left, and the leftmost column is lost.
+  // A token is 4 m * 2 tan(37.5°) / 3 wide. Seen from that far to the right, everything moves one
+  // token to the left, and the leftmost column leaves the picture.
   camera::Pose right;
   right.position.x = 4 * 2 * std::tan(camera::radians(37.5)) / 3;
   const at::Tensor moved = covisible_tokens(here, std::vector{wall(right)}, grid);
@@ -115,7 +115,7 @@ TEST(Covisibility, FollowsTheSurface) {
       EXPECT_TRUE(at::equal(moved[row * 3 + column], wanted)) << row << " " << column;
     }
   }
-  // Looking back, behind something nearer, and at the sky, nothing is the same.
+  // Nothing is co-visible when looking back, behind an occluder, or at the sky.
   camera::Pose back;
   back.rotation = camera::rotation_from_angles(std::numbers::pi, 0);
   DepthFrame behind = here;
@@ -136,17 +136,17 @@ TEST(Covisibility, FollowsTheSurface) {
   EXPECT_TRUE(part.narrow(1, 17, 31).all().item<bool>());
 }
 
-TEST(Covisibility, WithoutDepthRaysStandIn) {
+TEST(Covisibility, UsesRaysWithoutDepth) {
   const camera::TokenGrid grid{2, 3};
   DepthFrame here = wall({});
   here.depth.reset();
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{here}, grid), identity_tokens()));
-  // One frame without depth is enough to fall back.
+  // One frame without depth causes the fallback.
   EXPECT_TRUE(at::equal(covisible_tokens(here, std::vector{wall({}, 2)}, grid), identity_tokens()));
   DepthFrame back = here;
   back.camera.pose.rotation = camera::rotation_from_angles(std::numbers::pi, 0);
   EXPECT_FALSE(covisible_tokens(here, std::vector{back}, grid).any().item<bool>());
-  // Seen from the side, a ray is a line: near points are farther to the left than distant ones.
+  // Seen from the side, a ray covers several tokens.
   DepthFrame side = here;
   side.camera.pose.position.x = 2;
   EXPECT_GT(covisible_tokens(here, std::vector{side}, grid)[2].sum().item<int64_t>(), 1);
@@ -171,7 +171,7 @@ class Attention : public ::testing::Test {
   }
   ~Attention() override { fs::remove_all(folder_); }
   fs::path path(const std::string& name) const { return folder_ / name; }
-  // The camera stands in the middle of a ball.
+  // The camera is at the centre of a sphere.
   void add_depth(const std::string& clip, int64_t frames) const {
     io::write_npy(path("data/" + clip + "/depth.npy"),
                   at::full({frames, kTinyHeight, kTinyWidth}, 5, at::kHalf));
@@ -191,7 +191,7 @@ class Attention : public ::testing::Test {
       fs::path(::testing::TempDir()) / ("loci_attention_test_" + std::to_string(::getpid()));
 };
 
-TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
+TEST_F(Attention, ReplayMeasuresTheVisibleHistory) {
   const at::NoGradGuard no_grad;
   const sample::ModelFolder folder(path("hybrid"));
   const ClipFormat format = common_format(setup().models, {});
@@ -201,7 +201,7 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
   const at::Tensor depth = clips->depth(0);
   ASSERT_EQ(depth.sizes(), at::IntArrayRef({45, kTinyHeight, kTinyWidth}));
   EXPECT_FALSE(clips->depth(1).defined());
-  // A pose for a latent: on the spot, every latent looks 9 degrees farther to the right.
+  // The camera does not move and turns 9 degrees to the right per latent frame.
   std::vector<DepthFrame> views;
   for (size_t i = 0; i < 9; ++i) {
     views.push_back({cameras[i], depth[static_cast<int64_t>(i)]});
@@ -237,13 +237,14 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
       }
     }
   }
-  // The layer before the hybrid one cannot tell what was read; the one after it can.
+  // The readout affects the layer after the hybrid one, not the layer before it.
   for (size_t r = 1; r < 3; ++r) {
     EXPECT_EQ(shares[r].at(0)[3].share, shares[0].at(0)[3].share);
     EXPECT_NE(shares[r].at(2)[3].share, shares[0].at(2)[3].share);
   }
   EXPECT_NE(shares[1].at(2)[3].share, shares[2].at(2)[3].share);
-  // Latent 8 saw the seven latents before its chunk; of a budget of two, the first and the newest.
+  // Latent frame 8 attends to the seven frames before its chunk; with a budget of two, to the first
+  // and the newest of them.
   const auto fraction = [&](std::initializer_list<size_t> past) {
     std::vector<DepthFrame> list;
     for (const size_t i : past) list.push_back(views[i]);
@@ -252,11 +253,11 @@ TEST_F(Attention, ReplayReadsTheHistoryThatTheModelSees) {
   EXPECT_NEAR(shares[0].at(0)[3].fraction, fraction({0, 1, 2, 3, 4, 5, 6}), 1e-9);
   EXPECT_NEAR(run("sparse", 2)[0].at(0)[3].fraction, fraction({0, 6}), 1e-9);
   EXPECT_EQ(run("sparse", 0)[0].at(0)[3].excluded, 6) << "no history at all";
-  // The same again, to the last digit.
+  // Results are reproducible.
   EXPECT_EQ(run("dense", 29)[2].at(2)[3].share, shares[2].at(2)[3].share);
 }
 
-TEST_F(Attention, SuiteComparesModelsReadoutsAndRollouts) {
+TEST_F(Attention, SuiteComparesModelsAndReadouts) {
   AttentionSuite suite(setup());
   EXPECT_THAT(variants_of(suite),
               ElementsAre("hybrid", "hybrid, readout off", "hybrid, random readout", "softmax"));
@@ -275,8 +276,8 @@ TEST_F(Attention, SuiteComparesModelsReadoutsAndRollouts) {
     ASSERT_EQ(on.at(key).size(), instants) << key;
   }
   EXPECT_FALSE(on.contains("share_proxy"));
-  EXPECT_FALSE(off.contains("masked_psnr")) << "only replayed";
-  // On a ball around the camera, nearly all that a revisit shows was seen.
+  EXPECT_FALSE(off.contains("masked_psnr")) << "no rollout with the readout off";
+  // Inside a sphere, a revisit shows almost only surfaces that were seen before.
   EXPECT_GT(on.at("region").back(), 90);
   EXPECT_NE(on.at("enrichment_after"), off.at("enrichment_after"));
   EXPECT_EQ(on.at("enrichment_after"), on.at("enrichment_downstream")) << "one layer is both";
@@ -284,10 +285,11 @@ TEST_F(Attention, SuiteComparesModelsReadoutsAndRollouts) {
   const Curve& curve = parts[0].curves.at("hybrid").at(0);
   EXPECT_THAT(curve.points, ElementsAre(::testing::Pair(0.0, ::testing::Gt(0.0)),
                                         ::testing::Pair(2.0, ::testing::Gt(0.0))));
-  EXPECT_EQ(parts[2].curves.at("softmax").at(0).points.size(), 3u) << "all of its layers";
+  EXPECT_EQ(parts[2].curves.at("softmax").at(0).points.size(), 3u)
+      << "softmax attends to its history in all layers";
   ASSERT_EQ(parts[0].pictures.size(), 1u);
   EXPECT_EQ(parts[0].pictures[0].cells.size(), 3u);
-  // The recording without depth has columns of its own.
+  // Recordings without depth have separate metrics.
   const MetricValues& rays = parts[1].values.at("hybrid");
   EXPECT_TRUE(rays.contains("enrichment_proxy"));
   EXPECT_FALSE(rays.contains("enrichment"));
@@ -306,20 +308,20 @@ TEST_F(Attention, SuiteComparesModelsReadoutsAndRollouts) {
   }
 }
 
-TEST_F(Attention, RefusesWhatItCannotMeasure) {
+TEST_F(Attention, RejectsUnusableInputs) {
   AttentionSetup s = setup();
   s.clips.seconds = 0.5;
   s.clips.context_seconds = 0;
-  EXPECT_THROW(AttentionSuite{s}, Error) << "nothing comes back";
+  EXPECT_THROW(AttentionSuite{s}, Error) << "no revisits";
   s = setup();
   testing::make_tiny_folder(path("two"), 1);
   s.models = parse_models({path("hybrid").string(), path("two").string()});
-  EXPECT_THROW(AttentionSuite{s}, Error) << "three layers and two";
+  EXPECT_THROW(AttentionSuite{s}, Error) << "different numbers of layers";
   io::write_npy(path("data/a/depth.npy"), at::zeros({3, 8, 8}, at::kHalf));
   s = setup();
   s.rollouts = false;
   AttentionSuite suite(s);
-  EXPECT_THROW(run_suite(suite, {path("short")}), Error) << "depth of three frames";
+  EXPECT_THROW(run_suite(suite, {path("short")}), Error) << "depth for three frames only";
 }
 
 }  // namespace

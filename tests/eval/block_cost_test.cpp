@@ -34,7 +34,7 @@ ChunkStepOptions step_options(bool bounded, at::ScalarType dtype) {
   return options;
 }
 
-// Multiplications and additions of libtorch's products while it lives.
+// Counts the multiplications and additions of libtorch's products during its lifetime.
 class Counter {
  public:
   Counter() : handle_(at::addThreadLocalCallback(callback())) { products = attention = 0; }
@@ -47,7 +47,7 @@ class Counter {
     const std::string_view name = function.name();
     const auto input = [&](size_t i) { return function.inputs()[i].toTensor(); };
     const auto add = [&](const at::Tensor& a, const at::Tensor& b) {
-      // The tiles of the camera's maps are left out of the formula.
+      // block_work() ignores the 4x4 tiles of camera maps.
       if (a.size(-1) == 4 || b.size(-1) == 4) return;
       products += 2.0 * static_cast<double>(a.numel() * b.size(-1));
     };
@@ -65,8 +65,8 @@ class Counter {
   at::CallbackHandle handle_;
 };
 
-// In FP64 every operation is libtorch's, which tells its sizes.
-TEST(BlockWork, IsWhatTheBlocksDo) {
+// In FP64 every operation is executed by libtorch and can be observed.
+TEST(BlockWork, EqualsTheExecutedOperations) {
   const BlockPair blocks(small(), {2, 3}, at::kDouble);
   for (const bool bounded : {true, false}) {
     const ChunkStep step(blocks.config(), step_options(bounded, at::kDouble));
@@ -81,21 +81,21 @@ TEST(BlockWork, IsWhatTheBlocksDo) {
   }
 }
 
-TEST(BlockWork, GrowsWithThePastOnlyWhereItIsSeen) {
+TEST(BlockWork, GrowsWithTheHistoryThatIsAttendedTo) {
   const model::TransformerConfig config = small();
-  const double keys = 4.0 * 10 * 50;  // of ten queries and fifty more keys
+  const double keys = 4.0 * 10 * 50;  // ten queries, fifty more keys
   const auto more = [&](bool hybrid) {
     return model::block_work(config, hybrid, 10, 90).total() -
            model::block_work(config, hybrid, 10, 40).total();
   };
-  EXPECT_EQ(more(false), keys * 3 * 128);  // two heads and the camera's
+  EXPECT_EQ(more(false), keys * 3 * 128);  // two main heads and one camera head
   EXPECT_EQ(more(true), keys * 128);
   EXPECT_GT(model::block_work(config, true, 10, 40, /*commit=*/true).recurrent,
             model::block_work(config, true, 10, 40).recurrent);
   EXPECT_EQ(model::block_work(config, false, 10, 40, true).recurrent, 0);
 }
 
-TEST(BlockPair, EveryBranchAndTheWholePastCount) {
+TEST(BlockPair, OutputDependsOnTheWholeHistory) {
   const BlockPair blocks(small(), {2, 3}, at::kFloat);
   const ChunkStep sparse(blocks.config(), step_options(true, at::kFloat));
   const ChunkStep dense(blocks.config(), step_options(false, at::kFloat));
@@ -105,17 +105,18 @@ TEST(BlockPair, EveryBranchAndTheWholePastCount) {
   for (const BlockKind kind : kBlockKinds) {
     const at::Tensor out = blocks.run(sparse, kind, false);
     EXPECT_TRUE(at::isfinite(out).all().item<bool>());
-    EXPECT_TRUE(at::equal(out, blocks.run(sparse, kind, false))) << "differs from run to run";
-    EXPECT_TRUE(at::equal(out, blocks.run(sparse, kind, true))) << "a chunk reads what it writes";
+    EXPECT_TRUE(at::equal(out, blocks.run(sparse, kind, false))) << "not reproducible";
+    EXPECT_TRUE(at::equal(out, blocks.run(sparse, kind, true)))
+        << "a chunk must not read its own write";
     EXPECT_FALSE(at::allclose(blocks.run(dense, kind, false), blocks.run(shorter, kind, false)));
   }
-  // Turned to compact times the same keys are others; a hybrid block has no keys with a time.
+  // Rotation to compact times changes the keys of the softmax block. Hybrid blocks store no rotated
+  // keys.
   EXPECT_FALSE(at::allclose(blocks.run(sparse, BlockKind::kSoftmax, false),
                             blocks.run(dense, BlockKind::kSoftmax, false)));
 }
 
-// The widened product of BF16 weights against FP32 of the same weights, through whole blocks.
-TEST(BlockPair, Bf16IsNearFp32) {
+TEST(BlockPair, Bf16IsCloseToFp32) {
   const BlockPair narrow(small(), {2, 3}, at::kBFloat16), wide(small(), {2, 3}, at::kFloat);
   const ChunkStep narrow_step(narrow.config(), step_options(true, at::kBFloat16));
   const ChunkStep wide_step(wide.config(), step_options(true, at::kFloat));
@@ -127,8 +128,7 @@ TEST(BlockPair, Bf16IsNearFp32) {
   EXPECT_EQ(2 * narrow.weight_bytes(), wide.weight_bytes());
 }
 
-// Numbers of few bits against FP32 of the weights they were made of, and in fewer bytes.
-TEST(BlockPair, QuantizedIsNearFp32) {
+TEST(BlockPair, QuantizedIsCloseToFp32AndSmaller) {
   const BlockPair wide(small(), {2, 3}, at::kFloat);
   const ChunkStep wide_step(wide.config(), step_options(true, at::kFloat));
   for (const auto& [quantization, tolerance, shrinks] :
@@ -148,7 +148,7 @@ TEST(BlockPair, QuantizedIsNearFp32) {
   }
 }
 
-TEST(BlockPair, WritesWhatQuantizedWeightsStandFor) {
+TEST(BlockPair, WritesDequantizedWeights) {
   const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) /
                                      fmt::format("loci_block_int8_{}.safetensors", ::getpid());
   model::TransformerConfig config = small();
@@ -187,7 +187,7 @@ TEST(BlockPair, WritesTheCase) {
   std::filesystem::remove(file);
 }
 
-TEST(CostOf, CallsUntilASecondHasPassed) {
+TEST(CostOf, RepeatsCallsForASecond) {
   int calls = 0;
   const CallCost cost = cost_of([&] {
     ++calls;

@@ -14,8 +14,8 @@
 namespace loci::eval {
 namespace {
 
-// A world seen along known poses is followed exactly; against other commands it is not.
-TEST(TwoView, FindsTheMotionOfRenderedFrames) {
+// Rendered frames follow their own poses and not other ones.
+TEST(TwoView, EstimatesTheMotionOfRenderedFrames) {
   if (!two_view_available()) GTEST_SKIP() << "built without OpenCV";
   world::ClipOptions options;
   options.width = 384;
@@ -39,7 +39,7 @@ TEST(TwoView, FindsTheMotionOfRenderedFrames) {
   EXPECT_LT(values.at("rotation")[0], 1);
   EXPECT_LT(values.at("failed")[0], 0.5);
   EXPECT_FALSE(values.contains("distance_ratio")) << "without depth";
-  // As far as commanded; and half as far as a camera that was to go twice as far.
+  // The ratio of distances is 1 for the true poses and 0.5 for poses that go twice as far.
   std::vector<camera::Pose> farther = poses;
   for (camera::Pose& pose : farther) {
     pose.position = poses[0].position + (pose.position - poses[0].position) * 2;
@@ -50,7 +50,7 @@ TEST(TwoView, FindsTheMotionOfRenderedFrames) {
   EXPECT_NEAR(metric.at("distance_ratio")[0], 1, 0.05);
   EXPECT_NEAR(camera_values(frames, farther, lens, clip.depth[0]).at("distance_ratio")[0], 0.5,
               0.03);
-  // The same frames under a camera that turns 10 degrees more each time.
+  // The same frames, but the commanded camera turns 10 degrees more per frame.
   for (size_t i = 0; i < poses.size(); ++i) {
     poses[i].rotation = poses[i].rotation * camera::rotation_from_angles(
                                                 camera::radians(10) * static_cast<double>(i), 0);

@@ -12,7 +12,7 @@
 namespace loci::eval {
 namespace {
 
-// As in tests/data/eval/make_metrics.py.
+// The same formula as in tests/data/eval/make_metrics.py.
 at::Tensor picture(int64_t height, int64_t width, double phase, double noise) {
   at::Tensor frame = at::empty({1, height, width, 3}, at::kByte);
   auto pixels = frame.accessor<uint8_t, 4>();
@@ -32,7 +32,7 @@ at::Tensor picture(int64_t height, int64_t width, double phase, double noise) {
   return frame;
 }
 
-TEST(ImageMetrics, AgreeWithScikitImage) {
+TEST(ImageMetrics, MatchScikitImage) {
   const Json cases = load_json(std::filesystem::path(LOCI_TEST_DATA) / "eval" / "metrics.json");
   ASSERT_EQ(cases.size(), 3u);
   for (const Json& expected : cases) {
@@ -53,7 +53,7 @@ TEST(ImageMetrics, HandleDegenerateFrames) {
   EXPECT_EQ(mse(black, black).size(), 2u);
   const at::Tensor white = at::full({2, 16, 16, 3}, 255, at::kByte);
   EXPECT_DOUBLE_EQ(psnr(black, white)[0], 0);
-  // Floating point frames are taken to be in [0, 1] already.
+  // Floating-point frames are expected in [0, 1].
   EXPECT_DOUBLE_EQ(mse(white, at::ones({2, 16, 16, 3}))[0], 0);
   EXPECT_THROW(mse(black, at::zeros({2, 16, 17, 3}, at::kByte)), Error);
   EXPECT_THROW(mse(black[0], black[0]), Error);
@@ -61,22 +61,22 @@ TEST(ImageMetrics, HandleDegenerateFrames) {
   EXPECT_TRUE(mse(black.narrow(0, 0, 0), black.narrow(0, 0, 0)).empty());
 }
 
-TEST(ImageMetrics, BordersCountOrNot) {
+TEST(ImageMetrics, SsimBorderIsMirroredOrCropped) {
   const at::Tensor a = picture(32, 32, 0, 0);
   at::Tensor b = a.clone();
   b.select(2, 0).fill_(0);  // only the first column differs
   EXPECT_GT(ssim(a, b, SsimBorder::kCropped)[0], ssim(a, b, SsimBorder::kMirrored)[0]);
 }
 
-TEST(ImageMetrics, BlurLowersSharpness) {
+TEST(ImageMetrics, BlurReducesSharpness) {
   const at::Tensor sharp = picture(32, 32, 0, 0.5).to(at::kFloat) / 255;
   const at::Tensor blurred =
       at::avg_pool2d(sharp.permute({0, 3, 1, 2}), {3, 3}, {1, 1}, {1, 1}).permute({0, 2, 3, 1});
   EXPECT_LT(sharpness(blurred)[0], 0.3 * sharpness(sharp)[0]);
 }
 
-TEST(Bootstrap, FindsTheIntervalOfAMean) {
-  // 100 clips of one value each, normal with deviation 1: the interval is about ±1.96 / 10.
+TEST(Bootstrap, EstimatesTheIntervalOfAMean) {
+  // 100 clips with one standard normal value each: the interval is about ±1.96 / 10.
   std::vector<ClipValues> clips;
   at::manual_seed(4);
   const at::Tensor values = at::randn({100}, at::kDouble);
@@ -90,15 +90,15 @@ TEST(Bootstrap, FindsTheIntervalOfAMean) {
   EXPECT_NEAR(interval.high, interval.mean + 1.96 * deviation, 0.15 * deviation);
   const Interval again = bootstrap_mean(clips);
   EXPECT_EQ(again.low, interval.low);
-  // Ten copies of each value within its clip say nothing new.
+  // Repeating values within a clip does not change the interval.
   for (ClipValues& clip : clips) clip.values.assign(10, clip.values.front());
   const Interval copies = bootstrap_mean(clips);
   EXPECT_NEAR(copies.low, interval.low, 1e-9);
   EXPECT_EQ(copies.values, 1000);
 }
 
-// The same draws by numpy; see tests/data/eval/make_bootstrap.py.
-TEST(Bootstrap, AgreesWithNumpy) {
+// tests/data/eval/make_bootstrap.py computes the same resamples with numpy.
+TEST(Bootstrap, MatchesNumpy) {
   const Json cases = load_json(std::filesystem::path(LOCI_TEST_DATA) / "eval" / "bootstrap.json");
   ASSERT_EQ(cases.size(), 2u);
   for (const Json& expected : cases) {

@@ -28,7 +28,7 @@ class Mind : public ::testing::Test {
   ~Mind() override { fs::remove_all(folder_); }
   fs::path path(const std::string& name) const { return folder_ / name; }
 
-  // `total` frames of 64x36 at 24 a second, the last of which are to be predicted.
+  // `total` frames of 64x36 at 24 frames per second; frames from `mark` on are to be predicted.
   void add_clip(const std::string& name, int64_t mark, int64_t total) const {
     const fs::path clip = path("MIND/1st_data/test/mem_test") / name;
     fs::create_directories(clip);
@@ -60,24 +60,24 @@ class Mind : public ::testing::Test {
       fs::path(::testing::TempDir()) / ("loci_mind_test_" + std::to_string(::getpid()));
 };
 
-TEST_F(Mind, FramesAreEnlargedAsItsScorerDoes) {
+TEST_F(Mind, ResizesFramesLikeTheOfficialScorer) {
   const at::Tensor same = at::randint(0, 256, {720, 1280, 3}, at::kByte);
   EXPECT_TRUE(at::allclose(mind_frame(same)[0], same.to(at::kFloat) / 255));
-  // 16:9: corners stay, the inside is interpolated without antialiasing.
+  // 16:9: scaled bilinearly without antialiasing.
   at::Tensor small = at::zeros({36, 64, 3}, at::kByte);
   small[35][63][1] = 255;
   const at::Tensor large = mind_frame(small);
   EXPECT_EQ(large.sizes(), at::IntArrayRef({1, 720, 1280, 3}));
   EXPECT_NEAR(large[0][719][1279][1].item<double>(), 1, 1e-6);
   EXPECT_NEAR(large[0][719][1279 - 20][1].item<double>(), 0.475, 1e-4);
-  // Other shapes cover the frame and are cut at the centre.
+  // Other aspect ratios cover the frame and are cropped at the centre.
   at::Tensor tall = at::zeros({100, 100, 3}, at::kByte);
   tall[50].fill_(255);
   const at::Tensor cut = mind_frame(tall).slice(0, 0, 1)[0].mean({1, 2});
   EXPECT_EQ(cut.argmax().item<int64_t>() / 10, (360 + 6) / 10);
 }
 
-TEST_F(Mind, LastBatchIsDroppedOnRequest) {
+TEST_F(Mind, SkipsTheLastBatchInCompatibleMode) {
   MindScoring plain, compatible;
   compatible.compatible = true;
   EXPECT_EQ(scored_frames(480, plain), 480);
@@ -114,7 +114,7 @@ TEST_F(Mind, ScoresPredictions) {
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[0].values.at("perfect").at("psnr")[0], kIdenticalPsnr);
   EXPECT_NEAR(parts[0].values.at("perfect").at("ssim")[0], 1, 1e-9);
-  // Black against what was recorded, over the two frames that both have.
+  // Black frames against the recording, over the two frames that both videos have.
   double wanted = 0;
   for (int64_t i = 0; i < 2; ++i) {
     wanted += mind_frame(truth[i]).to(at::kDouble).square().mean().item<double>() / 2;
@@ -131,9 +131,9 @@ TEST_F(Mind, ScoresPredictions) {
       << "one clip has no prediction";
 }
 
-TEST_F(Mind, ModelsWriteItsTree) {
-  // 30 frames of 24 a second are 20 of ours: one frame, two chunks of eight, the first three left
-  // out. Three frames to predict are two of ours: one chunk.
+TEST_F(Mind, ModelsWriteTheTreeOfPredictions) {
+  // 30 frames at 24 frames per second are 20 at 16: frame 0 and two chunks of eight; the first
+  // three are dropped. Three frames to predict are two at 16 frames per second: one chunk.
   add_clip("data-26", 30, 33);
   ContinuationSetup setup;
   setup.suite = "memory";
@@ -149,7 +149,7 @@ TEST_F(Mind, ModelsWriteItsTree) {
   const fs::path video = path("out/predictions/model/1st_data/mem_test/data-26/video.mp4");
   ASSERT_TRUE(fs::exists(video));
   EXPECT_EQ(io::read_frames(video).sizes(), at::IntArrayRef({3, kTinyHeight, kTinyWidth, 3}));
-  // The score is that of the files.
+  // The suite reports the score of the written files.
   MindPredictionSuite scorer(
       {parse_models({path("out/predictions/model").string()}), path("MIND"), {}, {}, {}});
   run_suite(scorer, {path("scores")});
@@ -162,13 +162,13 @@ TEST_F(Mind, ModelsWriteItsTree) {
   EXPECT_EQ(clip.context_frames, 17);
   EXPECT_EQ(clip.frames(), 25);
   EXPECT_EQ(clip.caption, "a road");
-  // Our frame 17 is the recording's 30, 1.5 of it a step.
+  // Frame 17 of the clip is frame 30 of the recording; the step is 1.5 recorded frames.
   EXPECT_NEAR(
       clip.trajectory.cameras[17].pose.position.z - clip.trajectory.cameras[15].pose.position.z,
       0.15, 1e-9);
   EXPECT_NEAR(clip.trajectory.cameras[17].pose.position.z, 1.5, 1e-9);
   EXPECT_EQ(clip.trajectory.cameras[24].pose, clip.trajectory.cameras[19].pose)
-      << "held beyond the end";
+      << "repeated after the end";
   EXPECT_EQ(clips->read(0, 15, 4).sizes(), at::IntArrayRef({4, kTinyHeight, kTinyWidth, 3}));
 }
 

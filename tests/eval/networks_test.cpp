@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As in tests/data/eval/make_networks.py.
+// The same formula as in tests/data/eval/make_networks.py.
 at::Tensor noise(at::IntArrayRef shape, uint64_t seed, double scale) {
   at::Tensor values = at::empty(shape, at::kFloat);
   float* data = values.data_ptr<float>();
@@ -48,8 +48,7 @@ Json expected() { return load_json(fs::path(LOCI_TEST_DATA) / "eval" / "networks
 
 Lpips formula_lpips(LpipsNet net) {
   const auto find = [&](const std::string& name) {
-    // Shapes as the network asks for them would make the check of shapes idle; these are the
-    // classifier's.
+    // Shapes of the classifiers, listed here so that the check of shapes is tested.
     static const std::map<std::string, std::vector<int64_t>> kAlex = {
         {"features.0", {64, 3, 11, 11}},
         {"features.3", {192, 64, 5, 5}},
@@ -78,7 +77,7 @@ Lpips formula_lpips(LpipsNet net) {
   return Lpips(net, find, "formula");
 }
 
-TEST(MaskedError, CountsWhatIsInside) {
+TEST(MaskedError, IgnoresPixelsOutsideTheMask) {
   const Lpips lpips = formula_lpips(LpipsNet::kAlex);
   const at::Tensor a = (noise({1, 40, 52, 3}, 1, 1) * 255 + 128).clamp(0, 255).to(at::kByte);
   at::Tensor b = a.clone();
@@ -91,7 +90,7 @@ TEST(MaskedError, CountsWhatIsInside) {
   EXPECT_NEAR(all.lpips, lpips.distance_map(a, b).mean().item<double>(), 1e-6);
   const MaskedError there = masked_error(a, b, left, &lpips);
   EXPECT_NEAR(there.region, 10. / 52, 1e-12);
-  // Ten of 52 columns hold all of the error.
+  // Ten of 52 columns contain the whole error.
   EXPECT_NEAR(there.psnr, all.psnr + 10 * std::log10(10. / 52), 1e-9);
   EXPECT_GT(there.lpips, all.lpips);
   const MaskedError elsewhere = masked_error(a, b, right, nullptr);
@@ -101,7 +100,7 @@ TEST(MaskedError, CountsWhatIsInside) {
   EXPECT_THROW(masked_error(a, b, left.narrow(0, 0, 39), nullptr), Error);
 }
 
-TEST(Lpips, AgreesWithTheOriginal) {
+TEST(Lpips, MatchesTheOriginal) {
   const Json values = expected()["lpips"];
   const at::Tensor a = noise({2, 40, 52, 3}, 1, 1) + 0.5;
   const at::Tensor b = (a + noise({2, 40, 52, 3}, 2, 0.3)).clamp(0, 1);
@@ -167,7 +166,7 @@ void expect_probe(const at::Tensor& tokens, const Json& wanted) {
   EXPECT_NEAR(flat[0].item<double>(), wanted[2].get<double>(), 1e-5);
 }
 
-TEST(VisionTower, AgreesWithTheOriginalDino) {
+TEST(VisionTower, MatchesTheOriginalDino) {
   const Json cases = expected()["dino"];
   for (const auto& [name, registers] : {std::pair{"plain", 0}, std::pair{"registers", 2}}) {
     const VisionTower tower(TowerKind::kDino, dino_weights(registers), "formula");
@@ -177,8 +176,7 @@ TEST(VisionTower, AgreesWithTheOriginalDino) {
   }
 }
 
-// The names of Hugging Face lead to the same numbers.
-TEST(VisionTower, ReadsOtherNames) {
+TEST(VisionTower, ReadsHuggingFaceNames) {
   const std::map<std::string, at::Tensor> original = dino_weights(0);
   std::map<std::string, at::Tensor> renamed = {
       {"embeddings.cls_token", original.at("cls_token")},
@@ -213,7 +211,7 @@ TEST(VisionTower, ReadsOtherNames) {
   EXPECT_THROW(VisionTower(TowerKind::kDino, renamed, "renamed"), Error);
 }
 
-TEST(VisionTower, AgreesWithTheOriginalClip) {
+TEST(VisionTower, MatchesTheOriginalClip) {
   std::map<std::string, at::Tensor> w;
   const auto add = [&](const std::string& name, at::IntArrayRef shape) {
     w["visual." + name] = weight("visual." + name, shape);
@@ -245,9 +243,9 @@ TEST(VisionTower, AgreesWithTheOriginalClip) {
   EXPECT_FALSE(features.patches.defined());
 }
 
-// A traced program of half precision, as CLIP is published: see
-// tests/data/eval/make_clip_script.py.
-TEST(Clip, IsReadFromItsOriginalFile) {
+// The original CLIP is a TorchScript program in half precision; tests/data/eval/make_clip_script.py
+// creates a small one.
+TEST(Clip, IsReadFromTheOriginalFile) {
   const fs::path folder = fs::path(LOCI_TEST_DATA) / "eval" / "clip";
   const Networks networks = Networks::load(folder);
   ASSERT_TRUE(networks.clip.has_value());
@@ -262,11 +260,12 @@ TEST(Clip, IsReadFromItsOriginalFile) {
 }
 
 TEST(WorstPatches, AllowOnePatchOfDisplacement) {
-  // Orthogonal features: every patch is unlike every other.
+  // Orthogonal features: all patches differ.
   const at::Tensor a = at::eye(20, at::kFloat).view({1, 4, 5, 20});
   EXPECT_NEAR(worst_patches(a, a, 0.05)[0], 0, 1e-6);
   EXPECT_NEAR(worst_patches(a, a.roll({0, 1}, {1, 2}), 0.1)[0], 1, 1e-6) << "wrapped around";
-  EXPECT_NEAR(worst_patches(a, a.roll(1, 2), 1)[0], 4. / 20, 1e-6) << "only one column is away";
+  EXPECT_NEAR(worst_patches(a, a.roll(1, 2), 1)[0], 4. / 20, 1e-6)
+      << "only one column is more than one patch away";
   EXPECT_NEAR(worst_patches(a, a.roll(2, 2), 1)[0], 1, 1e-6);
   EXPECT_NEAR(
       worst_patches(a.narrow(1, 0, 1).narrow(2, 0, 1), -a.narrow(1, 0, 1).narrow(2, 0, 1), 0.05)[0],
@@ -274,12 +273,12 @@ TEST(WorstPatches, AllowOnePatchOfDisplacement) {
   EXPECT_THROW(worst_patches(a, a.narrow(2, 0, 4), 0.1), Error);
 }
 
-TEST(Networks, AreFoundInAFolder) {
+TEST(Networks, AreLoadedFromAFolder) {
   const fs::path folder =
       fs::path(::testing::TempDir()) / ("loci_networks_test_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   EXPECT_FALSE(Networks::load("").alex.has_value());
-  EXPECT_THROW(Networks::load(folder), Error) << "an empty folder helps nobody";
+  EXPECT_THROW(Networks::load(folder), Error) << "empty folder";
   EXPECT_THROW(Networks::load(folder / "absent"), Error);
   io::NamedTensors tensors;
   for (const auto& [name, tensor] : dino_weights(0)) tensors.emplace_back(name, tensor);

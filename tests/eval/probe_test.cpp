@@ -20,25 +20,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(Ridge, ReadsWhatIsThereAndNothingElse) {
+TEST(Ridge, PredictsLinearTargetsOfUnseenTrajectories) {
   at::manual_seed(3);
   const at::Tensor features = at::randn({120, 300}, at::kDouble);
   std::vector<int64_t> trajectories;
   for (int64_t i = 0; i < 120; ++i) trajectories.push_back(i / 10);
   const at::Tensor targets =
       at::stack({features.select(1, 0) * 3 + 7, features.select(1, 1) - features.select(1, 2)}, 1);
-  // Far more features than rows: about half can be found again.
+  // With far more features than rows, the prediction is only partly possible.
   EXPECT_GT(r_squared(ridge_predictions(features, targets, trajectories), targets), 0.2);
   const at::Tensor few = features.narrow(1, 0, 20);
   EXPECT_GT(r_squared(ridge_predictions(few, targets, trajectories), targets), 0.99);
   const at::Tensor other = at::randn({120, 2}, at::kDouble);
   EXPECT_LT(r_squared(ridge_predictions(few, other, trajectories), other), 0.1);
-  // What only tells trajectories apart is of no use for unseen ones.
+  // Features that only identify trajectories do not generalise to unseen ones.
   const at::Tensor names = at::eye(12, at::kDouble).repeat_interleave(10, 0);
   const at::Tensor offsets = at::randn({12, 1}, at::kDouble).repeat_interleave(10, 0);
   EXPECT_LT(r_squared(ridge_predictions(names, offsets, trajectories), offsets), 0.1);
   EXPECT_THROW(ridge_predictions(few, targets, std::vector<int64_t>(120, 0)), Error);
-  // Several at once are the same as one by one, each with its own penalty.
+  // Several targets at once give the same predictions as one by one, each with its own penalty.
   const std::vector<at::Tensor> both =
       ridge_predictions(few, std::vector{targets, other}, trajectories);
   EXPECT_TRUE(at::allclose(both[0], ridge_predictions(few, targets, trajectories)));
@@ -46,14 +46,14 @@ TEST(Ridge, ReadsWhatIsThereAndNothingElse) {
   EXPECT_TRUE(std::isnan(r_squared(at::zeros({3, 1}, at::kDouble), at::ones({3, 1}, at::kDouble))));
 }
 
-TEST(Probe, SummariesDoNotDependOnCoordinates) {
+TEST(Probe, InvariantSummariesDoNotChangeUnderRotation) {
   at::manual_seed(3);
   const at::Tensor states = at::randn({2, 3, 8, 8}, at::kDouble);
-  const at::Tensor turned =
+  const at::Tensor rotated =
       at::matmul(std::get<0>(at::linalg_qr(at::randn({8, 8}, at::kDouble))), states);
   const at::Tensor summaries = invariant_summaries(states);
   EXPECT_EQ(summaries.sizes(), at::IntArrayRef({2, 27}));
-  EXPECT_TRUE(at::allclose(invariant_summaries(turned), summaries));
+  EXPECT_TRUE(at::allclose(invariant_summaries(rotated), summaries));
 }
 
 TEST(Probe, RunsOnRecordings) {
@@ -74,7 +74,7 @@ TEST(Probe, RunsOnRecordings) {
   for (const char* key : {"r2_invariant", "r2_past", "r2_current"}) {
     EXPECT_EQ(results["values"]["a"]["model"][key].size(), 4u) << key;
   }
-  // Tokens as they enter the model do not depend on the branch.
+  // Input tokens do not depend on the recurrent branch.
   EXPECT_EQ(results["values"]["a"]["model"]["r2_past"],
             results["values"]["a"]["model, untrained branch"]["r2_past"]);
   EXPECT_NE(results["values"]["a"]["model"]["r2"],

@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Five clips, two models; the second has two variants. Values follow from the names.
+// Five clips and two groups, the second with two variants. Values depend on group, clip and
+// variant.
 class FakeSuite : public Suite {
  public:
   std::string title() const override { return "Fake <suite>"; }
@@ -74,7 +75,7 @@ class Runner : public ::testing::Test {
       fs::path(::testing::TempDir()) / ("loci_runner_test_" + std::to_string(::getpid()));
 };
 
-TEST_F(Runner, DividesClipsAndMergesExactly) {
+TEST_F(Runner, ShardsGiveTheSameReport) {
   FakeSuite whole;
   EXPECT_EQ(run_suite(whole, {out("whole")}), 0);
   EXPECT_EQ(whole.runs, 10);
@@ -90,7 +91,7 @@ TEST_F(Runner, DividesClipsAndMergesExactly) {
   }
 }
 
-TEST_F(Runner, ResumesAndRefusesOtherSettings) {
+TEST_F(Runner, ResumesAndRejectsOtherSettings) {
   FakeSuite suite;
   suite.broken = 3;
   EXPECT_THROW(run_suite(suite, {out("r")}), Error);
@@ -111,7 +112,7 @@ TEST_F(Runner, ResumesAndRefusesOtherSettings) {
   EXPECT_THROW(run_suite(suite, {out("r")}), Error);
 }
 
-TEST_F(Runner, SummarisesAndPairs) {
+TEST_F(Runner, SummarisesVariantsAndPairs) {
   FakeSuite suite;
   run_suite(suite, {out("s")});
   const Summary summary = summarise(suite, read_parts(suite, out("s")));
@@ -120,7 +121,7 @@ TEST_F(Runner, SummarisesAndPairs) {
   EXPECT_NEAR(psnr.mean, 0.5 + 1. / 6, 1e-12);
   EXPECT_EQ(psnr.values, 10);
   EXPECT_EQ(psnr.clips, 5);
-  EXPECT_EQ(summary.variants[0].metrics.at("error").values, 5) << "the rest is not a number";
+  EXPECT_EQ(summary.variants[0].metrics.at("error").values, 5) << "NaN values are ignored";
   EXPECT_FALSE(summary.variants[0].metrics.contains("dino"));
   ASSERT_EQ(summary.pairs.size(), 2u);
   const PairSummary& pair = summary.pairs[1];
@@ -129,9 +130,9 @@ TEST_F(Runner, SummarisesAndPairs) {
   EXPECT_NEAR(pair.metrics.at("psnr").difference.low, -1, 1e-12);
   EXPECT_EQ(pair.metrics.at("psnr").losses, 5);
   EXPECT_EQ(pair.metrics.at("error").wins, 5) << "lower is better";
-  EXPECT_EQ(pair.metrics.at("ratio").wins, 5) << "0.9 is nearer to one than 1.2";
+  EXPECT_EQ(pair.metrics.at("ratio").wins, 5) << "0.9 is closer to 1 than 1.2";
 
-  // A clip that one side has no value of counts for neither.
+  // A clip without a value on one side is ignored.
   std::vector<PartResult> parts = read_parts(suite, out("s"));
   const auto lacking = std::find_if(parts.begin(), parts.end(), [&](const PartResult& part) {
     return part.values.contains(pair.b);
@@ -141,7 +142,7 @@ TEST_F(Runner, SummarisesAndPairs) {
   EXPECT_EQ(summarise(suite, parts).pairs[1].metrics.at("psnr").difference.clips, 4);
 }
 
-TEST_F(Runner, WritesAPageThatNeedsNothingElse) {
+TEST_F(Runner, WritesASelfContainedPage) {
   FakeSuite suite;
   run_suite(suite, {out("h")});
   const std::string html = read_file(out("h") / "report.html");
@@ -152,7 +153,7 @@ TEST_F(Runner, WritesAPageThatNeedsNothingElse) {
   EXPECT_THAT(html, HasSubstr("won 0 / 5"));
   EXPECT_THAT(html, Not(HasSubstr("src=\"http")));
   EXPECT_THAT(html, Not(HasSubstr("href=")));
-  // One picture of the recording, although both models brought it.
+  // The recorded frame appears once, although both groups contain it.
   const std::string cell = "<figcaption>recording</figcaption>";
   size_t count = 0;
   for (size_t at = html.find(cell); at != std::string::npos; at = html.find(cell, at + 1)) ++count;
@@ -171,7 +172,7 @@ TEST(LinePlot, HandlesEmptyAndDegenerateSeries) {
   const std::string flat = svg_plot({flat_panel});
   EXPECT_THAT(flat, Not(HasSubstr("nan")));
   EXPECT_THAT(flat, Not(HasSubstr("inf")));
-  // Long names go on in further lines of the legend, which makes room for them.
+  // Long names wrap to further lines of the legend, which increases the height.
   PlotPanel many{"many", "x", {}};
   for (int i = 0; i < 12; ++i) many.series.push_back({"a name of some length", {{0, i}}});
   const auto height = [](const std::string& svg) {
@@ -180,7 +181,7 @@ TEST(LinePlot, HandlesEmptyAndDegenerateSeries) {
   EXPECT_EQ(height(svg_plot({many})) - height(flat), 22 * 11);
 }
 
-TEST(PartResult, KeepsEveryDigit) {
+TEST(PartResult, JsonRoundTripIsExact) {
   PartResult part;
   part.group = "g";
   part.clip = "c";

@@ -43,7 +43,7 @@ class Suites : public ::testing::Test {
   std::vector<ModelChoice> models() const {
     return parse_models({path("one").string(), "other=" + path("two").string()});
   }
-  // The continuation starts a second before the circle closes.
+  // The continuation starts one second before the camera completes a full turn.
   ContinuationSetup setup(const std::string& out) const {
     ContinuationSetup setup;
     setup.suite = "arena";
@@ -62,16 +62,16 @@ class Suites : public ::testing::Test {
       fs::path(::testing::TempDir()) / ("loci_suites_test_" + std::to_string(::getpid()));
 };
 
-TEST_F(Suites, ModelsContinueRecordings) {
+TEST_F(Suites, ContinuationSuiteScoresRevisits) {
   ContinuationSuite suite(setup("out"));
   EXPECT_EQ(suite.clips(), (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(suite.pairs().size(), 4u) << "models within arms, arms within models";
+  EXPECT_EQ(suite.pairs().size(), 4u) << "models with the same arm, arms of the same model";
   EXPECT_EQ(run_suite(suite, {path("out")}), 0);
   const std::vector<PartResult> parts = read_parts(suite, path("out"));
   ASSERT_EQ(parts.size(), 4u);
   const MetricValues& values = parts[0].values.at("one, sparse");
-  // 177 frames are 1 + 22 chunks; 18 chunks of context, four generated, the revisits from frame
-  // 160 - 14 (32 degrees) on, at every latent.
+  // 177 frames are 1 + 22 chunks: 18 chunks of context and four generated ones. Revisits start at
+  // frame 160 - 14 (32 degrees), one per latent frame.
   ASSERT_TRUE(values.contains("psnr_revisit"));
   EXPECT_EQ(values.at("psnr_revisit").size(), values.at("psnr_8_20").size());
   EXPECT_GE(values.at("psnr_revisit").size(), 6u);
@@ -82,7 +82,7 @@ TEST_F(Suites, ModelsContinueRecordings) {
   EXPECT_NE(values.at("psnr"), parts[0].values.at("one, none").at("psnr"));
   EXPECT_THAT(read_file(path("out/report.html")), HasSubstr("LPIPS: not measured"));
 
-  // From the first frame alone, not all first visits were given.
+  // With only the first frame as context, some first visits are generated.
   ContinuationSetup shorter = setup("shorter");
   shorter.clips.context_seconds = 0;
   ContinuationSuite early(std::move(shorter));
@@ -90,7 +90,7 @@ TEST_F(Suites, ModelsContinueRecordings) {
   const MetricValues own = read_parts(early, path("shorter"))[0].values.at("one, sparse");
   EXPECT_LT(own.at("psnr_context").size(), own.at("psnr_revisit").size());
 
-  // Divided among two processes, the numbers are the same.
+  // Two shards give the same values.
   ContinuationSuite again(setup("parts"));
   run_suite(again, {path("parts"), 1, 2});
   run_suite(again, {path("parts"), 0, 2});
@@ -104,9 +104,8 @@ TEST_F(Suites, ModelsContinueRecordings) {
   }
 }
 
-// The recurrent memory off, random and forgotten are rows beside the usual one, of models that have
-// such a memory.
-TEST_F(Suites, MemoryCanBeSwitchedAtInference) {
+// Readouts and resets add variants of models with recurrent states.
+TEST_F(Suites, ReadoutsAndResetsAddVariants) {
   model::TransformerConfig softmax = testing::tiny_config();
   softmax.hybrid_layers.clear();
   softmax.recurrent_memory = "none";
@@ -132,8 +131,8 @@ TEST_F(Suites, MemoryCanBeSwitchedAtInference) {
                            "one, states reset every chunk", "one, states reset every 3 chunks"}) {
     EXPECT_NE(psnr(name), psnr("one")) << name;
   }
-  EXPECT_EQ(psnr("one, states reset every 1000 chunks"), psnr("one")) << "never due";
-  // A state that is always empty reads as nothing.
+  EXPECT_EQ(psnr("one, states reset every 1000 chunks"), psnr("one")) << "the clip is shorter";
+  // A state that is reset before every chunk reads zero.
   EXPECT_NEAR(psnr("one, states reset every chunk"), psnr("one, readout off"), 1e-3);
 
   s.sweep = true;
@@ -151,8 +150,8 @@ TEST_F(Suites, MemoryCanBeSwitchedAtInference) {
   }
 }
 
-// Sharing the encoded context and the decoder's state changes nothing.
-TEST_F(Suites, ContinuationsEqualAStream) {
+// Sharing the encoded context and the decoder's state does not change the frames.
+TEST_F(Suites, ContinuationEqualsAStream) {
   const ContinuationSetup s = setup("out");
   const sample::ModelFolder folder(path("one"));
   const ClipFormat format = common_format(s.models, s.sampling);
@@ -176,14 +175,13 @@ TEST_F(Suites, ContinuationsEqualAStream) {
     const sample::Chunk chunk = stream.push(std::span(cameras).subspan(known + 2 * i, 2));
     EXPECT_TRUE(at::equal(chunk.frames, got[i])) << i;
   }
-  // The latents are in the cache now.
+  // The latents are cached.
   EXPECT_FALSE(fs::is_empty(path("cache")));
   const at::Tensor cached = encoded_frames(folder.vae(), *clips, 0, 17, path("cache"));
   EXPECT_TRUE(at::equal(cached, continuation.context()));
-  // In one order in memory, so that BF16 rounds alike with an empty and a full cache.
+  // Equal strides, so that BF16 rounds identically with an empty and a filled cache.
   EXPECT_EQ(cached.strides(), continuation.context().strides());
-  // Those of a shorter context are their beginning; a longer one begins like them, and other
-  // pictures have others.
+  // Latents of shorter and longer contexts of a clip share their start; other clips differ.
   EXPECT_TRUE(at::equal(encoded_frames(folder.vae(), *clips, 0, 9, path("cache")),
                         continuation.context().narrow(2, 0, 3)));
   EXPECT_TRUE(at::equal(encoded_frames(folder.vae(), *clips, 0, 9, path("fresh")),
@@ -195,7 +193,7 @@ TEST_F(Suites, ContinuationsEqualAStream) {
       at::equal(encoded_frames(folder.vae(), *both, 1, 17, path("cache")), continuation.context()));
 }
 
-TEST_F(Suites, ScoresOfTheRecordingItselfArePerfect) {
+TEST_F(Suites, RecordingScoresPerfectlyAgainstItself) {
   const ClipFormat format = common_format(models(), {});
   const auto clips = open_recordings(path("data"), format, {9.0, {}, {}});
   const EvalClip& clip = clips->clip(0);
@@ -218,10 +216,10 @@ TEST_F(Suites, ScoresOfTheRecordingItselfArePerfect) {
   EXPECT_FALSE(scores.curves()[0].points.empty());
 }
 
-TEST_F(Suites, RefuseWhatCannotBeCompared) {
+TEST_F(Suites, RejectIncompatibleInputs) {
   ContinuationSetup s = setup("out");
   s.clips.context_seconds = 60;
-  EXPECT_THROW(ContinuationSuite{s}, Error) << "longer than any recording";
+  EXPECT_THROW(ContinuationSuite{s}, Error) << "context longer than all recordings";
   EXPECT_THROW(parse_models({path("one").string(), path("one").string()}), Error);
   EXPECT_THROW(parse_models({"=x"}), Error);
   const std::string before = fingerprint(path("one"));
@@ -229,10 +227,10 @@ TEST_F(Suites, RefuseWhatCannotBeCompared) {
   EXPECT_NE(fingerprint(path("two")), before);
   s = setup("out");
   write_file(path("two/generation.json"), R"({"width": 96, "height": 32})");
-  EXPECT_THROW(ContinuationSuite{s}, Error) << "another size";
+  EXPECT_THROW(ContinuationSuite{s}, Error) << "different frame size";
 }
 
-TEST_F(Suites, RunModelsWithTheFramesOfTheirFolderUnlessOneIsGiven) {
+TEST_F(Suites, BudgetDefaultsToTheModelFolder) {
   write_file(path("one/generation.json"), R"({"history": "overlap", "history_frames": 6})");
   const sample::ModelFolder folder(path("one"));
   const auto history = [&](std::optional<int64_t> budget) {
@@ -240,7 +238,7 @@ TEST_F(Suites, RunModelsWithTheFramesOfTheirFolderUnlessOneIsGiven) {
   };
   EXPECT_EQ(history({}).kind, "overlap");
   EXPECT_EQ(history({}).budget, 6);
-  EXPECT_EQ(history({}).recent, 5) << "beside the first frame";
+  EXPECT_EQ(history({}).recent, 5) << "in addition to frame 0";
   EXPECT_EQ(history(20).budget, 20);
   EXPECT_EQ(history(20).recent, 8);
   EXPECT_EQ(history(0).recent, 0);
@@ -248,29 +246,29 @@ TEST_F(Suites, RunModelsWithTheFramesOfTheirFolderUnlessOneIsGiven) {
   EXPECT_THROW(sample::GenerationDefaults::load(path("one")), Error);
 }
 
-TEST_F(Suites, RecordingsAreKnownByTheirPicturesWhereverTheyLie) {
+TEST_F(Suites, DataFingerprintDependsOnVideosOnly) {
   const auto write = [&](const char* name, const char* content) {
     fs::create_directories(path(name).parent_path());
     write_file(path(name), content);
   };
-  write("walks/clips/a.mp4", "1234");
-  const std::string known = data_fingerprint(path("walks"), path("walks/out"));
-  write("walks/out/b.mp4", "12");  // a result
-  write("walks/latents.safetensors", "12");
-  EXPECT_EQ(data_fingerprint(path("walks"), path("walks/out")), known);
-  fs::rename(path("walks"), path("moved"));
+  write("recordings/clips/a.mp4", "1234");
+  const std::string known = data_fingerprint(path("recordings"), path("recordings/out"));
+  write("recordings/out/b.mp4", "12");  // part of the results
+  write("recordings/latents.safetensors", "12");
+  EXPECT_EQ(data_fingerprint(path("recordings"), path("recordings/out")), known);
+  fs::rename(path("recordings"), path("moved"));
   EXPECT_EQ(data_fingerprint(path("moved"), path("moved/out")), known);
   write("moved/clips/a.mp4", "12345");
   EXPECT_NE(data_fingerprint(path("moved"), path("moved/out")), known);
 }
 
-TEST_F(Suites, ReturnsAreGated) {
-  // Never changed: a perfect return that counts for nothing.
+TEST_F(Suites, ReturnScoreIsGated) {
+  // The view never changes: the gate is 0.
   EXPECT_EQ(return_score(90, [](int64_t) { return 0.0; }).score(), 0);
   const ReturnScore good =
       return_score(90, [](int64_t frame) { return frame > 20 && frame < 70 ? 1.0 : 0.0; });
   EXPECT_EQ(good.score(), 100);
-  // Changed a little: the least similarity is 1 / 1.1.
+  // The view changes a little: the lowest similarity is 1 / 1.1.
   const ReturnScore half = return_score(90, [](int64_t frame) {
     return frame == 50 ? 0.1 : frame == 90 ? 0.05 : 0.0;
   });
@@ -285,7 +283,7 @@ TEST_F(Suites, ReturnsAreGated) {
   s.distance = "pixels";
   s.count = 1;
   s.routes = {"strait"};
-  EXPECT_THROW(ReturnSuite{s}, Error) << "neither a preset nor keys";
+  EXPECT_THROW(ReturnSuite{s}, Error) << "neither a preset nor a key string";
   s.routes = {"left-2,right-2"};
   ReturnSuite suite(s);
   EXPECT_EQ(suite.clips(), std::vector<std::string>{"a, left-2,right-2"});
@@ -297,7 +295,7 @@ TEST_F(Suites, ReturnsAreGated) {
   EXPECT_EQ(parts[0].pictures[0].cells.size(), 3u);
 }
 
-TEST_F(Suites, RoutesMayBeTheRecordingsOwn) {
+TEST_F(Suites, RouteCanBeTheRecordedPath) {
   const ClipFormat format = common_format(models(), {});
   const auto clips = open_paths(path("data"), format, {"recorded", "left-8"}, 2, 1);
   ASSERT_EQ(clips->size(), 2u);
@@ -309,17 +307,17 @@ TEST_F(Suites, RoutesMayBeTheRecordingsOwn) {
   EXPECT_EQ(open_paths(path("data"), format, {"recorded"}, 1000, 1)->clip(0).frames(), 177);
 }
 
-TEST(Return, FindsTheFrameThatLooksBack) {
+TEST(Return, FindsTheReturnFrame) {
   std::vector<camera::Pose> poses(41);
   for (int i = 0; i <= 40; ++i) {
     poses[static_cast<size_t>(i)].rotation =
         camera::rotation_from_angles(0.05 * (i <= 20 ? i : 38 - i), 0);
   }
   EXPECT_EQ(return_frame(poses), 38);
-  // Without turning, the place decides; the last of several.
-  std::vector<camera::Pose> walk(21);
-  for (int i = 0; i <= 20; ++i) walk[static_cast<size_t>(i)].position.z = i <= 10 ? i : 18 - i;
-  EXPECT_EQ(return_frame(walk), 18);
+  // Without rotation, the position decides; among equals, the last frame.
+  std::vector<camera::Pose> moves(21);
+  for (int i = 0; i <= 20; ++i) moves[static_cast<size_t>(i)].position.z = i <= 10 ? i : 18 - i;
+  EXPECT_EQ(return_frame(moves), 18);
   EXPECT_EQ(return_frame(std::vector<camera::Pose>(5)), 4);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings small enough for tests, beside model folders of their size.
+// Small recordings for tests, in the format of the tiny model folder.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,8 @@ using testing::kTinyHeight;
 using testing::kTinyWidth;
 using testing::make_tiny_folder;
 
-// Frames of a pattern that moves, and a camera on the spot that turns a full circle in ten seconds.
+// Frames of a moving pattern. The camera of make_tiny_recording() does not move and makes a full
+// turn in ten seconds.
 inline at::Tensor tiny_frames(int64_t frames, int64_t seed) {
   at::manual_seed(static_cast<uint64_t>(seed));
   const at::Tensor wide = at::randint(0, 256, {kTinyHeight, kTinyWidth + frames, 3}, at::kByte);
