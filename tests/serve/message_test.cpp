@@ -51,14 +51,14 @@ TEST(Message, SurvivesBothEncodings) {
   EXPECT_THROW(bytes_of(7, "x"), Refusal);
 }
 
-TEST(Message, RefusesWhatIsDamagedOrMonstrous) {
+TEST(Message, RefusesDamagedAndOversizedInput) {
   const Json message = {{"type", "event"}, {"list", {1, 2.5, "text", true}}, {"map", {{"a", 300}}}};
   const std::string packed = encode_message(message, Encoding::kMessagePack);
   for (size_t size = 0; size < packed.size(); ++size) {
     EXPECT_NE(refused(packed.substr(0, size), Encoding::kMessagePack), "") << size;
   }
   EXPECT_NE(refused(packed + "x", Encoding::kMessagePack), "");
-  // Lists in lists, and a list of four thousand million items.
+  // Nested lists, and containers that announce 2^32 items.
   EXPECT_THAT(refused(std::string(1 << 20, '\x91') + "\x01", Encoding::kMessagePack),
               ::testing::HasSubstr("deep"));
   EXPECT_NE(refused("\xdd\xff\xff\xff\xff\x01", Encoding::kMessagePack), "");
@@ -70,7 +70,7 @@ TEST(Message, RefusesWhatIsDamagedOrMonstrous) {
   EXPECT_NE(refused("[1, 2]", Encoding::kJson), "");
   EXPECT_NE(refused("{\"a\": }", Encoding::kJson), "");
   EXPECT_NE(refused("", Encoding::kJson), "");
-  // Every type of MessagePack that has a meaning here, at every length.
+  // Every MessagePack type that is used, with every size of its length field.
   for (const size_t size : {3U, 40U, 300U, 70000U}) {
     const Json long_one = {{"s", std::string(size, 'x')},
                            {"b", binary(std::string(size, '\0'))},
@@ -81,7 +81,7 @@ TEST(Message, RefusesWhatIsDamagedOrMonstrous) {
   }
 }
 
-TEST(Target, IsSplitAndDecoded) {
+TEST(Target, SplitsAndDecodesPathAndQuery) {
   const Target target = Target::parse("/v1/worlds/a%20b?limit=5&name=x%2By+z&flag");
   EXPECT_EQ(target.path, (std::vector<std::string>{"v1", "worlds", "a b"}));
   EXPECT_EQ(target.query.at("name"), "x+y z");
@@ -92,7 +92,7 @@ TEST(Target, IsSplitAndDecoded) {
   }
 }
 
-TEST(Range, IsReadLikeTheStandardSays) {
+TEST(Range, FollowsRfc9110) {
   uint64_t begin = 0, end = 0;
   const auto range = [&](const char* header) { return parse_range(header, 100, begin, end); };
   EXPECT_TRUE(range(""));
@@ -110,7 +110,7 @@ TEST(Range, IsReadLikeTheStandardSays) {
   EXPECT_EQ(end - begin, 100U);
 }
 
-TEST(Multipart, GivesFieldsAndFiles) {
+TEST(Multipart, ParsesFieldsAndFiles) {
   const std::string body =
       "--abc\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\na town\r\n"
       "--abc\r\ncontent-disposition: form-data; name=\"input_reference\"; filename=\"a.png\"\r\n"
@@ -126,7 +126,7 @@ TEST(Multipart, GivesFieldsAndFiles) {
   EXPECT_THROW(parse_multipart("multipart/form-data", body), Refusal);
 }
 
-TEST(Upload, IsMeasuredBeforeItIsDecoded) {
+TEST(Upload, ChecksTheSizeBeforeDecoding) {
   // A PNG that announces 60000 x 60000 pixels, and a JPEG of 65000 x 65000.
   const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60", 24);
   EXPECT_EQ(announced_size(png), (std::pair<int64_t, int64_t>(60000, 60000)));

@@ -192,7 +192,7 @@ Json WalkClient::until(const std::string& type, double seconds) {
     if ((*message)["type"] == type) return *message;
     seen = (*message)["type"] == "error" ? message->dump() : seen;
   }
-  ADD_FAILURE() << "no message of type " << type << " came; close code " << close_code_
+  ADD_FAILURE() << "no message of type " << type << "; close code " << close_code_
                 << ", last error " << seen;
   return Json::object();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients for tests on plain sockets: they share no code with the server's network side.
+// Test clients on plain sockets. They share no code with the network side of the server.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace loci::serve::testing {
 
-// A TCP connection to loopback. Every wait ends by itself.
+// A TCP connection to loopback. Every wait has a time limit.
 class Socket {
  public:
   explicit Socket(uint16_t port);
@@ -22,11 +22,11 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  // False when the peer has gone.
+  // False if the server has closed the connection.
   bool send(std::string_view bytes);
-  // At least one byte, empty at the end of the stream; nothing when the time is over.
+  // At least one byte; empty at the end of the stream; nothing after a timeout.
   std::optional<std::string> receive(double seconds = 30);
-  void shrink_receive_buffer();  // as a slow reader's
+  void shrink_receive_buffer();  // for a slow reader
   void close();
 
  private:
@@ -46,23 +46,24 @@ struct Answer {
 Answer http(uint16_t port, const std::string& method, const std::string& target,
             const Headers& headers = {}, const std::string& body = "");
 
-// A WebSocket client that speaks MessagePack or JSON.
+// A WebSocket client.
 class WalkClient {
  public:
-  // `json`: speak JSON. The upgrade's status is in status(); 101 when it was accepted.
+  // `json`: send JSON instead of MessagePack. status() is the status of the upgrade, 101 if it was
+  // accepted.
   explicit WalkClient(uint16_t port, bool json = false, const Headers& headers = {});
 
   int status() const { return status_; }
   void send(const Json& message);
   void send_frame(int opcode, std::string_view payload, bool masked = true);
-  // The next message, checked against the schema; nothing when the connection has ended or the time
-  // is over.
+  // The next message, checked against the schema; nothing at the end of the connection or after a
+  // timeout.
   std::optional<Json> next(double seconds = 30);
-  // Skips to the next message of a type (and fails the test when there is none).
+  // Skips to the next message of a type. Fails the test if there is none.
   Json until(const std::string& type, double seconds = 30);
-  // The same for chunk_stats of a new chunk of a view.
+  // Skips to the chunk_stats of a new chunk of a view.
   Json until_chunk(int64_t view = 0, double seconds = 30);
-  // Of the close frame, 0 before.
+  // The code of the close frame; 0 before it arrives.
   int close_code() const { return close_code_; }
   Socket& socket() { return socket_; }
 

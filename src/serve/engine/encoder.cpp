@@ -59,7 +59,7 @@ void Encoder::run() {
       job();
     } catch (...) {
       // Jobs report their own errors; this one could not even do that.
-      tell_exception("the encoder");
+      reply_to_exception("the encoder");
     }
     job = nullptr;  // frees the frames before the queue has room for others
     lock.lock();

@@ -78,7 +78,7 @@ void Engine::serve(Entry& entry) {
     return;
   } catch (...) {
     ++metrics_.errors;
-    tell_exception("a time slice of the engine");
+    reply_to_exception("a time slice of the engine");
     entry.task->failed();
     lost = true;
   }

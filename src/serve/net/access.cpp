@@ -31,7 +31,7 @@ std::string cookie_value(const std::string& header, std::string_view name) {
 }  // namespace
 
 bool is_loopback(std::string_view address) {
-  // Digits and dots alone: "127.evil.org" is a name like any other.
+  // Only digits and dots: "127.evil.org" is a host name, not an address.
   return address == "localhost" || address == "::1" ||
          (address.starts_with("127.") &&
           address.find_first_not_of("0123456789.") == std::string_view::npos);

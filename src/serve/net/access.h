@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what: the token, the origin of pages, the names this server answers to.
+// Access control: the token, the origins of pages, the host names of this server.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace loci::serve {
 
 struct AccessOptions {
-  std::string token;                 // empty: none is needed
+  std::string token;                 // empty: no token is required
   std::vector<std::string> origins;  // of other pages that may use the server: "https://a.org"
-  bool loopback = true;              // bound to this machine alone
+  bool loopback = true;              // the server is bound to a loopback address
 };
 
 class Access {
@@ -22,22 +22,22 @@ class Access {
 
   bool has_token() const { return !options_.token.empty(); }
   bool token_is(std::string_view token) const;
-  // By header or cookie.
+  // The request has the token in its Authorization header or in its cookie.
   bool authorised(const HttpRequest& request) const;
-  // Whether a browser's page may do this: none of another origin. Requests without an Origin come
-  // from programs and pass.
+  // False for requests from a page of another origin. Requests without an Origin header come from
+  // programs and are allowed.
   bool origin_allowed(const HttpRequest& request) const;
-  // Without a token, a name that some page made point here must not count as its own origin: only
-  // names of this machine are answered.
+  // Without a token, only host names of this machine are allowed. Otherwise a page could point a
+  // host name of its own to this server and pass the origin check (DNS rebinding).
   bool host_allowed(const HttpRequest& request) const;
-  // For the answer to the right token.
+  // The Set-Cookie header for a client that has sent the right token.
   std::string cookie() const;
 
  private:
   AccessOptions options_;
 };
 
-// Whether an address to bind to is reached from this machine alone.
+// Whether an address to bind to can be reached from this machine only.
 bool is_loopback(std::string_view address);
 
 }  // namespace loci::serve

@@ -19,10 +19,11 @@ namespace loci::serve {
 
 namespace {
 
-HttpResponse not_found() { return error_response(404, "not_found", "there is nothing here"); }
+HttpResponse not_found() { return error_response(404, "not_found", "there is no such route"); }
 
 HttpResponse wrong_method(const std::string& allowed) {
-  HttpResponse response = error_response(405, "bad_request", "this method has no meaning here");
+  HttpResponse response = error_response(
+      405, "bad_request", "this route does not support the method; use one of: " + allowed);
   response.headers.emplace_back("Allow", allowed);
   return response;
 }
@@ -39,7 +40,7 @@ Json parse_body(const HttpRequest& request, const Limits& limits) {
   const std::string type = request.header("content-type");
   if (type.starts_with("multipart/form-data")) return parse_multipart(type, request.body);
   if (!type.starts_with("application/json")) {
-    refuse("unsupported_type", "expected application/json or multipart/form-data");
+    refuse("unsupported_type", "expected the content type application/json or multipart/form-data");
   }
   return decode_message(request.body, Encoding::kJson, limits.message_depth);
 }
@@ -80,13 +81,13 @@ std::optional<HttpResponse> Api::barrier(const HttpRequest& request, bool open) 
     return response;
   }
   if (!access_.host_allowed(request)) {
-    return error_response(403, "forbidden", "this server does not answer to that name");
+    return error_response(403, "forbidden", "the Host header does not name this server");
   }
   if (changes(request) && !access_.origin_allowed(request)) {
-    return error_response(403, "forbidden", "pages of other origins may not do this");
+    return error_response(403, "forbidden", "requests from pages of other origins are not allowed");
   }
   if (!open && !access_.authorised(request)) {
-    HttpResponse response = error_response(401, "unauthorised", "a token is needed");
+    HttpResponse response = error_response(401, "unauthorised", "a token is required");
     response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;
   }
@@ -96,9 +97,10 @@ std::optional<HttpResponse> Api::barrier(const HttpRequest& request, bool open) 
 std::optional<HttpResponse> Api::refuse_upgrade(const HttpRequest& request) {
   std::optional<HttpResponse> refused = barrier(request, false);
   if (!refused && !access_.origin_allowed(request)) {
-    refused = error_response(403, "forbidden", "pages of other origins may not walk here");
+    refused =
+        error_response(403, "forbidden", "requests from pages of other origins are not allowed");
   }
-  if (!refused && stopping_) refused = error_response(503, "stopping", "the server is going away");
+  if (!refused && stopping_) refused = error_response(503, "stopping", "the server is stopping");
   if (!refused && request.target.substr(0, request.target.find('?')) != kWalkRoute) {
     refused = not_found();
   }
@@ -112,7 +114,7 @@ HttpResponse Api::answer(const HttpRequest& request) {
   HttpResponse response;
   try {
     const Target target = Target::parse(request.target);
-    // Files of the page hold no secrets; whether the server lives is for balancers to know.
+    // The page contains no secrets, and load balancers need /health.
     const bool open =
         target.path.empty() || (target.path.front() != "v1" && target.path.front() != "metrics" &&
                                 target.path.front() != "schema");
@@ -122,10 +124,10 @@ HttpResponse Api::answer(const HttpRequest& request) {
       response = route(request, target, name);
     }
   } catch (...) {
-    const Told told = tell_exception("an HTTP request");
-    if (told.code == "internal") ++services_.metrics.errors;
-    const int status = told.code == "unsupported_type" ? 415 : status_of(told.code);
-    response = error_response(status, told.code, told.message);
+    const ErrorReply reply = reply_to_exception("an HTTP request");
+    if (reply.code == "internal") ++services_.metrics.errors;
+    const int status = reply.code == "unsupported_type" ? 415 : status_of(reply.code);
+    response = error_response(status, reply.code, reply.message);
   }
   services_.metrics.count_request(name, response.status);
   return response;
@@ -133,7 +135,7 @@ HttpResponse Api::answer(const HttpRequest& request) {
 
 HttpResponse Api::health() const {
   const bool stopping = stopping_;
-  // By the clock that nobody sets.
+  // The steady clock is not affected by changes of the system time.
   const auto uptime =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
   return json_response({{"status", stopping ? "stopping" : "ok"},
@@ -258,7 +260,8 @@ HttpResponse Api::video_content(const HttpRequest& request, const Target& target
     if (variant->second == "thumbnail") {
       return jpeg_response(services_.videos.thumbnail(id), "private, max-age=3600");
     }
-    if (variant->second != "video") refuse("bad_request", "variant: choose video or thumbnail");
+    if (variant->second != "video")
+      refuse("bad_request", "variant: expected one of: video, thumbnail");
   }
   HttpResponse response;
   response.content_type = "video/mp4";
@@ -269,7 +272,9 @@ HttpResponse Api::video_content(const HttpRequest& request, const Target& target
                                 fmt::format("inline; filename=\"{}.mp4\"", id));
   const std::string range = request.header("range");
   if (!parse_range(range, size, response.begin, response.end)) {
-    HttpResponse outside = error_response(416, "bad_request", "the range lies outside the video");
+    HttpResponse outside = error_response(
+        416, "bad_request",
+        fmt::format("the range lies outside of the video, which has {} bytes", size));
     outside.headers.emplace_back("Content-Range", fmt::format("bytes */{}", size));
     return outside;
   }
@@ -283,11 +288,11 @@ HttpResponse Api::video_content(const HttpRequest& request, const Target& target
 
 HttpResponse Api::page(const HttpRequest& request, const Target& target) const {
   if (changes(request)) return wrong_method("GET, HEAD");
-  // A token in the address is turned into a cookie, and out of sight.
+  // A token in the URL is replaced by a cookie, so that it does not stay in the URL.
   if (const auto token = target.query.find("token");
       target.path.empty() && token != target.query.end()) {
     if (!access_.token_is(token->second)) {
-      return error_response(401, "unauthorised", "this is not the token");
+      return error_response(401, "unauthorised", "the token is wrong");
     }
     HttpResponse response;
     response.status = 303;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP routes: a request in, an answer out.
+// The HTTP routes.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,22 @@
 
 namespace loci::serve {
 
-// Safe in any thread.
+// Any thread may use it.
 class Api {
  public:
   Api(Services& services, const Access& access);
 
-  // Never throws.
+  // Answers a request. Never throws.
   HttpResponse answer(const HttpRequest& request);
-  // Whether this request may become a WebSocket; otherwise why not.
+  // Nothing if the request may become a WebSocket, otherwise the response that refuses it.
   std::optional<HttpResponse> refuse_upgrade(const HttpRequest& request);
 
   void set_stopping() { stopping_ = true; }
 
  private:
   using Path = std::vector<std::string>;
+  // The response that refuses a request because of rate, host, origin or token; `open` routes need
+  // no token.
   std::optional<HttpResponse> barrier(const HttpRequest& request, bool open);
   HttpResponse route(const HttpRequest& request, const Target& target, std::string& name);
   HttpResponse start_path(const Target& target) const;

@@ -13,7 +13,7 @@ void Client::send(const Json& message) {
   if (closing()) return;
   if (!outbox_.put(pack(message))) {
     ++metrics_.connections_cut;
-    close(kPolicy, "messages are not read");
+    close(kPolicy, "the client does not read its messages");
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The far end of a walk: what a connection wants and what waits for it. Safe in any thread.
+// The client of a WebSocket: its output options and the messages that wait for it. Any thread may
+// use it.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@
 
 namespace loci::serve {
 
-// WebSocket close codes in use.
+// The WebSocket close codes that the server uses.
 enum CloseCode : int {
   kDone = 1000,
   kGoingAway = 1001,
@@ -30,7 +31,7 @@ class Client {
   Client(const Limits& limits, Metrics& metrics)
       : outbox_(limits.outbox_frame_bytes, limits.outbox_bytes), metrics_(metrics) {}
 
-  // Before the first send.
+  // To be called before the first message is sent.
   void set_encoding(Encoding encoding) { encoding_ = encoding; }
   void set_output(const OutputOptions& output) { output_ = output; }
   const OutputOptions& output() const { return output_; }
@@ -39,7 +40,7 @@ class Client {
   void send_frames(const Json& message, int64_t frames, Clock::time_point at);
   void send_error(const std::string& code, const std::string& message, bool fatal,
                   const Json& event_id = {}, const Json& request_id = {});
-  // Everything that waits is still sent, then the connection ends.
+  // Sends the waiting messages, drops the waiting frames and closes the connection.
   void close(int code, const std::string& reason);
 
   Outbox& outbox() { return outbox_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP over one connection.
+// Serves HTTP requests over one connection.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -80,7 +80,7 @@ asio::awaitable<bool> write_body(Network& network, Stream& stream, const HttpRes
   co_return !error;
 }
 
-// Piece by piece: a video does not have to fit into memory, nor wait for a slow reader there.
+// Sends a file in pieces, so that a video does not have to fit into memory.
 asio::awaitable<bool> write_file_part(Network& network, Stream& stream,
                                       const HttpResponse& response, bool head, bool keep_alive) {
   std::ifstream file(response.file, std::ios::binary);
@@ -125,23 +125,23 @@ asio::awaitable<bool> write_answer(Network& network, Stream& stream, const HttpR
   co_return sent;
 }
 
-// What to tell a peer whose request could not be read; nothing when it just went away.
+// The response to a request that could not be read; nothing if the client has disconnected.
 std::optional<HttpResponse> answer_to(const beast::error_code& error) {
   if (error == http::error::body_limit) {
-    return error_response(413, "limit", "the body is too large");
+    return error_response(413, "limit", "the body of the request is too large");
   }
   if (error == http::error::header_limit) {
-    return error_response(431, "limit", "the header is too large");
+    return error_response(431, "limit", "the header of the request is too large");
   }
   if (error == http::error::end_of_stream || error == http::error::partial_message ||
       error.category() != http::make_error_code(http::error::bad_method).category()) {
     return std::nullopt;
   }
-  return error_response(400, "bad_request", "this is no HTTP request");
+  return error_response(400, "bad_request", "the request is not valid HTTP");
 }
 
-// Reads one request. The clock runs over the whole header, then over the whole body, so that bytes
-// that trickle in do not keep a connection.
+// Reads one request. The time limits apply to the whole header and to the whole body, so that a
+// client cannot keep a connection by sending single bytes.
 asio::awaitable<beast::error_code> read_request(Network& network, Stream& stream,
                                                 beast::flat_buffer& buffer, bool first,
                                                 BeastRequest& request) {
@@ -197,9 +197,9 @@ asio::awaitable<void> serve_connection(Network& network, Stream stream, std::str
     const beast::error_code error = co_await read_request(network, stream, buffer, first, request);
     if (error) {
       if (error == beast::error::timeout) ++network.services.metrics.connections_cut;
-      const std::optional<HttpResponse> told = answer_to(error);
-      if (told) {
-        co_await write_answer(network, stream, *told, false, false);
+      const std::optional<HttpResponse> refused = answer_to(error);
+      if (refused) {
+        co_await write_answer(network, stream, *refused, false, false);
       }
       break;
     }

@@ -25,11 +25,12 @@ std::string decode(std::string_view text, bool form) {
     if (c == '%') {
       const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) refuse("bad_request", "the address is not well-formed");
+      if (high < 0 || low < 0)
+        refuse("bad_request", "the URL is malformed: a percent sign needs two hex digits");
       c = static_cast<char>(high * 16 + low);
       i += 2;
     }
-    if (c == '\0') refuse("bad_request", "the address is not well-formed");
+    if (c == '\0') refuse("bad_request", "the URL is malformed: it contains a null byte");
     out += c;
   }
   return out;
@@ -39,7 +40,8 @@ std::string decode(std::string_view text, bool form) {
 
 Target Target::parse(std::string_view text) {
   Target target;
-  if (!text.starts_with('/')) refuse("bad_request", "the address is no path");
+  if (!text.starts_with('/'))
+    refuse("bad_request", "the URL must be an absolute path that starts with /");
   const size_t question = text.find('?');
   const std::string_view path =
       text.substr(1, question == std::string_view::npos ? std::string_view::npos : question - 1);
@@ -94,7 +96,7 @@ bool parse_range(const std::string& header, uint64_t size, uint64_t& begin, uint
   if (dash == std::string_view::npos) return true;
   const auto first = parse_int(range.substr(0, dash)), last = parse_int(range.substr(dash + 1));
   if (!first && !last) return true;
-  if (!first) {  // the last bytes
+  if (!first) {  // "bytes=-n": the last n bytes
     if (*last <= 0) return false;
     begin = size - std::min<uint64_t>(size, static_cast<uint64_t>(*last));
     return size > 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests and answers as the API sees them, apart from any network library.
+// HTTP requests and responses, independent of the network library.
 #pragma once
 
 #include <filesystem>
@@ -31,13 +31,13 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
-  // A file instead of the body: bytes [begin, end) of it.
+  // If set, bytes [begin, end) of this file are sent instead of the body.
   std::filesystem::path file;
   uint64_t begin = 0, end = 0;
 };
 
-// The path of a target in pieces ("/v1/videos/x" is {"v1", "videos", "x"}), and its query, both
-// decoded. A target that is no plain path is refused ("bad_request").
+// The decoded path components of a target ("/v1/videos/x" is {"v1", "videos", "x"}) and its decoded
+// query. A target that is not an absolute path is refused ("bad_request").
 struct Target {
   std::vector<std::string> path;
   std::map<std::string, std::string> query;
@@ -48,11 +48,11 @@ struct Target {
 HttpResponse json_response(const Json& body, int status = 200);
 // {"error": {…}}
 HttpResponse error_response(int status, std::string_view code, const std::string& message);
-// The status that fits a refusal's code.
+// The HTTP status for an error code of the protocol.
 int status_of(std::string_view code);
 
-// Which part of `size` bytes a Range header asks for. One range is served; others are ignored, as
-// allowed. False: it lies outside.
+// The bytes [begin, end) of `size` that a Range header requests. A header with several ranges is
+// ignored, as RFC 9110 allows. Returns false if the range is not satisfiable.
 bool parse_range(const std::string& header, uint64_t size, uint64_t& begin, uint64_t& end);
 
 }  // namespace loci::serve

@@ -60,18 +60,19 @@ std::string Metrics::text() const {
   gauge("loci_connections", "Open connections.", connections.load());
   gauge("loci_websockets", "Open WebSockets.", websockets.load());
   gauge("loci_sessions_active", "Walks with a connection.", sessions.load());
-  gauge("loci_walks_in_memory", "Walks in memory, with a connection or without.",
+  gauge("loci_walks_in_memory", "Walks in memory, with or without a connection.",
         walks_in_memory.load());
   gauge("loci_queue_depth", "Walks and jobs that wait for the engine.", queue_length.load());
-  gauge("loci_videos_waiting", "Video jobs that are not done.", videos_waiting.load());
+  gauge("loci_videos_waiting", "Video jobs that are waiting or running.", videos_waiting.load());
   gauge("loci_disk_bytes", "Bytes in the data folder.", disk_bytes.load());
-  gauge("loci_disk_limit_bytes", "Most bytes in the data folder.", disk_limit_bytes.load());
+  gauge("loci_disk_limit_bytes", "Maximum size of the data folder in bytes.",
+        disk_limit_bytes.load());
   gauge("process_resident_memory_bytes", "Resident memory.",
         process_memory().value_or(ProcessMemory()).now);
-  counter("loci_frames_generated_total", "Video frames made.", frames_generated.load());
-  counter("loci_chunks_generated_total", "Chunks made.", chunks_generated.load());
+  counter("loci_frames_generated_total", "Generated video frames.", frames_generated.load());
+  counter("loci_chunks_generated_total", "Generated chunks.", chunks_generated.load());
   counter("loci_frames_sent_total", "Video frames sent to clients.", frames_sent.load());
-  counter("loci_frames_dropped_total", "Video frames that slow clients lost.",
+  counter("loci_frames_dropped_total", "Video frames that were dropped for slow clients.",
           frames_dropped.load());
   counter("loci_bytes_sent_total", "Bytes of WebSocket messages sent.", bytes_sent.load());
   counter("loci_messages_received_total", "WebSocket messages received.", messages_received.load());
@@ -79,17 +80,18 @@ std::string Metrics::text() const {
           messages_refused.load());
   counter("loci_connections_refused_total", "Connections and upgrades refused.",
           connections_refused.load());
-  counter("loci_connections_cut_total", "Connections cut for silence or slowness.",
-          connections_cut.load());
-  counter("loci_worlds_opened_total", "Worlds begun or opened again.", worlds_opened.load());
-  counter("loci_snapshots_total", "Snapshots of memories written.", snapshots.load());
+  counter("loci_connections_cut_total",
+          "Connections closed because the client was silent or too slow.", connections_cut.load());
+  counter("loci_worlds_opened_total", "Worlds that were created or opened.", worlds_opened.load());
+  counter("loci_snapshots_total", "Snapshots of memories that were written.", snapshots.load());
   counter("loci_errors_total", "Internal errors.", errors.load());
-  head(text, "loci_chunk_seconds", "Time to make a chunk.", "histogram");
+  head(text, "loci_chunk_seconds", "Time to generate a chunk.", "histogram");
   chunk_seconds.write(text, "loci_chunk_seconds");
-  head(text, "loci_queue_seconds", "Time a due walk waited for the engine.", "histogram");
-  queue_seconds.write(text, "loci_queue_seconds");
-  head(text, "loci_control_latency_seconds", "From a control's arrival to its first frame.",
+  head(text, "loci_queue_seconds", "Time that a due walk or job waited for the engine.",
        "histogram");
+  queue_seconds.write(text, "loci_queue_seconds");
+  head(text, "loci_control_latency_seconds",
+       "Time from the arrival of a control to its first frame.", "histogram");
   control_latency_seconds.write(text, "loci_control_latency_seconds");
   head(text, "loci_http_requests_total", "HTTP requests by route and status.", "counter");
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters, gauges and histograms in the text format of Prometheus. Safe in any thread.
+// Counters, gauges and histograms in the text format of Prometheus. Any thread may use them.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace loci::serve {
 class Histogram {
  public:
   void observe(double seconds);
-  // Lines of the metric `name`.
+  // Appends the lines of the metric `name`.
   void write(std::string& text, const std::string& name) const;
 
  private:

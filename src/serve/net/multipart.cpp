@@ -2,8 +2,8 @@
 #include "loci/serve/net/multipart.h"
 
 #include "loci/base/text.h"
-#include "loci/serve/protocol/message.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/message.h"
 
 namespace loci::serve {
 
@@ -11,19 +11,19 @@ namespace {
 
 constexpr size_t kMostParts = 64;
 
-// Text of answers and records is JSON, which has no place for other bytes.
+// Fields are stored and sent back as JSON, which must be UTF-8.
 Json text_field(const std::string& name, std::string_view content) {
   Json field(std::string{content});
   try {
     Json(name).dump();
     field.dump();
   } catch (const Json::type_error&) {
-    refuse("bad_request", "a field of the form is not UTF-8");
+    refuse("bad_request", "a field of the form is not valid UTF-8");
   }
   return field;
 }
 
-[[noreturn]] void broken() { refuse("bad_request", "the form is not well-formed"); }
+[[noreturn]] void broken() { refuse("bad_request", "the multipart form is malformed"); }
 
 // The value of `name` in "form-data; name=\"a\"; filename=\"b\"".
 std::string parameter(std::string_view text, std::string_view name) {

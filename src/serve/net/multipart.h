@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// multipart/form-data, as browsers and curl send forms with files.
+// Parser of multipart/form-data, the format of forms with files.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace loci::serve {
 
-// A map: fields as text, files as bytes. Refused ("bad_request") if it is none.
+// The form as a map: fields are strings, files are bytes. A malformed form is refused
+// ("bad_request").
 Json parse_multipart(std::string_view content_type, std::string_view body);
 
 }  // namespace loci::serve

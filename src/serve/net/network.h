@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the connections share, and the coroutines that serve them. Only files that talk to sockets
-// include this.
+// The state that all connections share, and the coroutines that serve them. Only the files that use
+// sockets include this header.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@
 
 namespace loci::serve {
 
-// Errors are results here, not exceptions: peers vanish all the time.
+// Network errors are returned, not thrown: clients disconnect all the time.
 using Stream = boost::beast::tcp_stream;
 using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
 
@@ -33,7 +33,7 @@ inline std::chrono::milliseconds span(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
 }
 
-// Counts connections by address; a connection holds its place while the object lives.
+// Limits the connections in total and per address. A connection counts while its Place lives.
 class ConnectionCounter {
  public:
   ConnectionCounter(const Limits& limits, Metrics& metrics) : limits_(limits), metrics_(metrics) {}
@@ -55,7 +55,7 @@ class ConnectionCounter {
     ConnectionCounter* counter_ = nullptr;
     std::string address_;
   };
-  // Empty when there are too many.
+  // Empty if there are too many connections.
   Place enter(const std::string& address);
 
  private:
@@ -75,15 +75,15 @@ struct Network {
   Services& services;
   Api& api;
   ConnectionCounter connections;
-  // Clients of WebSockets, to be told when the server goes.
+  // All WebSocket clients: they are closed when the server stops.
   std::mutex mutex;
   std::set<std::shared_ptr<Client>> clients;
 };
 
-// Serves requests until the peer or a limit ends the connection.
+// Serves requests until the client or a limit ends the connection.
 boost::asio::awaitable<void> serve_connection(Network& network, Stream stream, std::string address,
                                               ConnectionCounter::Place place);
-// Takes over after a request for an upgrade.
+// Serves the connection after an upgrade request.
 boost::asio::awaitable<void> serve_websocket(Network& network, Stream stream, BeastRequest request);
 
 }  // namespace loci::serve

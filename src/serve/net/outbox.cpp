@@ -73,9 +73,4 @@ int64_t Outbox::dropped_frames() const {
   return dropped_;
 }
 
-size_t Outbox::bytes() const {
-  const std::lock_guard lock(mutex_);
-  return message_bytes_ + frame_bytes_;
-}
-
 }  // namespace loci::serve

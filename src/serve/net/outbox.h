@@ -47,7 +47,6 @@ class Outbox {
   void drop_frames();
 
   int64_t dropped_frames() const;
-  size_t bytes() const;
 
  private:
   const size_t frame_limit_, message_limit_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of the page, carried by the program itself.
+// The files of the explorer's page, which are part of the program.
 //
-// They come from the library target `loci_page`: one generated source that defines page_files().
-// Without that target the layer defines it with an index that says what the server offers.
+// The library target `loci_page`, one generated source, defines page_files(). Without that target,
+// page_default.cpp defines it with a plain index.
 #pragma once
 
 #include <span>
@@ -10,16 +10,16 @@
 
 namespace loci::serve {
 
-// All of static storage.
+// All views refer to static storage.
 struct PageFile {
-  std::string_view path;          // as asked for: "/index.html", "/assets/app.js"
+  std::string_view path;          // of the request: "/index.html", "/assets/app.js"
   std::string_view content_type;  // "text/html; charset=utf-8"
   std::string_view bytes;
   std::string_view etag;       // with its quotes: "\"1f3c…\""
-  std::string_view gzip = {};  // the same bytes packed; empty where that saves nothing
+  std::string_view gzip = {};  // compressed bytes; empty if compression does not help
 };
 
-// "/" is answered with "/index.html". Paths are unique.
+// The server answers "/" with "/index.html". Paths are unique.
 std::span<const PageFile> page_files();
 
 }  // namespace loci::serve

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of a program that was built without the explorer's page.
+// The index of a program that was built without the explorer.
 #include "loci/serve/net/page.h"
 
 namespace loci::serve {
@@ -16,11 +16,11 @@ constexpr std::string_view kIndex = R"(<!doctype html>
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem; }
 </style>
 <h1>loci serve</h1>
-<p>This program was built without the explorer's page. The server itself is complete:</p>
+<p>This program was built without the explorer. All other routes are available:</p>
 <ul>
-  <li><a href="/v1/models">/v1/models</a>: what is served</li>
-  <li><a href="/v1/starts">/v1/starts</a>: places to start from</li>
-  <li><a href="/v1/worlds">/v1/worlds</a>, <a href="/v1/videos">/v1/videos</a>: what was made</li>
+  <li><a href="/v1/models">/v1/models</a>: served models</li>
+  <li><a href="/v1/starts">/v1/starts</a>: starts of walks</li>
+  <li><a href="/v1/worlds">/v1/worlds</a>, <a href="/v1/videos">/v1/videos</a>: stored worlds and videos</li>
   <li><a href="/health">/health</a>, <a href="/metrics">/metrics</a>, <a href="/schema">/schema</a></li>
   <li>a WebSocket at <code>/v1/realtime_video/generate</code></li>
 </ul>

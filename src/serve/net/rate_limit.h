@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token buckets.
+// Rate limits with token buckets.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace loci::serve {
 
 class TokenBucket {
  public:
-  // Refills with `rate` a second, holds twice as much.
+  // `rate`: tokens per second. The bucket holds up to 2 * rate tokens.
   explicit TokenBucket(double rate) : rate_(rate), tokens_(2 * rate), last_(Clock::now()) {}
 
   bool take() {
@@ -35,14 +35,14 @@ class TokenBucket {
   Clock::time_point last_;
 };
 
-// One bucket for every address that was seen lately. Safe in any thread.
+// One bucket per client address. Any thread may use it.
 class RateLimiter {
  public:
   explicit RateLimiter(double rate) : rate_(rate) {}
 
   bool take(const std::string& address) {
     const std::lock_guard lock(mutex_);
-    // Addresses whose bucket is full again are as good as new.
+    // A full bucket is the same as a new one.
     if (buckets_.size() > kMostAddresses) {
       std::erase_if(buckets_, [](const auto& entry) { return entry.second.full(); });
       if (buckets_.size() > kMostAddresses) buckets_.clear();

@@ -9,24 +9,24 @@
 
 namespace loci::serve {
 
-Told tell_exception(std::string_view doing) {
+ErrorReply reply_to_exception(std::string_view activity) {
   try {
     throw;
   } catch (const Refusal& refusal) {
     return {refusal.code(), refusal.what()};
   } catch (const Interrupted&) {
-    return {"internal", "the server is going away"};
+    return {"internal", "the server is stopping"};
   } catch (const Error& error) {
-    log_error("{}: {}", doing, error.what());
+    log_error("{}: {}", activity, error.what());
     if (error.kind() == ErrorKind::kMachine) {
-      return {"storage", "the server lacks disk or memory for this"};
+      return {"storage", "the server has not enough disk space or memory for this request"};
     }
   } catch (const std::exception& error) {
-    log_error("{}: {}", doing, one_line(error.what()));
+    log_error("{}: {}", activity, one_line(error.what()));
   } catch (...) {
-    log_error("{}: unknown exception", doing);
+    log_error("{}: unknown exception", activity);
   }
-  return {"internal", "something went wrong in the server; its log says what"};
+  return {"internal", "internal error of the server; its log has the details"};
 }
 
 }  // namespace loci::serve

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client may be told: errors that name its mistake and nothing of the server's insides.
+// Errors that are reported to a client: they name its mistake and no details of the server.
 #pragma once
 
 #include <stdexcept>
@@ -13,8 +13,8 @@
 
 namespace loci::serve {
 
-// `code` is one of the protocol's: "bad_request", "not_found", "limit", … Any other exception is
-// logged here and told as "internal".
+// A request that is refused. `code` is an error code of the protocol: "bad_request", "not_found",
+// "limit", …
 class Refusal : public std::runtime_error {
  public:
   Refusal(std::string_view code, const std::string& message)
@@ -31,7 +31,7 @@ template <typename... Args>
   throw Refusal(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Runs what reads a client's own input, whose complaints hold no secret.
+// Runs a function that parses a client's input. Its bad-input errors become refusals.
 template <typename Function>
 auto checked(std::string_view code, Function&& function) {
   try {
@@ -42,10 +42,12 @@ auto checked(std::string_view code, Function&& function) {
   }
 }
 
-// The exception in flight as code and message, logged when it is none of the client's business.
-struct Told {
+// An error code of the protocol and a message for the client.
+struct ErrorReply {
   std::string code, message;
 };
-Told tell_exception(std::string_view doing);
+// The reply to the exception that is being handled. Exceptions other than refusals are logged with
+// `activity`, and the client gets no details.
+ErrorReply reply_to_exception(std::string_view activity);
 
 }  // namespace loci::serve

@@ -33,7 +33,7 @@ namespace {
 constexpr std::chrono::minutes kSweepEvery(10);
 constexpr std::chrono::milliseconds kRest(100);
 constexpr int kSendBuffer = 256 << 10;
-constexpr std::chrono::milliseconds kGoodbye(500);  // for close messages to leave
+constexpr std::chrono::milliseconds kGoodbye(500);  // to send the close messages
 
 ServerOptions checked_options(ServerOptions options) {
   options.access.loopback = is_loopback(options.address);
@@ -49,11 +49,12 @@ ServerOptions checked_options(ServerOptions options) {
   }
   for (const char c : options.access.token) {
     const bool plain = (c >= '!' && c <= '~') && c != ';' && c != ',' && c != '"' && c != '\\';
-    if (!plain) fail("the token holds a character that cookies cannot; use letters and digits");
+    if (!plain)
+      fail("the token has a character that is not allowed in cookies; use letters and digits");
   }
   std::error_code error;
   std::filesystem::create_directories(options.data, error);
-  if (error) fail("{} cannot be made: {}", options.data.string(), error.message());
+  if (error) fail("cannot create the data folder {}: {}", options.data.string(), error.message());
   return options;
 }
 
@@ -91,14 +92,15 @@ void Server::Impl::listen() {
   boost::system::error_code error;
   const std::string name = options.address == "localhost" ? "127.0.0.1" : options.address;
   const asio::ip::address address = asio::ip::make_address(name, error);
-  if (error) fail("'{}' is no address to listen at; use one such as 127.0.0.1", options.address);
+  if (error)
+    fail("cannot listen at '{}': expected an IP address such as 127.0.0.1", options.address);
   const tcp::endpoint endpoint(address, options.port);
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) {
-    fail("cannot listen at {} port {}: {}; give another --port or --host", options.address,
+    fail("cannot listen at {} port {}: {}; choose another --port or --host", options.address,
          options.port, error.message());
   }
   asio::co_spawn(context, accept(), asio::detached);
@@ -114,7 +116,7 @@ asio::awaitable<void> Server::Impl::accept() {
     tcp::socket socket(asio::make_strand(context));
     co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
     if (error) {
-      // No descriptors left, perhaps: others may end meanwhile.
+      // There may be no file descriptors left until other connections end.
       asio::steady_timer rest(context, kRest);
       co_await rest.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
@@ -127,7 +129,7 @@ asio::awaitable<void> Server::Impl::accept() {
       continue;
     }
     socket.set_option(tcp::no_delay(true), ignored);
-    // What waits in the kernel for a slow reader is old when it arrives.
+    // A small send buffer: frames that wait in the kernel for a slow client become outdated.
     socket.set_option(asio::socket_base::send_buffer_size(kSendBuffer), ignored);
     const auto executor = socket.get_executor();
     asio::co_spawn(executor,
@@ -176,28 +178,28 @@ void Server::stop() {
     impl.stopping = true;
   }
   impl.stop_sweeping.notify_all();
-  // The engine first: what is being made is finished and recorded while its client still listens.
+  // The engine stops first: the current chunk is finished and stored while its client is connected.
   impl.services.engine.stop();
   for (const std::shared_ptr<Walk>& walk : impl.services.walks->all()) {
     try {
       walk->keep();
     } catch (const std::exception& error) {
-      log_error("a walk's memory is not kept: {}", error.what());
+      log_error("the memory of a walk was not saved: {}", error.what());
     }
   }
-  impl.services.encoder.drain();  // before close(), which drops what comes after it
+  impl.services.encoder.drain();  // before close(), which drops later messages
   bool anybody = false;
   {
     const std::lock_guard lock(impl.network.mutex);
     anybody = !impl.network.clients.empty();
     for (const std::shared_ptr<Client>& client : impl.network.clients) {
-      client->close(kGoingAway, "the server is going away");
+      client->close(kGoingAway, "the server is stopping");
     }
   }
   if (anybody) std::this_thread::sleep_for(kGoodbye);
   impl.context.stop();
   for (std::thread& thread : impl.threads) thread.join();
-  // Walks outlive the context: what calls into it must not.
+  // Walks live longer than the context: their callbacks into it are removed.
   for (const std::shared_ptr<Client>& client : impl.network.clients) client->outbox().on_put({});
   impl.network.clients.clear();
   if (impl.sweeper.joinable()) impl.sweeper.join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server: sockets and network threads around the services.
+// The server: listening socket and network threads.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,23 @@ struct ServerOptions {
   std::vector<std::filesystem::path> models;
   bool bf16 = false;
   std::filesystem::path data;
-  std::filesystem::path starts;  // pictures; may be empty
+  std::filesystem::path starts;  // folder of start pictures; may be empty
   std::string address = "127.0.0.1";
-  uint16_t port = 8080;  // 0: any free one
-  int threads = 2;       // of the network
+  uint16_t port = 8080;  // 0: any free port
+  int threads = 2;       // network threads
   AccessOptions access;  // `loopback` is set from the address
   Limits limits;
 };
 
 class Server {
  public:
-  // Loads the models and listens; bad input where that is impossible, and where an address that
-  // others can reach is asked for without a token.
+  // Loads the models and listens. An address or port that cannot be used is bad input, and so is an
+  // address that other machines can reach without a token.
   explicit Server(ServerOptions options);
-  // Stops.
   ~Server();
 
   uint16_t port() const;
-  // Connections are told to go, the turn in work ends, memories are kept on disk.
+  // Finishes the current time slice, saves the memories to disk and closes all connections.
   void stop();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A WebSocket: one coroutine reads messages, another sends what waits, both on one strand.
+// Serves a WebSocket: one coroutine receives messages, another one sends them, on one strand.
 #include <chrono>
 #include <utility>  // asio of Boost 1.74 relies on it being there
 
@@ -26,7 +26,7 @@ namespace {
 
 using Socket = websocket::stream<Stream>;
 
-// Shared by the two coroutines; everything but the client is of the strand alone.
+// Shared by the two coroutines. Only the strand may use it, except for the client.
 struct Line {
   Line(Network& all, Stream stream)
       : network(all),
@@ -39,17 +39,17 @@ struct Line {
 
   Network& network;
   Socket socket;
-  asio::steady_timer wake;      // the sender sleeps on it
-  asio::steady_timer deadline;  // of init
-  asio::steady_timer stall;     // of a message that is being sent
-  asio::steady_timer silence;   // the reader waits on it for the sender's end
+  asio::steady_timer wake;      // the sender waits on it for messages
+  asio::steady_timer deadline;  // for `init`
+  asio::steady_timer stall;     // for sending one message
+  asio::steady_timer silence;   // the receiver waits on it until the sender has ended
   std::shared_ptr<Client> client;
   bool ended = false;
 };
 
 void set_options(Line& line) {
   const Limits& limits = line.network.services.limits;
-  // A peer that is silent is pinged after half of the time and cut after all of it.
+  // A silent client is pinged after half of the time and disconnected after all of it.
   websocket::stream_base::timeout timeout{};
   timeout.handshake_timeout = span(limits.header_seconds);
   timeout.idle_timeout = span(limits.ping_seconds);
@@ -64,9 +64,10 @@ asio::awaitable<void> send_close(const std::shared_ptr<Line>& line) {
   const int code = line->client->close_code();
   std::string reason = line->client->close_reason();
   reason.resize(std::min<size_t>(reason.size(), 120));
-  const websocket::close_reason told(static_cast<websocket::close_code>(code == 0 ? kDone : code),
-                                     reason);
-  co_await line->socket.async_close(told, asio::redirect_error(asio::use_awaitable, ignored));
+  const websocket::close_reason close_message(
+      static_cast<websocket::close_code>(code == 0 ? kDone : code), reason);
+  co_await line->socket.async_close(close_message,
+                                    asio::redirect_error(asio::use_awaitable, ignored));
 }
 
 asio::awaitable<void> send_messages(std::shared_ptr<Line> line) {
@@ -115,12 +116,12 @@ asio::awaitable<void> receive_messages(const std::shared_ptr<Line>& line) {
       if (error == beast::error::timeout) ++line->network.services.metrics.connections_cut;
       break;
     }
-    // The sender says goodbye and reads the answer to that itself.
+    // The sender closes the connection and reads the answer to its close message.
     if (line->client->closing()) break;
     const auto data = buffer.cdata();
     session.receive({static_cast<const char*>(data.data()), data.size()}, line->socket.got_text());
     buffer.consume(buffer.size());
-    // A large message's room is not kept for the small ones that follow.
+    // Frees the memory of a large message.
     if (buffer.capacity() > (1 << 20)) buffer.shrink_to_fit();
     if (session.begun()) line->deadline.cancel();
   }
@@ -146,7 +147,7 @@ asio::awaitable<void> serve_websocket(Network& network, Stream stream, BeastRequ
     network.clients.insert(line->client);
   }
   const auto executor = line->socket.get_executor();
-  // Any thread may put a message; the strand then looks.
+  // Any thread may put a message; the strand then wakes the sender.
   const std::weak_ptr<Line> weak = line;
   line->client->outbox().on_put([executor, weak] {
     asio::post(executor, [weak] {
@@ -158,7 +159,7 @@ asio::awaitable<void> serve_websocket(Network& network, Stream stream, BeastRequ
     const std::shared_ptr<Line> there = weak.lock();
     if (stopped || there == nullptr) return;
     ++there->network.services.metrics.connections_cut;
-    there->client->close(kPolicy, "init did not come");
+    there->client->close(kPolicy, "the client did not send init in time");
   });
   asio::co_spawn(executor, send_messages(line), asio::detached);
   co_await receive_messages(line);

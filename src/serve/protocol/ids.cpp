@@ -21,7 +21,7 @@ constexpr size_t kLength = 26;
 std::string new_id(std::string_view prefix) {
   std::array<unsigned char, kLength> random{};
   if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
-    fail_machine("the system gives no random numbers");
+    fail_machine("the system provides no random numbers (getrandom failed)");
   }
   std::string id(prefix);
   id += '_';
@@ -44,7 +44,7 @@ int64_t unix_time() {
 }
 
 bool equal_secrets(std::string_view a, std::string_view b) {
-  // The length of a secret is no secret.
+  // The length of a secret need not be hidden.
   if (a.size() != b.size()) return false;
   unsigned char difference = 0;
   for (size_t i = 0; i < a.size(); ++i) {

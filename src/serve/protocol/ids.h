@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that the server gives out. Only they, checked letter by letter, become part of a path.
+// Ids that the server creates. Only valid ids become part of a path on disk.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace loci::serve {
 
-// `prefix`, '_' and 26 letters and digits: 130 bits that nobody can guess.
+// `prefix`, an underscore and 26 random letters and digits (130 bits).
 std::string new_id(std::string_view prefix);
 bool is_id(std::string_view text, std::string_view prefix);
 
-// Seconds since 1970.
+// Unix time in seconds.
 int64_t unix_time();
 
-// Equal or not, in a time that does not depend on where they differ.
+// Compares in a time that does not depend on where the two differ.
 bool equal_secrets(std::string_view a, std::string_view b);
 
 }  // namespace loci::serve

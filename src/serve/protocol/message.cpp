@@ -24,7 +24,7 @@ constexpr std::array<int8_t, 256> base64_values() {
   return values;
 }
 
-// Bytes become base64, everywhere.
+// A copy in which all bytes are base64 text.
 Json without_binary(const Json& value) {
   if (value.is_binary()) {
     const auto& bytes = value.get_binary();
@@ -46,7 +46,8 @@ Json without_binary(const Json& value) {
 
 Json parse_text(std::string_view text, int depth_limit) {
   const auto watch = [depth_limit](int depth, Json::parse_event_t, Json&) {
-    if (depth > depth_limit) refuse("bad_message", "the message is nested too deeply");
+    if (depth > depth_limit)
+      refuse("bad_message", "the message is nested more than {} levels deep", depth_limit);
     return true;
   };
   return Json::parse(text, watch);
@@ -64,10 +65,10 @@ Json decode_message(std::string_view bytes, Encoding encoding, int depth_limit) 
       message = Json::from_msgpack(bytes);
     }
   } catch (const Json::exception&) {
-    refuse("bad_message", "the message is no valid {}",
+    refuse("bad_message", "the message is not valid {}",
            encoding == Encoding::kJson ? "JSON" : "MessagePack");
   }
-  if (!message.is_object()) refuse("bad_message", "the message is no map");
+  if (!message.is_object()) refuse("bad_message", "the message must be a map");
   return message;
 }
 
@@ -84,20 +85,17 @@ Json binary(std::string_view bytes) {
   return Json::binary(std::vector<uint8_t>(bytes.begin(), bytes.end()));
 }
 
-Json binary(std::span<const std::byte> bytes) {
-  return binary(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-}
-
 std::string bytes_of(const Json& value, std::string_view field) {
   if (value.is_binary()) {
     const auto& bytes = value.get_binary();
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  if (!value.is_string()) refuse("bad_request", "{} is neither bytes nor base64", field);
+  if (!value.is_string()) refuse("bad_request", "{}: expected bytes or base64", field);
   std::string_view text = value.get_ref<const std::string&>();
   if (text.starts_with("data:")) {
     const size_t comma = text.find(";base64,");
-    if (comma == std::string_view::npos) refuse("bad_request", "{}: expected base64", field);
+    if (comma == std::string_view::npos)
+      refuse("bad_request", "{}: expected a data: URL with base64", field);
     text.remove_prefix(comma + 8);
   }
   return base64_decode(text);
@@ -128,7 +126,7 @@ std::string base64_decode(std::string_view text) {
   int bits = 0;
   for (const char c : text) {
     const int8_t value = kValues[static_cast<unsigned char>(c)];
-    if (value < 0) refuse("bad_request", "this is no base64");
+    if (value < 0) refuse("bad_request", "the text is not valid base64");
     group = group << 6 | static_cast<uint32_t>(value);
     bits += 6;
     if (bits >= 8) {
@@ -136,7 +134,7 @@ std::string base64_decode(std::string_view text) {
       bytes += static_cast<char>(group >> bits & 0xff);
     }
   }
-  if (bits >= 6) refuse("bad_request", "the base64 is cut off");
+  if (bits >= 6) refuse("bad_request", "the base64 text is truncated");
   return bytes;
 }
 

@@ -15,7 +15,7 @@ class Scanner {
   Scanner(std::string_view bytes, int depth_limit) : bytes_(bytes), depth_limit_(depth_limit) {}
 
   void run() {
-    std::vector<uint64_t> open = {1};  // items still to come, by level
+    std::vector<uint64_t> open = {1};  // remaining items, by level
     while (!open.empty()) {
       if (open.back() == 0) {
         open.pop_back();
@@ -24,10 +24,10 @@ class Scanner {
       --open.back();
       const uint64_t items = value();
       if (items == 0) continue;
-      // Every item takes a byte at least.
+      // Every item has at least one byte.
       if (items > bytes_.size() - at_) broken();
       if (static_cast<int>(open.size()) > depth_limit_) {
-        refuse("bad_message", "the message is nested too deeply");
+        refuse("bad_message", "the message is nested more than {} levels deep", depth_limit_);
       }
       open.push_back(items);
     }
@@ -36,7 +36,7 @@ class Scanner {
 
  private:
   [[noreturn]] static void broken() {
-    refuse("bad_message", "the message is no valid MessagePack");
+    refuse("bad_message", "the message is not valid MessagePack");
   }
 
   uint64_t number(size_t size) {
@@ -51,7 +51,7 @@ class Scanner {
     return part;
   }
 
-  // Passes over one value's own bytes; gives how many values follow inside it.
+  // Skips the header of one value. Returns the number of values inside of it.
   uint64_t value() {
     const uint64_t tag = number(1);
     if (tag <= 0x7f || tag >= 0xe0 || tag == 0xc0 || tag == 0xc2 || tag == 0xc3) return 0;
@@ -91,7 +91,7 @@ class Scanner {
       case 0xdf:
         return 2 * number(4);
       default:
-        broken();  // extensions have no use here
+        broken();  // extension types are not used
     }
   }
   uint64_t skip(uint64_t size) {

@@ -6,8 +6,8 @@
 
 namespace loci::serve {
 
-// Refuses ("bad_message") anything but one complete value without nesting beyond `depth_limit`: the
-// decoder calls itself for every level, and a few bytes may announce four thousand million items.
+// Refuses ("bad_message") anything but one complete value with at most `depth_limit` levels. The
+// decoder recurses for every level, and a few bytes can announce a list of 2^32 items.
 void check_msgpack(std::string_view bytes, int depth_limit);
 
 }  // namespace loci::serve

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions and names of docs/protocol.md.
+// Version and route of the protocol in docs/protocol.md.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,20 @@
 
 namespace loci::serve {
 
+namespace {
+
+// Why a walk is in its state.
+std::vector<std::string> state_reasons() {
+  return {"client", "idle", "max_chunks", "storage", "error", "history", "split", "tour"};
+}
+
+std::vector<std::string> error_codes() {
+  return {"bad_message", "bad_request", "unsupported_version", "not_found", "busy",
+          "limit",       "storage",     "bad_world",           "internal"};
+}
+
+}  // namespace
+
 template <>
 const Table<ViewInfo>& table_of() {
   static const Table<ViewInfo> made = [] {
@@ -399,15 +413,6 @@ const Table<ErrorMessage>& table_of() {
     return t;
   }();
   return made;
-}
-
-std::vector<std::string> state_reasons() {
-  return {"client", "idle", "max_chunks", "storage", "error", "history", "split", "tour"};
-}
-
-std::vector<std::string> error_codes() {
-  return {"bad_message", "bad_request", "unsupported_version", "not_found", "busy",
-          "limit",       "storage",     "bad_world",           "internal"};
 }
 
 std::vector<const TableInfo*> server_message_tables() {

@@ -192,10 +192,6 @@ struct ErrorMessage {
   Json event_id, request_id;
 };
 
-// Why a walk is in its state: the values of StateMessage::reason.
-std::vector<std::string> state_reasons();
-std::vector<std::string> error_codes();
-
 // Tables of all server messages, and of the maps in them and in answers of HTTP routes.
 std::vector<const TableInfo*> server_message_tables();
 std::vector<const TableInfo*> server_map_tables();

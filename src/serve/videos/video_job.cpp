@@ -112,9 +112,9 @@ void VideoJob::adopt_orphans(Services& services) {
       again->folder_ = std::move(folder);
       services.engine.add(again);
     } catch (...) {
-      const Told told = tell_exception("restarting a video job");
+      const ErrorReply reply = reply_to_exception("restarting a video job");
       folder->update(
-          {{"status", "failed"}, {"error", {{"code", told.code}, {"message", told.message}}}});
+          {{"status", "failed"}, {"error", {{"code", reply.code}, {"message", reply.message}}}});
     }
   }
 }
@@ -166,10 +166,10 @@ void VideoJob::run_slice(std::chrono::duration<double>) {
   } catch (const Interrupted&) {
     throw;
   } catch (...) {
-    const Told told = tell_exception("a video job");
-    if (told.code == "internal") ++services_.metrics.errors;
+    const ErrorReply reply = reply_to_exception("a video job");
+    if (reply.code == "internal") ++services_.metrics.errors;
     writer_.reset();
-    fail_with(told.code, told.message);
+    fail_with(reply.code, reply.message);
   }
 }
 

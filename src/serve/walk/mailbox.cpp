@@ -53,9 +53,9 @@ void Mailbox::post(WalkMessage message) {
   }
 }
 
-void Mailbox::report_failure(const Told& told) {
+void Mailbox::report_failure(const ErrorReply& reply) {
   const std::lock_guard lock(mutex_);
-  if (!mail_.failure) mail_.failure = told;
+  if (!mail_.failure) mail_.failure = reply;
 }
 
 Mailbox::Status Mailbox::status() const {

@@ -37,7 +37,7 @@ class Mailbox {
   void post(WalkMessage message);
 
   // Output of the walk could not be encoded or sent. The walk pauses in its next time slice.
-  void report_failure(const Told& told);
+  void report_failure(const ErrorReply& reply);
 
   // What decides when the walk needs a time slice.
   struct Status {
@@ -53,7 +53,7 @@ class Mailbox {
     std::deque<WalkMessage> messages;
     bool greet = false;  // a client was attached and has not been shown the world
     bool moved = false;  // camera events came since the last collect()
-    std::optional<Told> failure;
+    std::optional<ErrorReply> failure;
   };
   // Empties the mailbox.
   Mail collect();

@@ -33,12 +33,12 @@ void Session::receive(std::string_view bytes, bool text) {
     dispatch(message);
   } catch (...) {
     ++services_.metrics.messages_refused;
-    const Told told = tell_exception("a message");
+    const ErrorReply reply = reply_to_exception("a message");
     const auto echo = [&message](const char* name) {
       return message.is_object() ? message.value(name, Json()) : Json();
     };
-    client_->send_error(told.code, told.message, !begun_, echo("event_id"), echo("request_id"));
-    if (!begun_) client_->close(kPolicy, told.message);
+    client_->send_error(reply.code, reply.message, !begun_, echo("event_id"), echo("request_id"));
+    if (!begun_) client_->close(kPolicy, reply.message);
   }
 }
 

@@ -66,21 +66,21 @@ void Walk::run_slice(std::chrono::duration<double> waited) {
   } catch (const Interrupted&) {
     throw;
   } catch (...) {
-    const Told told = tell_exception("a walk");
-    if (told.code == "internal") ++services_.metrics.errors;
-    recover(mail.client, told);
+    const ErrorReply reply = reply_to_exception("a walk");
+    if (reply.code == "internal") ++services_.metrics.errors;
+    recover(mail.client, reply);
   }
 }
 
-void Walk::recover(const ClientPtr& client, const Told& told) {
+void Walk::recover(const ClientPtr& client, const ErrorReply& reply) {
   if (!state_.ready()) {
     const ClientPtr last = end();
-    output_.send_error(last, told, true);
-    output_.close(last, told.code == "internal" ? kInternal : kDone, told.message);
+    output_.send_error(last, reply, true);
+    output_.close(last, reply.code == "internal" ? kInternal : kDone, reply.message);
     return;
   }
-  output_.send_error(client, told, false);
-  pause(told.code == "storage" ? "storage" : "error");
+  output_.send_error(client, reply, false);
+  pause(reply.code == "storage" ? "storage" : "error");
   if (memory_.recover()) state_.set_phase(Phase::kReading);
 }
 

@@ -48,7 +48,7 @@ class Walk : public Task {
 
   // walk.cpp: time slices.
   void advance(const ClientPtr& client, std::chrono::duration<double> waited);
-  void recover(const ClientPtr& client, const Told& told);
+  void recover(const ClientPtr& client, const ErrorReply& reply);
   void begin();
   void read_back();
   void become_ready(bool resumed);

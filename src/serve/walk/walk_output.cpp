@@ -86,10 +86,10 @@ void WalkOutput::submit(const ClientPtr& client, size_t bytes, Encoder::Job job)
         try {
           job();
         } catch (...) {
-          const Told told = tell_exception("sending the output of a walk");
-          if (told.code == "internal") ++services.metrics.errors;
-          client->send_error(told.code, told.message, false);
-          mailbox->report_failure(told);
+          const ErrorReply reply = reply_to_exception("sending the output of a walk");
+          if (reply.code == "internal") ++services.metrics.errors;
+          client->send_error(reply.code, reply.message, false);
+          mailbox->report_failure(reply);
           services.engine.wake();
         }
       });
@@ -99,10 +99,10 @@ void WalkOutput::send(const ClientPtr& client, Json message) {
   submit(client, 0, [client, message = std::move(message)] { client->send(message); });
 }
 
-void WalkOutput::send_error(const ClientPtr& client, const Told& told, bool fatal,
+void WalkOutput::send_error(const ClientPtr& client, const ErrorReply& reply, bool fatal,
                             const Json& event_id, const Json& request_id) {
   submit(client, 0,
-         [=] { client->send_error(told.code, told.message, fatal, event_id, request_id); });
+         [=] { client->send_error(reply.code, reply.message, fatal, event_id, request_id); });
 }
 
 void WalkOutput::drop_frames(const ClientPtr& client) {

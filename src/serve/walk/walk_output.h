@@ -31,8 +31,8 @@ class WalkOutput {
   WalkOutput(Services& services, std::shared_ptr<Mailbox> mailbox);
 
   void send(const ClientPtr& client, Json message);
-  void send_error(const ClientPtr& client, const Told& told, bool fatal, const Json& event_id = {},
-                  const Json& request_id = {});
+  void send_error(const ClientPtr& client, const ErrorReply& reply, bool fatal,
+                  const Json& event_id = {}, const Json& request_id = {});
   // Drops frames that were not sent yet: they show a world that the client has left.
   void drop_frames(const ClientPtr& client);
   // Closes the connection after everything that was sent before.
