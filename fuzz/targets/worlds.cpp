@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/sample/stream/stream.h"
 #include "loci/serve/storage/chunk_record.h"
 #include "loci/serve/storage/world_folder.h"

@@ -53,7 +53,8 @@ at::Tensor attend_over_spans(const at::Tensor& query, const at::Tensor& key,
                      .keys = {first, first + index.numel()},
                      .turn = std::nullopt});
   }
-  return attention_over_spans(query, key, value, std::move(spans));
+  return attention_over_spans(query, key, value,
+                              std::make_shared<const std::vector<AttentionSpan>>(std::move(spans)));
 }
 
 // `rotations` holds three numbers each: first channel, pairs, and 1 for adjacent pairs.

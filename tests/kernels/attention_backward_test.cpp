@@ -206,14 +206,14 @@ TEST(AttentionSpans, OutputsAndGradientsEqualTheDefinitions) {
     const IsaOverride chosen(level);
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
       at::manual_seed(2);
-      const std::vector<AttentionSpan> spans = window();
+      const auto spans = std::make_shared<const std::vector<AttentionSpan>>(window());
       const auto random = [&] { return at::randn({2, 151, 2, 32}).to(dtype); };
       const Tensors inputs = {random(), random(), random()};
       const at::Tensor weights = random();
       const Tensors ours = leaves(inputs, dtype), exact = leaves(inputs, at::kDouble);
       const at::Tensor out = attention_over_spans(ours[0], ours[1], ours[2], spans);
       const at::Tensor wanted =
-          attention_over_spans_by_libtorch(exact[0], exact[1], exact[2], spans);
+          attention_over_spans_by_libtorch(exact[0], exact[1], exact[2], *spans);
       const double tolerance = dtype == at::kFloat ? 1e-5 : 2e-2;
       EXPECT_LT(difference(out, wanted), tolerance) << name_of(level);
       const Tensors got = torch::autograd::grad({out}, ours, {weights});
@@ -229,16 +229,17 @@ TEST(AttentionSpans, OutputsAndGradientsEqualTheDefinitions) {
 
 TEST(AttentionSpans, OtherTypesGoByLibtorch) {
   at::manual_seed(3);
-  const std::vector<AttentionSpan> spans = window();
+  const auto spans = std::make_shared<const std::vector<AttentionSpan>>(window());
   const at::Tensor x = at::randn({1, 151, 1, 32}, at::kDouble);
   EXPECT_TRUE(at::equal(attention_over_spans(x, x, x, spans),
-                        attention_over_spans_by_libtorch(x, x, x, spans)));
+                        attention_over_spans_by_libtorch(x, x, x, *spans)));
 }
 
 TEST(AttentionSpans, SpansThatDoNotFitAreRefused) {
   const at::Tensor x = at::zeros({1, 6, 1, 32});
   const auto run = [&](std::vector<AttentionSpan> spans) {
-    return attention_over_spans(x, x, x, std::move(spans));
+    return attention_over_spans(
+        x, x, x, std::make_shared<const std::vector<AttentionSpan>>(std::move(spans)));
   };
   EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 5, .keys = {0}, .turn = {}}}),
                         HasSubstr("spans of 5 queries for 6"));

@@ -21,7 +21,7 @@ KvLayout layout() {
           .main_layers = {true, false}};
 }
 
-// Values that name their place: 1000 * frame + 10 * layer + branch (+ 0.5 for values).
+// Numbers that identify their place: 1000 * frame + 10 * layer + branch (+ 0.5 for values).
 at::Tensor marked(int64_t first, int64_t count, int64_t layer, Branch branch, bool value) {
   const int64_t heads = branch == Branch::kMain ? 2 : 1;
   std::vector<at::Tensor> frames;
@@ -78,7 +78,7 @@ TEST(KvStore, BoundedReusesSlotsAndNeverGrows) {
     kept.push_back(first);
     kept.push_back(first + 1);
     expect_frames(store, kept);
-    // Frame 0 stays; of the others, the newest two, in slots that change all the time.
+    // Frame 0 and the newest two frames are retained, in changing slots.
     if (kept.size() > 3) kept.erase(kept.begin() + 1, kept.end() - 2);
     store.retain(kept);
     EXPECT_EQ(store.frames(), kept);
@@ -89,10 +89,10 @@ TEST(KvStore, BoundedReusesSlotsAndNeverGrows) {
   EXPECT_TRUE(store.has(0));
 }
 
-TEST(KvStore, BoundedRefusesMoreThanItsCapacity) {
+TEST(KvStore, BoundedRejectsFramesBeyondItsCapacity) {
   KvStore store(layout(), 2);
   put_all(store, 0, 2);
-  EXPECT_INTERNAL_ERROR(store.add_frames(2, 1), HasSubstr("no slot is left"));
+  EXPECT_INTERNAL_ERROR(store.add_frames(2, 1), HasSubstr("no slot is free"));
   EXPECT_INTERNAL_ERROR(store.add_frames(1, 1), HasSubstr("already stored"));
 }
 
@@ -105,18 +105,18 @@ TEST(KvStore, UnboundedGrowsAndKeepsEverything) {
   }
   expect_frames(store, all);
   EXPECT_GE(store.bytes(), 150 * layout().frame_bytes());
-  // Forgotten slots are used before new ones are added.
+  // Slots of dropped frames are reused before new slots are added.
   const int64_t bytes = store.bytes();
   store.retain(std::vector<int64_t>{0, 149});
   put_all(store, 150, 100);
   EXPECT_EQ(store.bytes(), bytes);
   expect_frames(store, {0, 149, 150, 249});
-  // Forgetting what is not there is no error.
+  // Dropping frames that do not exist is allowed.
   store.retain(std::vector<int64_t>{0, 7, 249});
   EXPECT_THAT(store.frames(), ElementsAre(0, 249));
 }
 
-TEST(KvStore, KeepsInItsOwnType) {
+TEST(KvStore, StoresInItsFormat) {
   KvLayout narrow = layout();
   narrow.dtype = at::kBFloat16;
   KvStore store(narrow, 1);
@@ -125,7 +125,7 @@ TEST(KvStore, KeepsInItsOwnType) {
             at::kBFloat16);
 }
 
-TEST(KvStore, IsReadInPlaceUnlessKeysAreTurned) {
+TEST(KvStore, CopiesOnlyRotatedKeys) {
   KvLayout whole = layout();
   whole.channels = 32;  // what the kernel takes
   KvStore store(whole, 4);
@@ -141,13 +141,13 @@ TEST(KvStore, IsReadInPlaceUnlessKeysAreTurned) {
   turn.cosine = at::zeros({6, 2});
   turn.sine = at::ones({6, 2});
   const kernels::AttentionPast turned = store.past(0, Branch::kMain, frames, turn);
-  // One panel of 32 keys a sample and head; values stay where they are.
+  // One panel of 32 keys per sample and head; values are not copied.
   EXPECT_EQ(turned.bytes(), 2 * 2 * 32 * 32 * 4);
   const at::Tensor seen = at::cat({x.narrow(1, 0, 3), x.narrow(1, 6, 3)}, 1);
   EXPECT_TRUE(at::equal(in_place.keys(), seen));
   EXPECT_TRUE(at::equal(turned.keys(), kernels::head_map(seen, turn)));
   EXPECT_TRUE(at::equal(turned.values(), seen + 1));
-  // Where no kernel applies, both are gathered.
+  // If no kernel applies, both are gathered.
   KvLayout odd = layout();
   KvStore gathered(odd, 4);
   put_all(gathered, 0, 3);
@@ -156,7 +156,7 @@ TEST(KvStore, IsReadInPlaceUnlessKeysAreTurned) {
 
 TEST(KvStore, NarrowFormatsStayClose) {
   at::manual_seed(3);
-  // Rows of very different sizes, as camera keys far from the origin have.
+  // Rows of very different magnitude, like camera keys far from the origin.
   const at::Tensor size = at::logspace(-2, 2, 3).view({1, 3, 1, 1});
   const at::Tensor key = at::randn({2, 3, 2, 4}) * size;
   const at::Tensor value = at::randn({2, 3, 2, 4}) * size;
@@ -189,7 +189,7 @@ TEST(KvStore, NarrowFormatsStayClose) {
   EXPECT_BAD_INPUT(parse_kv_format("int4"), HasSubstr("plain, bf16, int8"));
 }
 
-TEST(KvStore, SavedAndClonedStoresHoldTheSame) {
+TEST(KvStore, RestoredAndClonedStoresAreEqual) {
   for (const KvFormat format : {KvFormat::kPlain, KvFormat::kBf16, KvFormat::kInt8}) {
     KvLayout chosen = layout();
     chosen.format = format;
@@ -207,20 +207,20 @@ TEST(KvStore, SavedAndClonedStoresHoldTheSame) {
     EXPECT_TRUE(at::equal(loaded.past(0, Branch::kMain, frames).keys(), before));
     EXPECT_TRUE(at::equal(loaded.past(1, Branch::kCamera, frames).values(),
                           store.past(1, Branch::kCamera, frames).values()));
-    // Writing to the copy leaves the original alone.
+    // Writing to the copy does not change the original.
     copy.put(0, Branch::kMain, 5, at::zeros({2, 3, 2, 4}), at::zeros({2, 3, 2, 4}));
     EXPECT_TRUE(at::equal(store.past(0, Branch::kMain, frames).keys(), before));
   }
 }
 
-TEST(KvStore, RefusesWhatWasSavedElsewhere) {
+TEST(KvStore, RejectsTensorsOfOtherLayouts) {
   KvStore store(layout(), 6);
   put_all(store, 0, 3);
   const auto saved = store.save();
   KvLayout other = layout();
   other.format = KvFormat::kInt8;
-  EXPECT_BAD_INPUT(KvStore(other, 6).restore(saved), HasSubstr("another shape or type"));
-  EXPECT_BAD_INPUT(KvStore(layout(), 2).restore(saved), HasSubstr("holds 3 frames"));
+  EXPECT_BAD_INPUT(KvStore(other, 6).restore(saved), HasSubstr("shape or type of saved keys"));
+  EXPECT_BAD_INPUT(KvStore(layout(), 2).restore(saved), HasSubstr("has 3 frames"));
   auto damaged = saved;
   damaged["main.0.key"] = damaged["main.0.key"].narrow(0, 0, 2);
   EXPECT_BAD_INPUT(KvStore(layout(), 6).restore(damaged), HasSubstr("lists 3"));
@@ -231,7 +231,7 @@ TEST(KvStore, RefusesWhatWasSavedElsewhere) {
   EXPECT_BAD_INPUT(KvStore(layout(), 6).restore(damaged), HasSubstr("does not list"));
 }
 
-TEST(KvStore, LayersWithoutHistoryTakeNone) {
+TEST(KvStore, LayersWithoutHistoryRejectKeys) {
   KvStore store(layout(), 1);
   store.add_frames(0, 1);
   const at::Tensor key = marked(0, 1, 1, Branch::kMain, false);

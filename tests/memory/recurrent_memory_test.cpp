@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every recurrent memory has to do, and what each of them does by its definition.
-#include "loci/memory/recurrent/recurrent_memory.h"
-
+// Properties of every recurrent memory, then the definition of each.
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/io/tensors/safetensors.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/gradient_check.h"
@@ -61,7 +60,7 @@ at::Tensor zero_state(const RecurrentMemory& memory, int64_t batch, at::ScalarTy
   return at::zeros(memory.state_shape(batch, kHeads, kChannels, kGrid), type);
 }
 
-// Runs the check for every memory there is.
+// Runs the check for every registered memory.
 void for_each_memory(const std::function<void(const RecurrentMemory&)>& check) {
   for (const std::string& name : recurrent_memory_names()) {
     const auto memory = make_recurrent_memory(name);
@@ -73,7 +72,7 @@ void for_each_memory(const std::function<void(const RecurrentMemory&)>& check) {
   }
 }
 
-TEST(EveryMemory, KnowsItsShape) {
+TEST(EveryMemory, StatesAndReadoutsHaveTheirShapes) {
   for_each_memory([](const RecurrentMemory& memory) {
     const std::vector<int64_t> shape = memory.state_shape(3, kHeads, kChannels, kGrid);
     EXPECT_EQ(shape.front(), 3);
@@ -93,7 +92,7 @@ TEST(EveryMemory, ZeroStateReadsZero) {
   });
 }
 
-TEST(EveryMemory, ReadsAndWritesLeaveTheGivenStateAlone) {
+TEST(EveryMemory, ReadAndWriteDoNotModifyTheState) {
   for_each_memory([](const RecurrentMemory& memory) {
     const at::Tensor state =
         memory.write(zero_state(memory, 2, at::kFloat), random_chunk(memory, 2, at::kFloat), kGrid);
@@ -105,9 +104,8 @@ TEST(EveryMemory, ReadsAndWritesLeaveTheGivenStateAlone) {
   });
 }
 
-TEST(EveryMemory, RemembersWhatWasWritten) {
+TEST(EveryMemory, ReadoutDependsOnWritesAndQuery) {
   for_each_memory([](const RecurrentMemory& memory) {
-    // What is read later depends on what was written, and on the query.
     const at::Tensor zero = zero_state(memory, 1, at::kFloat);
     const at::Tensor query = random_query(1, at::kFloat);
     const ChunkWrite first = random_chunk(memory, 1, at::kFloat);
@@ -118,7 +116,7 @@ TEST(EveryMemory, RemembersWhatWasWritten) {
         read,
         memory.read(memory.write(zero, random_chunk(memory, 1, at::kFloat), kGrid), query, kGrid)));
     EXPECT_FALSE(at::allclose(read, memory.read(state, random_query(1, at::kFloat), kGrid)));
-    // Nothing written with no weight, but for what is forgotten.
+    // With β = 0 only forgetting changes the state.
     ChunkWrite nothing = first;
     nothing.beta = at::zeros_like(first.beta);
     nothing.log_retention = at::zeros_like(first.log_retention);
@@ -126,7 +124,7 @@ TEST(EveryMemory, RemembersWhatWasWritten) {
   });
 }
 
-TEST(EveryMemory, ChunksInASequenceEqualReadsAndWritesInTurn) {
+TEST(EveryMemory, RunEqualsReadsAndWritesInOrder) {
   for_each_memory([](const RecurrentMemory& memory) {
     constexpr int64_t kWide = 32;  // channels for which kernels have loops of their own
     const std::vector<int64_t> ends = {8, 24, 40};  // a frame alone, then two by two
@@ -165,7 +163,7 @@ TEST(EveryMemory, ChunksInASequenceEqualReadsAndWritesInTurn) {
   });
 }
 
-TEST(EveryMemory, SamplesAndHeadsDoNotMix) {
+TEST(EveryMemory, SamplesAndHeadsAreIndependent) {
   for_each_memory([](const RecurrentMemory& memory) {
     const ChunkWrite chunk = random_chunk(memory, 2, at::kFloat);
     const at::Tensor both = memory.write(zero_state(memory, 2, at::kFloat), chunk, kGrid);
@@ -180,7 +178,7 @@ TEST(EveryMemory, SamplesAndHeadsDoNotMix) {
     EXPECT_TRUE(at::allclose(alone[0], both[1], 1e-5, 1e-6));
     EXPECT_TRUE(
         at::allclose(memory.read(alone, query.narrow(0, 1, 1), kGrid)[0], read[1], 1e-5, 1e-6));
-    // Another head's values change nothing in this one's reads.
+    // The values of one head do not affect the readout of another.
     ChunkWrite changed = chunk;
     changed.value = chunk.value.clone();
     changed.value.select(2, 0).add_(1);
@@ -191,7 +189,7 @@ TEST(EveryMemory, SamplesAndHeadsDoNotMix) {
   });
 }
 
-TEST(EveryMemory, IsDeterministicAlsoOnTwoThreads) {
+TEST(EveryMemory, IsDeterministicOnOneAndTwoThreads) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not see how the threads of libgomp wait for each other";
 #endif
@@ -256,8 +254,8 @@ TEST(EveryMemory, GradientsEqualCentralDifferences) {
 
 TEST(EveryMemory, StaysFiniteForTenThousandChunks) {
   for_each_memory([](const RecurrentMemory& memory) {
-    // One token grid of 2x2 and few channels: it is the number of writes that matters. Keys are
-    // nearly the same all along, and β is 2.
+    // A small grid and few channels, because only the number of writes matters. The keys are nearly
+    // equal and β is 2.
     constexpr camera::TokenGrid kSmall{2, 2};
     constexpr int64_t kFew = 8;
     const at::NoGradGuard no_grad;
@@ -311,7 +309,7 @@ class Definitions : public ::testing::Test {
   at::Tensor state_, written_;
 };
 
-TEST_F(Definitions, ChunkKdaDecaysOnceThenCorrectsTokenByToken) {
+TEST_F(Definitions, ChunkKdaDecaysOncePerChunk) {
   use("chunk_kda");
   for (int64_t h = 0; h < kHeads; ++h) {
     Loop loop{state_[0][h]};
@@ -333,7 +331,7 @@ TEST_F(Definitions, TokenKdaDecaysBeforeEveryToken) {
   }
 }
 
-TEST_F(Definitions, FrameDeltaNetCorrectsOnceAFrame) {
+TEST_F(Definitions, FrameDeltaNetUpdatesOncePerFrame) {
   use("frame_deltanet");
   for (int64_t h = 0; h < kHeads; ++h) {
     at::Tensor state = state_[0][h];
@@ -351,7 +349,7 @@ TEST_F(Definitions, FrameDeltaNetCorrectsOnceAFrame) {
 
 TEST_F(Definitions, LinearStateIsAWeightedMeanOfValues) {
   use("linear");
-  // From nothing, reads are means of the values weighted by β φ(q)·φ(k).
+  // From a zero state, readouts are means of the values weighted by β φ(q)·φ(k).
   const at::Tensor state = memory_->write(zero_state(*memory_, 1, at::kDouble), chunk_, kGrid);
   const at::Tensor query = random_query(1, at::kDouble);
   const at::Tensor read = memory_->read(state, query, kGrid);
@@ -371,9 +369,9 @@ TEST_F(Definitions, LinearStateIsAWeightedMeanOfValues) {
   }
 }
 
-TEST_F(Definitions, StateSpaceScansEveryBlockOfTheGrid) {
+TEST_F(Definitions, StateSpaceScansEachBlockOfTheGrid) {
   use("ssm");
-  // A grid of 2x4 has four blocks of 1x2 tokens; block (r, c) holds columns 2c and 2c+1 of row r.
+  // A grid of 2x4 has four blocks of 1x2 tokens; block (r, c) has columns 2c and 2c+1 of row r.
   for (int64_t block = 0; block < 4; ++block) {
     for (int64_t h = 0; h < kHeads; ++h) {
       at::Tensor state = state_[0][block][h];
@@ -387,7 +385,7 @@ TEST_F(Definitions, StateSpaceScansEveryBlockOfTheGrid) {
       EXPECT_TRUE(at::allclose(written_[0][block][h], state, 1e-10, 1e-10));
     }
   }
-  // A token reads its own block's state.
+  // A token reads the state of its block.
   const at::Tensor query = random_query(1, at::kDouble);
   const at::Tensor read = memory_->read(written_, query, kGrid);
   const at::Tensor expected = at::mv(written_[0][3][1].t(), query[0][8 + 4 + 2][1]) /
@@ -395,7 +393,7 @@ TEST_F(Definitions, StateSpaceScansEveryBlockOfTheGrid) {
   EXPECT_TRUE(at::allclose(read[0][8 + 4 + 2][1], expected, 1e-10, 1e-10));
 }
 
-TEST(RecurrentMemoryNames, AreKnownOrRefused) {
+TEST(RecurrentRegistry, RejectsUnknownNames) {
   EXPECT_EQ(make_recurrent_memory("none"), nullptr);
   EXPECT_BAD_INPUT(make_recurrent_memory("lstm"),
                    AllOf(HasSubstr("unknown recurrent memory 'lstm'"), HasSubstr("chunk_kda")));

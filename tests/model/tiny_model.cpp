@@ -72,11 +72,11 @@ at::Tensor window_velocity(const model::Transformer& transformer, const TinyWind
                            std::vector<at::Tensor>* states) {
   const model::TextKeys text = transformer.text_keys(window.text);
   model::ForwardContext context;
-  context.maps = &window.maps;
-  context.text = &text;
-  context.chunks = window.chunks;
+  context.visible.maps = &window.maps;
+  context.visible.text = &text;
+  context.visible.chunks = window.chunks;
   at::Tensor velocity = transformer.forward(window.latents, window.timesteps, context);
-  if (states != nullptr) *states = context.states;
+  if (states != nullptr) *states = context.memory.states;
   return velocity;
 }
 

@@ -3,7 +3,11 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "loci/memory/recurrent/recurrent_registry.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/gradient_check.h"
@@ -12,19 +16,20 @@
 namespace loci::model {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::TinyWindow;
 
 at::Tensor forward(const Transformer& transformer, const TinyWindow& w, const at::Tensor& latents,
                    ForwardContext& context) {
-  context.maps = &w.maps;
-  if (context.chunks.empty()) context.chunks = w.chunks;
+  context.visible.maps = &w.maps;
+  if (context.visible.chunks.empty()) context.visible.chunks = w.chunks;
   return transformer.forward(latents, w.timesteps, context);
 }
 
 TEST(Transformer, GradientsEqualCentralDifferences) {
-  // One softmax block and one with a recurrent memory, over three chunks: every parameter and the
-  // latents, with the text's keys computed inside.
+  // One softmax block and one hybrid block over three chunks: gradients of every parameter and of
+  // the latents, including the text keys.
   const TransformerConfig config = testing::tiny_config();
   const Transformer transformer = testing::random_transformer(config, at::kDouble);
   transformer.parameters().set_requires_grad(true);
@@ -36,15 +41,15 @@ TEST(Transformer, GradientsEqualCentralDifferences) {
   const auto loss = [&] {
     const TextKeys text = transformer.text_keys(w.text);
     ForwardContext context;
-    context.text = &text;
+    context.visible.text = &text;
     const at::Tensor velocity = forward(transformer, w, latents, context);
-    return testing::weighted_sum(velocity) + testing::weighted_sum(context.states[1]);
+    return testing::weighted_sum(velocity) + testing::weighted_sum(context.memory.states[1]);
   };
   EXPECT_LT(testing::gradient_error(loss, inputs, 1), 1e-5);
 }
 
-// A network that says nothing leaves the regression of the velocity on the noisy latents.
-TEST(Transformer, TheLinearGuessIsTheBestOne) {
+// With zero network output, the velocity is the regression of the velocity on the noisy latents.
+TEST(Transformer, LinearGuessIsTheRegression) {
   const at::NoGradGuard no_grad;
   TransformerConfig config = testing::tiny_config();
   config.linear_guess.assign(static_cast<size_t>(config.channels), 1.0);
@@ -67,7 +72,7 @@ TEST(Transformer, TheLinearGuessIsTheBestOne) {
     const double slope = (x * v).mean().item<double>() / x.square().mean().item<double>();
     EXPECT_TRUE(at::allclose(silent[0][channel][1], slope * w.latents[0][channel][1], 0.03, 0.01))
         << channel;
-    // What is left to the network has deviation 1.
+    // The residual that the network predicts has deviation 1.
     const at::Tensor rest =
         (said - silent)[0][channel][1] / (v - slope * x).square().mean().sqrt().item<double>();
     TransformerConfig plain = config;
@@ -96,7 +101,7 @@ TEST(Transformer, EveryParameterGetsAGradient) {
   }
 }
 
-TEST(Transformer, CheckpointingChangesNeitherValueNorGradient) {
+TEST(Transformer, CheckpointingKeepsValuesAndGradients) {
   const TransformerConfig config = testing::tiny_config();
   const Transformer transformer = testing::random_transformer(config, at::kDouble);
   transformer.parameters().set_requires_grad(true);
@@ -112,11 +117,11 @@ TEST(Transformer, CheckpointingChangesNeitherValueNorGradient) {
     const at::Tensor latents = testing::leaf(w.latents);
     const TextKeys text = transformer.text_keys(w.text);
     ForwardContext context;
-    context.text = &text;
+    context.visible.text = &text;
     context.checkpoint_blocks = checkpoint;
     const at::Tensor velocity = forward(transformer, w, latents, context);
     testing::weighted_sum(velocity).backward();
-    Result result{velocity.detach(), context.states[1].detach(), latents.grad(), {}};
+    Result result{velocity.detach(), context.memory.states[1].detach(), latents.grad(), {}};
     for (const Parameter& parameter : transformer.parameters().all()) {
       result.gradients.push_back(parameter.tensor.grad().clone());
     }
@@ -133,7 +138,42 @@ TEST(Transformer, CheckpointingChangesNeitherValueNorGradient) {
   }
 }
 
-TEST(Transformer, LaterChunksDoNotReachBack) {
+// The backward pass recomputes checkpointed blocks without calling observers.
+TEST(Transformer, CheckpointingCallsObserversOnce) {
+  const TransformerConfig config = testing::tiny_config();
+  const Transformer transformer = testing::random_transformer(config);
+  transformer.parameters().set_requires_grad(true);
+  const TinyWindow w = testing::tiny_window(config, 2);
+  const TextKeys text = transformer.text_keys(w.text);
+  ForwardContext context;
+  context.visible.text = &text;
+  context.checkpoint_blocks = true;
+  std::vector<std::string> calls;
+  std::vector<at::Tensor> outputs;
+  ContentProbe probe{.layer = 0, .key = {}, .query = {}};
+  context.observers.probe = &probe;
+  context.observers.block_outputs = &outputs;
+  context.observers.on_attention = [&](int64_t layer, const at::Tensor&, const at::Tensor&,
+                                       const kernels::AttentionPast*) {
+    calls.push_back(fmt::format("attention {}", layer));
+  };
+  context.observers.on_recurrent = [&](int64_t layer, const RecurrentInputs&) {
+    calls.push_back(fmt::format("recurrent {}", layer));
+  };
+  context.observers.on_retention = [&](int64_t layer, const at::Tensor&) {
+    calls.push_back(fmt::format("retention {}", layer));
+  };
+  const at::Tensor velocity = forward(transformer, w, w.latents, context);
+  EXPECT_THAT(calls, ElementsAre("attention 0", "recurrent 1", "retention 1"));
+  ASSERT_TRUE(probe.key.defined());
+  probe.key = at::Tensor();
+  testing::weighted_sum(velocity).backward();
+  EXPECT_EQ(calls.size(), 3u);
+  EXPECT_EQ(outputs.size(), 2u);
+  EXPECT_FALSE(probe.key.defined());
+}
+
+TEST(Transformer, EarlierChunksDoNotDependOnLaterOnes) {
   const at::NoGradGuard no_grad;
   TransformerConfig config = testing::tiny_config();
   config.layers = 3;
@@ -151,7 +191,7 @@ TEST(Transformer, LaterChunksDoNotReachBack) {
     const at::Tensor after = testing::window_velocity(transformer, w);
     EXPECT_TRUE(at::equal(after.narrow(2, 0, changed.begin), before.narrow(2, 0, changed.begin)))
         << memory;
-    // But forward: the chunk itself and the one after it.
+    // The chunk itself and the one after it do change.
     for (const ChunkSpan& chunk : {w.chunks[3], w.chunks[4]}) {
       const int64_t size = chunk.end - chunk.begin;
       EXPECT_GT(testing::relative_error(after.narrow(2, chunk.begin, size),
@@ -162,8 +202,8 @@ TEST(Transformer, LaterChunksDoNotReachBack) {
   }
 }
 
-TEST(Transformer, ReadsComeBeforeWrites) {
-  // A chunk's output does not depend on its own write: the same with and without it.
+TEST(Transformer, ChunksDoNotReadTheirOwnWrites) {
+  // The output of a chunk is the same with and without its write.
   const at::NoGradGuard no_grad;
   for (const std::string& memory : memory::recurrent_memory_names()) {
     TransformerConfig config = testing::tiny_config();
@@ -172,19 +212,19 @@ TEST(Transformer, ReadsComeBeforeWrites) {
     const TinyWindow w = testing::tiny_window(config, 2);
     const TextKeys text = transformer.text_keys(w.text);
     ForwardContext writing;
-    writing.text = &text;
+    writing.visible.text = &text;
     ForwardContext reading = writing;
-    reading.write_states = false;
+    reading.memory.write_states = false;
     EXPECT_TRUE(at::equal(forward(transformer, w, w.latents, reading),
                           forward(transformer, w, w.latents, writing)))
         << memory;
     if (memory == "none") continue;
-    // The last chunk's write is all that the states lack.
-    EXPECT_FALSE(at::equal(reading.states[1], writing.states[1])) << memory;
+    // Without write_states only the write of the last chunk is missing.
+    EXPECT_FALSE(at::equal(reading.memory.states[1], writing.memory.states[1])) << memory;
   }
 }
 
-TEST(Transformer, IsTheSameOnOneAndTwoThreads) {
+TEST(Transformer, IsEqualOnOneAndTwoThreads) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not see how the threads of libgomp wait for each other";
 #endif
@@ -210,7 +250,7 @@ TEST(Transformer, IsTheSameOnOneAndTwoThreads) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], two[i])) << i;
 }
 
-TEST(Transformer, Bf16ComputesNearFp32WithFp32StatesAndOutputs) {
+TEST(Transformer, Bf16IsCloseToFp32WithFp32StatesAndOutputs) {
   const at::NoGradGuard no_grad;
   const TransformerConfig config = testing::tiny_config();
   Transformer transformer = testing::random_transformer(config);
@@ -227,7 +267,7 @@ TEST(Transformer, Bf16ComputesNearFp32WithFp32StatesAndOutputs) {
   EXPECT_EQ(transformer.kv_layout(1, w.grid).dtype, at::kBFloat16);
 }
 
-TEST(Transformer, ShorterTextsArePaddedWithZeros) {
+TEST(Transformer, ShortTextsArePaddedWithZeros) {
   const at::NoGradGuard no_grad;
   const TransformerConfig config = testing::tiny_config();
   const Transformer transformer = testing::random_transformer(config);
@@ -239,19 +279,19 @@ TEST(Transformer, ShorterTextsArePaddedWithZeros) {
   EXPECT_BAD_INPUT(testing::window_velocity(transformer, w), HasSubstr("at most 4"));
 }
 
-TEST(Transformer, InputsThatDoNotBelongTogetherAreRefused) {
+TEST(Transformer, RejectsInconsistentInputs) {
   const TransformerConfig config = testing::tiny_config();
   const Transformer transformer = testing::random_transformer(config);
   TinyWindow w = testing::tiny_window(config, 1);
   const TextKeys text = transformer.text_keys(w.text);
   ForwardContext context;
   EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents, context), HasSubstr("no text"));
-  context.text = &text;
+  context.visible.text = &text;
   EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents.narrow(2, 0, 2), context),
                         HasSubstr("other frames"));
   EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents[0], context),
                         HasSubstr("latents must be"));
-  context.chunks = window_chunks(5, 2);
+  context.visible.chunks = window_chunks(5, 2);
   EXPECT_INTERNAL_ERROR(forward(transformer, w, w.latents, context), HasSubstr("do not cover"));
   EXPECT_INTERNAL_ERROR(window_chunks(4, 2), HasSubstr("not 1 + a multiple"));
   EXPECT_BAD_INPUT(forward(transformer, w, at::randn({1, 3, 3, 4, 7}), context),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain Wan2.2 checkpoint, loaded here, still computes what Wan computes.
+// A plain Wan2.2 checkpoint gives the output of Wan.
 #include <unistd.h>
 
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder as the original release has it: its config.json and its names.
+// A folder with the config.json and the names of the original release.
 class WanFolder {
  public:
   WanFolder(const testing::WanSizes& sizes, const testing::WanWeights& weights)
@@ -46,7 +46,7 @@ class WanFolder {
   fs::path path_;
 };
 
-TEST(PlainWan, OneChunkEqualsWansOwnOutput) {
+TEST(PlainWan, OneChunkEqualsTheOutputOfWan) {
   const at::NoGradGuard no_grad;
   const testing::WanSizes sizes;
   const testing::WanWeights weights = testing::random_wan_weights(sizes, 5);
@@ -58,7 +58,7 @@ TEST(PlainWan, OneChunkEqualsWansOwnOutput) {
   const at::Tensor text = at::randn({3, sizes.text_dim});
   const at::Tensor expected = testing::wan_velocity(sizes, weights, latents, timesteps, text);
 
-  // Blocks with and without a recurrent memory; every memory, since none of them is read.
+  // Blocks with and without a recurrent memory; every memory, because the readout is off.
   struct Case {
     std::vector<int64_t> hybrid;
     std::string memory;
@@ -80,15 +80,15 @@ TEST(PlainWan, OneChunkEqualsWansOwnOutput) {
     window.text = text.unsqueeze(0);
     const TextKeys keys = loaded.transformer.text_keys(window.text);
     ForwardContext context;
-    context.maps = &window.maps;
-    context.text = &keys;
-    context.chunks.resize(1);
-    context.chunks[0].end = frames;
-    context.readout = Readout::kOff;
+    context.visible.maps = &window.maps;
+    context.visible.text = &keys;
+    context.visible.chunks.resize(1);
+    context.visible.chunks[0].end = frames;
+    context.memory.readout = Readout::kOff;
     const at::Tensor velocity =
         loaded.transformer.forward(window.latents, window.timesteps, context);
     EXPECT_LT(testing::relative_error(velocity[0], expected), 1e-5) << c.memory;
-    // The first chunk of a stream reads a state of zero: the readout needs no switching off.
+    // The first chunk of a stream reads a zero state, so the readout can stay on.
     ForwardContext fresh = context;
     fresh.states.clear();
     fresh.readout = Readout::kOn;

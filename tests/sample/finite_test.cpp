@@ -100,7 +100,7 @@ TEST_F(Finite, ANonFiniteStepNamesChunkAndLayerAndKeepsNothing) {
     for (const std::string layer : {"0", "1"}) {
       const Broken broken(model_, "blocks." + layer + ".ffn", kNaN);
       LOCI_EXPECT_ERROR(stream.push(still()), kCheckFailed,
-                        AllOf(HasSubstr("chunk "), HasSubstr("layer " + layer + " gives")));
+                        AllOf(HasSubstr("chunk "), HasSubstr("layer " + layer + " has NaN")));
     }
     // With the weight restored, the stream continues without a difference.
     EXPECT_EQ(stream.frames(), twin.frames());

@@ -87,7 +87,7 @@ void expect_same(const Chunk& a, const Chunk& b) {
 
 // Denoising without any reuse: every step recomputes geometry, text keys and history, and discards the
 // state update.
-at::Tensor direct_denoise(const ModelStream& past, const Setting& s, const Prompt& prompt,
+at::Tensor direct_denoise(const CachedTransformer& past, const Setting& s, const Prompt& prompt,
                           const Solver& levels, at::Tensor x, Solver& solver) {
   const at::NoGradGuard no_grad;
   const model::TransformerConfig& config = s.model.config();
@@ -101,22 +101,21 @@ at::Tensor direct_denoise(const ModelStream& past, const Setting& s, const Promp
     const std::vector<double> times = {static_cast<double>(first), static_cast<double>(first + 1)};
     const model::TokenMaps maps = model::make_token_maps(geometry, times, config.projective());
     const model::TextKeys text = s.model.text_keys(prompt.embedding.unsqueeze(0));
-    const std::vector<int64_t> seen = past.policy().select({});
-    const auto count = static_cast<int64_t>(seen.size());
-    const model::PastKeys history(past.store(), seen, model::compact_times(first, count));
+    const model::PastKeys history(
+        past.store(), memory::VisibleHistory::at_compact_times(past.policy().select({}), first));
     model::ForwardContext context;
-    context.maps = &maps;
-    context.text = &text;
-    context.chunks.resize(1);
-    context.chunks.front().end = 2;
-    context.past = &history;
+    context.visible.maps = &maps;
+    context.visible.text = &text;
+    context.visible.chunks.resize(1);
+    context.visible.chunks.front().end = 2;
+    context.visible.past = &history;
     for (const at::Tensor& state : past.states()) {
-      context.states.push_back(state.defined() ? state.clone() : at::Tensor());
+      context.memory.states.push_back(state.defined() ? state.clone() : at::Tensor());
     }
-    context.write_states = true;
+    context.memory.write_states = true;
     const at::Tensor v =
         s.model.forward(x, at::full({1, 2}, levels.timestep(i), at::kFloat), context);
-    EXPECT_FALSE(at::equal(context.states[1], past.states()[1]));
+    EXPECT_FALSE(at::equal(context.memory.states[1], past.states()[1]));
     x = solver.step(i, x, v);
   }
   return x;
@@ -201,8 +200,8 @@ TEST(Stream, MarksFramesAsRecordedOrGenerated) {
   const Stream forked = stream.fork();
   for (const Stream* each : {&std::as_const(stream), &loaded, &forked}) {
     std::vector<bool> given;
-    for (const memory::HeldFrame& held : each->main().policy().save()) {
-      given.push_back(held.view.origin == memory::Origin::kGiven);
+    for (const memory::RetainedFrame& held : each->main().policy().save()) {
+      given.push_back(held.frame.origin == memory::Origin::kRecorded);
     }
     EXPECT_THAT(given, ElementsAre(true, true, true, false, false, false, false));
   }

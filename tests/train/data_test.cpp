@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
@@ -10,10 +11,13 @@
 #include "loci/train/windows/latent_folder.h"
 #include "loci/train/windows/noise_levels.h"
 
+#include "tests/base/expect_error.h"
 #include "toy_clips.h"
 
 namespace loci::train {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(LatentFolder, WindowsAreTheSameWhoeverAsks) {
   const auto folder = write_toy_clips(fresh_folder("windows"), 5, 21);
@@ -224,22 +228,78 @@ TEST(HistoryAccess, BoundsWhatAChunkSees) {
   for (int i = 0; i < 41; ++i) {
     cameras[i].pose.rotation = camera::rotation_from_angles(0.2 * i, 0);
   }
-  const auto chunks = bounded_chunks(
-      memory::make_panorama_bank({.bank_frames = 4, .recent_frames = 2}), 5, 3, cameras);
+  HistoryAccessConfig bounded;
+  bounded.bounded_share = 1;
+  bounded.bank_frames = {4};
+  bounded.recent_frames = {2};
+  Random random(1);
+  const auto chunks = draw_history_access(bounded, 5, 3, cameras, 1.5, random);
   ASSERT_EQ(chunks.size(), 9u);
   const model::ChunkSpan& last = chunks.back();
   EXPECT_EQ(last.earlier.size(), 7u);  // frame 0, four of the bank, two recent
   EXPECT_EQ(last.earlier.front(), 0);
   EXPECT_EQ(last.earlier.back(), 35);
-  EXPECT_TRUE(last.turned);
-  EXPECT_EQ(last.turn.cosine.size(0), 21);  // three tokens a frame
-  // A whole past needs no turning.
+  ASSERT_TRUE(last.rotation.has_value());
+  EXPECT_EQ(last.rotation->cosine.size(0), 21);  // three tokens per frame
+  // Keys of a whole past keep their times.
   HistoryAccessConfig whole;
-  Random random(1);
   for (const model::ChunkSpan& chunk : draw_history_access(whole, 5, 3, cameras, 1.5, random)) {
-    EXPECT_TRUE(chunk.sees_prefix());
-    EXPECT_FALSE(chunk.turned);
+    EXPECT_EQ(std::ssize(chunk.earlier), chunk.begin);
+    EXPECT_FALSE(chunk.rotation.has_value());
   }
+}
+
+// Frame 0 and every tenth frame.
+class EveryTenth : public memory::HistoryPolicy {
+ public:
+  std::string_view name() const override { return "every_tenth"; }
+  int64_t frame_budget() const override { return 100; }
+  void commit(const memory::HistoryFrame& frame) override {
+    if (frame.index % 10 == 0) frames_.push_back({frame, memory::FrameRole::kBank});
+  }
+  std::vector<int64_t> select(std::span<const memory::HistoryFrame>) const override {
+    return retained();
+  }
+  std::vector<int64_t> retained() const override {
+    std::vector<int64_t> all;
+    for (const memory::RetainedFrame& each : frames_) all.push_back(each.frame.index);
+    return all;
+  }
+  std::unique_ptr<memory::HistoryPolicy> clone() const override {
+    return std::make_unique<EveryTenth>(*this);
+  }
+  std::vector<memory::RetainedFrame> save() const override { return frames_; }
+  void restore(std::vector<memory::RetainedFrame> frames) override { frames_ = std::move(frames); }
+
+ private:
+  std::vector<memory::RetainedFrame> frames_;
+};
+
+TEST(HistoryAccess, TakesRegisteredPolicies) {
+  memory::register_history({"every_tenth", "every tenth frame", [](const memory::HistoryOptions&) {
+                              return std::make_unique<EveryTenth>();
+                            }});
+  const ConfigReader reader(
+      Json{{"bounded_share", 1.0}, {"kinds", {"every_tenth"}}, {"recent_frames", {2}}}, "recipe");
+  const HistoryAccessConfig config = HistoryAccessConfig::from(reader);
+  const std::vector<camera::Camera> cameras(41);
+  Random random(1);
+  const auto chunks = draw_history_access(config, 5, 3, cameras, 1.5, random);
+  EXPECT_THAT(chunks.back().earlier, ::testing::ElementsAre(0, 10, 20, 30));
+  EXPECT_TRUE(chunks.back().rotation.has_value());
+}
+
+TEST(HistoryAccess, RejectsPoliciesThatCannotBeUsed) {
+  const auto read = [](const Json& json) {
+    return HistoryAccessConfig::from(ConfigReader(json, "recipe"));
+  };
+  EXPECT_BAD_INPUT(read({{"kinds", {"lru"}}}),
+                   HasSubstr("recipe: kinds: unknown history policy 'lru'; choose one of: dense"));
+  EXPECT_BAD_INPUT(read({{"kinds", {"content"}}}), HasSubstr("choose a policy that selects by"));
+  // The bank of one of the combinations is too small.
+  EXPECT_BAD_INPUT(read({{"kinds", {"pinned"}}, {"bank_frames", {20, 9}}}),
+                   HasSubstr("10 anchor frames and has a bank of 9"));
+  EXPECT_BAD_INPUT(read({{"bank_frames", {-1}}}), HasSubstr("bank_frames has -1"));
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include <torch/library.h>
 
 #include "loci/base/error.h"
-#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
+#include "loci/train/loop/trainer.h"
 #include "loci/train/windows/captions.h"
 #include "loci/train/windows/latent_folder.h"
-#include "loci/train/loop/trainer.h"
 #include "loci/train/windows/window_pass.h"
 
 #include "toy_clips.h"

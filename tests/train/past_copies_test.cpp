@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/train/loop/train_config.h"
 #include "loci/train/windows/latent_folder.h"
 #include "loci/train/windows/memory_gaps.h"

@@ -196,8 +196,8 @@ void run_whole(const BenchBlockOptions& o, const BlockPreset& preset, double pea
   const model::TextKeys text =
       transformer.text_keys(at::randn({1, config.text_len, config.text_dim}));
   model::ForwardContext context = step.context();
-  context.text = &text;
-  context.write_states = o.commit;
+  context.visible.text = &text;
+  context.memory.write_states = o.commit;
   const at::Tensor latents =
       at::randn({1, config.channels, config.chunk_size, preset.grid.rows * config.patch,
                  preset.grid.columns * config.patch});

@@ -7,12 +7,12 @@
 #include "loci/app/eval/eval_options.h"
 #include "loci/app/eval/eval_suites.h"
 #include "loci/camera/path/presets.h"
+#include "loci/eval/analysis/probe_suite.h"
 #include "loci/eval/camera/camera_suite.h"
+#include "loci/eval/camera/return_suite.h"
 #include "loci/eval/cost/cost_suite.h"
 #include "loci/eval/suites/path_clips.h"
-#include "loci/eval/analysis/probe_suite.h"
-#include "loci/eval/camera/return_suite.h"
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 
 namespace loci::app {
 

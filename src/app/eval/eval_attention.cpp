@@ -6,7 +6,7 @@
 #include "loci/app/eval/eval_options.h"
 #include "loci/app/eval/eval_suites.h"
 #include "loci/eval/analysis/attention_suite.h"
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 
 namespace loci::app {
 

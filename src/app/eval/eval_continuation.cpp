@@ -8,9 +8,9 @@
 #include "loci/app/eval/eval_options.h"
 #include "loci/app/eval/eval_suites.h"
 #include "loci/base/error.h"
-#include "loci/eval/suites/continuation_suite.h"
 #include "loci/eval/mind/mind_suite.h"
-#include "loci/memory/history/history_policy.h"
+#include "loci/eval/suites/continuation_suite.h"
+#include "loci/memory/history/history_registry.h"
 
 namespace loci::app {
 

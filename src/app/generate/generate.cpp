@@ -7,7 +7,7 @@
 
 #include "loci/app/cli/command.h"
 #include "loci/base/error.h"
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/sample/solvers/solver.h"
 #include "loci/sample/stream/stream_options.h"
 
@@ -58,10 +58,18 @@ void add_shape(CLI::App& app, GenerateOptions& o) {
       ->check(CLI::Range(1.0, 179.0));
 }
 
-void add_sampling(CLI::App& app, GenerateOptions& o) {
-  app.add_option("--history", o.history,
-                 "history policy: which past frames a chunk attends to (default: the model's)")
+// All history policies with their descriptions.
+std::string history_help() {
+  std::vector<std::string> kinds;
+  for (const memory::HistoryKind& kind : memory::history_kinds()) {
+    kinds.push_back(fmt::format("{}: {}", kind.name, kind.description));
+  }
+  return fmt::format("history policy, the past frames that a chunk attends to. {}",
+                     fmt::join(kinds, "; "));
+}
 
+void add_sampling(CLI::App& app, GenerateOptions& o) {
+  app.add_option("--history", o.history, history_help())
       ->check(one_of(memory::history_names()));
   app.add_option(
          "--history-frames", o.history_frames,

@@ -16,6 +16,7 @@
 #include "loci/base/text.h"
 #include "loci/camera/time_grid.h"
 #include "loci/io/tensors/checkpoint.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/weights/foreign_config.h"
 #include "loci/model/weights/summary.h"
 #include "loci/model/weights/weights.h"
@@ -200,6 +201,8 @@ void print_model(const InspectOptions& options, const model::ModelFiles& files) 
   fmt::print(
       "  chunks of {} latents, camera branches of {} heads, recurrent memory {} in {} blocks\n",
       config.chunk_size, config.camera_heads(), config.recurrent_memory, recurrent_blocks(config));
+  fmt::print("  {}: {}\n", config.recurrent_memory,
+             memory::recurrent_memory_kind(config.recurrent_memory).description);
   if (config.is_quantized()) {
     fmt::print("  large linear layers quantized to {}, scales in FP32\n", config.quantization);
   }

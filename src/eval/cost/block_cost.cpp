@@ -12,6 +12,7 @@
 
 #include "loci/base/interrupt.h"
 #include "loci/io/tensors/safetensors.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/transformer/map_tensors.h"
 
 namespace loci::eval {
@@ -30,7 +31,7 @@ model::TransformerConfig two_blocks(model::TransformerConfig config) {
 
 void add_past(io::NamedTensors& tensors, const std::string& name, at::ScalarType dtype,
               const model::ForwardContext& context, int64_t layer, memory::Branch branch) {
-  const auto past = context.past_entry(layer, branch);
+  const auto past = context.visible.past->entry(layer, branch);
   if (past == nullptr) return;
   tensors.emplace_back(name + ".key", past->keys().to(dtype).contiguous());
   tensors.emplace_back(name + ".value", past->values().to(dtype).contiguous());
@@ -98,6 +99,7 @@ BlockPair::BlockPair(const model::TransformerConfig& config, const camera::Token
                      at::ScalarType dtype)
     : config_(two_blocks(config)),
       dtype_(dtype),
+      memory_(memory::make_recurrent_memory(config_.recurrent_memory)),
       parameters_(model::Parameters::Options{.dtype = dtype},
                   [weights = random_weights(config_, dtype)](const std::string& name) {
                     return weights.at(name);
@@ -116,8 +118,10 @@ at::Tensor BlockPair::run(const ChunkStep& step, BlockKind kind, bool commit) co
   const at::NoGradGuard no_grad;
   const auto layer = static_cast<size_t>(kind);
   model::ForwardContext context = step.context();
-  context.write_states = commit;
-  return blocks_[layer](input_, modulation_, dtype_, context, text_[layer], context.states[layer]);
+  context.memory.write_states = commit;
+  const model::PassPlan plan(context.visible, context.memory, memory_.get(), dtype_);
+  return blocks_[layer](input_, modulation_, plan, context.observers, text_[layer],
+                        context.memory.states[layer]);
 }
 
 void BlockPair::write_case(const std::filesystem::path& file, const ChunkStep& step,
@@ -152,8 +156,8 @@ void BlockPair::write_case(const std::filesystem::path& file, const ChunkStep& s
     };
     past_of("main", memory::Branch::kMain);
     past_of("camera", memory::Branch::kCamera);
-    if (context.states[index].defined()) {
-      tensors.emplace_back(fmt::format("state.{}", layer), context.states[index]);
+    if (context.memory.states[index].defined()) {
+      tensors.emplace_back(fmt::format("state.{}", layer), context.memory.states[index]);
     }
   }
   io::write_safetensors(file, tensors, {{"loci.config", config_.to_json().dump()}});

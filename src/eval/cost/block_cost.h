@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -49,6 +50,7 @@ class BlockPair {
  private:
   model::TransformerConfig config_;
   at::ScalarType dtype_;
+  std::shared_ptr<const memory::RecurrentMemory> memory_;  // of the hybrid block
   model::Parameters parameters_;
   std::vector<model::Block> blocks_;
   at::Tensor input_, modulation_;

@@ -10,7 +10,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/camera/geometry.h"
-#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/transformer/layers.h"
 
 namespace loci::eval {
@@ -87,10 +87,10 @@ ChunkStep::ChunkStep(const model::TransformerConfig& config, const ChunkStepOpti
       }
     }
   }
-  const std::vector<double> times =
-      options.bounded ? model::compact_times(start_of(options), options.past_frames)
-                      : std::vector<double>(frames.begin(), frames.end());
-  past_ = model::PastKeys(store_, frames, times);
+  past_ = model::PastKeys(
+      store_, options.bounded
+                  ? memory::VisibleHistory::at_compact_times(std::move(frames), start_of(options))
+                  : memory::VisibleHistory::at_own_times(std::move(frames)));
   const auto memory = memory::make_recurrent_memory(config.recurrent_memory);
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     if (!config.is_hybrid(layer)) continue;
@@ -102,12 +102,12 @@ ChunkStep::ChunkStep(const model::TransformerConfig& config, const ChunkStepOpti
 
 model::ForwardContext ChunkStep::context() const {
   model::ForwardContext context;
-  context.maps = &maps_;
-  context.chunks.resize(1);
-  context.chunks.front().end = maps_.frames;
-  context.past = &past_;
-  context.states = states_;
-  context.write_states = false;
+  context.visible.maps = &maps_;
+  context.visible.chunks.resize(1);
+  context.visible.chunks.front().end = maps_.frames;
+  context.visible.past = &past_;
+  context.memory.states = states_;
+  context.memory.write_states = false;
   return context;
 }
 

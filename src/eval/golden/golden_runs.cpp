@@ -7,11 +7,11 @@
 
 #include "loci/eval/golden/golden_case.h"
 #include "loci/kernels/elementwise/head_map.h"
-#include "loci/memory/history/history_policy.h"
-#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/memory/history/history_planner.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/autoencoder/vae.h"
 #include "loci/model/text/text_encoder.h"
-#include "loci/sample/stream/model_stream.h"
+#include "loci/sample/stream/cached_transformer.h"
 
 namespace loci::eval {
 
@@ -39,9 +39,9 @@ camera::FrameGeometry window_geometry(const GoldenCase& golden,
                                 golden.grid(config), config.kda_translation_scale);
 }
 
-memory::PanoramaBankOptions bank_options(const GoldenCase& golden) {
+memory::SparseOptions bank_options(const GoldenCase& golden) {
   const ConfigReader reader(golden.setting, golden.path.string() + ": loci.setting");
-  memory::PanoramaBankOptions options;
+  memory::SparseOptions options;
   options.bank_frames = reader.get<int64_t>("bank_frames", options.bank_frames);
   options.recent_frames = reader.get<int64_t>("recent_frames", options.recent_frames);
   const auto size = reader.get<std::vector<int64_t>>("latent_size");
@@ -92,13 +92,13 @@ GoldenOutputs run_window(const GoldenCase& golden) {
       model::make_token_maps(geometry, own_times(geometry[0].frames()), config.projective());
   const model::TextKeys text = transformer.text_keys(golden.input("text").unsqueeze(0));
   model::ForwardContext context;
-  context.maps = &maps;
-  context.text = &text;
-  context.chunks = model::window_chunks(geometry[0].frames(), config.chunk_size);
+  context.visible.maps = &maps;
+  context.visible.text = &text;
+  context.visible.chunks = model::window_chunks(geometry[0].frames(), config.chunk_size);
   const at::Tensor velocity = transformer.forward(golden.input("latents").unsqueeze(0),
                                                   golden.input("timesteps").unsqueeze(0), context);
   std::vector<at::Tensor> states;
-  for (const at::Tensor& state : context.states) {
+  for (const at::Tensor& state : context.memory.states) {
     if (state.defined()) states.push_back(state.squeeze(0));
   }
   return {{"velocity", velocity.squeeze(0)}, {"states", at::stack(states)}};
@@ -112,9 +112,9 @@ GoldenOutputs run_stream(const GoldenCase& golden) {
   const at::Tensor clean = golden.input("clean").unsqueeze(0);
   const at::Tensor noisy = golden.input("noisy").unsqueeze(0);
   const at::Tensor timesteps = golden.input("timesteps").unsqueeze(0);
-  sample::ModelStream stream(
+  sample::CachedTransformer stream(
       transformer, golden.grid(config), transformer.text_keys(golden.input("text").unsqueeze(0)),
-      sparse ? memory::make_panorama_bank(bank_options(golden)) : memory::make_dense_history());
+      sparse ? memory::make_sparse_history(bank_options(golden)) : memory::make_dense_history());
   std::vector<at::Tensor> velocities, states;
   for (const model::ChunkSpan& chunk : model::window_chunks(clean.size(2), config.chunk_size)) {
     const int64_t size = chunk.end - chunk.begin;
@@ -147,25 +147,23 @@ GoldenOutputs run_bank(const GoldenCase& golden) {
   const auto frames = static_cast<int64_t>(cameras.size());
   GoldenOutputs outputs;
   for (const bool pinned : {false, true}) {
-    memory::PanoramaBankOptions options = bank_options(golden);
+    memory::SparseOptions options = bank_options(golden);
     options.pin_anchors = pinned;
-    const auto policy = memory::make_panorama_bank(options);
+    memory::HistoryPlanner planner(memory::make_sparse_history(options));
     std::vector<int64_t> starts;
     std::vector<at::Tensor> retained, times;
     for (const model::ChunkSpan& chunk : model::window_chunks(frames, config.chunk_size)) {
-      if (chunk.begin > 0) {
-        const std::vector<int64_t> selected = policy->select({});
-        const auto count = static_cast<int64_t>(selected.size());
-        const int64_t padding = policy->frame_budget() - count;
-        const std::vector<double> key_times = model::compact_times(chunk.begin, count);
-        starts.push_back(chunk.begin);
-        retained.push_back(at::constant_pad_nd(at::tensor(selected, at::kLong), {0, padding}, -1));
-        times.push_back(at::constant_pad_nd(at::tensor(key_times, at::kDouble).to(at::kLong),
-                                            {0, padding}, -1));
-      }
-      for (int64_t frame = chunk.begin; frame < chunk.end; ++frame) {
-        policy->commit({frame, cameras[frame].pose, cameras[frame].lens});
-      }
+      const int64_t size = chunk.end - chunk.begin;
+      const memory::PlannedChunk planned =
+          planner.plan(std::span(cameras).subspan(chunk.begin, size));
+      planner.commit(planned.frames);
+      if (chunk.begin == 0) continue;
+      const auto& [selected, key_times] = planned.visible;
+      const int64_t padding = planner.policy().frame_budget() - std::ssize(selected);
+      starts.push_back(chunk.begin);
+      retained.push_back(at::constant_pad_nd(at::tensor(selected, at::kLong), {0, padding}, -1));
+      times.push_back(
+          at::constant_pad_nd(at::tensor(key_times, at::kDouble).to(at::kLong), {0, padding}, -1));
     }
     outputs[pinned ? "frames_pinned" : "frames"] = at::stack(retained);
     if (!pinned) {

@@ -139,7 +139,7 @@ Attended run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& v
 }
 
 struct HeldSpans : torch::CustomClassHolder {
-  std::vector<AttentionSpan> spans;
+  SharedSpans spans;
 };
 
 class AttendSpans : public torch::autograd::Function<AttendSpans> {
@@ -147,7 +147,7 @@ class AttendSpans : public torch::autograd::Function<AttendSpans> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& query,
                             const at::Tensor& key, const at::Tensor& value,
                             const c10::intrusive_ptr<HeldSpans>& held) {
-    const Attended result = run(query, key, value, held->spans, /*want_log_sum=*/true);
+    const Attended result = run(query, key, value, *held->spans, /*want_log_sum=*/true);
     context->save_for_backward({query, key, value, result.out, result.log_sum});
     context->saved_data["spans"] = c10::IValue::make_capsule(held);
     return result.out;
@@ -158,7 +158,7 @@ class AttendSpans : public torch::autograd::Function<AttendSpans> {
     const auto held = context->saved_data["spans"].toCapsule();
     const AttentionGradients all =
         attention_backward(gradients[0], saved[0], saved[1], saved[2], saved[3], saved[4],
-                           static_cast<const HeldSpans&>(*held).spans);
+                           *static_cast<const HeldSpans&>(*held).spans);
     return {all.query, all.key, all.value, at::Tensor()};
   }
 };
@@ -195,18 +195,18 @@ at::Tensor attention_over_spans_by_libtorch(const at::Tensor& query, const at::T
 }
 
 at::Tensor attention_over_spans(const at::Tensor& query, const at::Tensor& key,
-                                const at::Tensor& value, std::vector<AttentionSpan> spans) {
-  check(query, key, value, spans);
+                                const at::Tensor& value, const SharedSpans& spans) {
+  check(query, key, value, *spans);
   if (!kernel_applies(key.device(), query.device(), query.scalar_type(), query.size(3)) ||
       key.scalar_type() != query.scalar_type() || value.scalar_type() != query.scalar_type()) {
-    return attention_over_spans_by_libtorch(query, key, value, spans);
+    return attention_over_spans_by_libtorch(query, key, value, *spans);
   }
   const at::Tensor q = query.contiguous(), k = key.contiguous(), v = value.contiguous();
   const bool differentiate =
       at::GradMode::is_enabled() && (q.requires_grad() || k.requires_grad() || v.requires_grad());
-  if (!differentiate) return run(q, k, v, spans, /*want_log_sum=*/false).out;
+  if (!differentiate) return run(q, k, v, *spans, /*want_log_sum=*/false).out;
   auto held = c10::make_intrusive<HeldSpans>();
-  held->spans = std::move(spans);
+  held->spans = spans;
   return AttendSpans::apply(q, k, v, held);
 }
 

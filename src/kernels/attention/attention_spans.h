@@ -4,6 +4,7 @@
 // for all of them.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -24,10 +25,13 @@ struct AttentionSpan {
   int64_t turned() const { return turn ? turn->cosine.size(-2) : 0; }
 };
 
+// Spans of a sequence, shared by all calls that use them.
+using SharedSpans = std::shared_ptr<const std::vector<AttentionSpan>>;
+
 // query [B, N, H, D], key and value [B, M, H, D] → [B, N, H, D]. The spans divide the N queries
 // among themselves in order. Scores are scaled by D^-1/2. Differentiable in query, key and value.
 at::Tensor attention_over_spans(const at::Tensor& query, const at::Tensor& key,
-                                const at::Tensor& value, std::vector<AttentionSpan> spans);
+                                const at::Tensor& value, const SharedSpans& spans);
 
 // The same by libtorch alone, a call for each span: what attention_over_spans() falls back on, and
 // what tests hold it to.

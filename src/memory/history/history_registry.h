@@ -1,21 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Policies of other programs under names of their own: whatever takes the name of a history takes
-// theirs, too. docs/extending.md has a worked example.
+// All history policies by name: the built-in ones and those that a program registers. Every option,
+// config key and protocol field that names a history policy accepts both. docs/extending.md has a
+// worked example.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "loci/memory/history/history_policy.h"
+#include "loci/memory/registry.h"
 
 namespace loci::memory {
 
-// Makes a policy within options.budget, which is 2 or more with at least one recent frame.
-using HistoryFactory = std::function<std::unique_ptr<HistoryPolicy>(const HistoryOptions& options)>;
+// A policy by name and its budget.
+struct HistoryOptions {
+  std::string kind = "sparse";
+  int64_t budget = 29;  // maximum number of frames, excluding the chunk's own; dense ignores it
+  int64_t recent = 8;   // how many of them are recent; window has all but its sink
+  // Maximum number of frames in the archive of a retrieving policy: 0 = no limit, for landmarks
+  // 256.
+  int64_t archive = 0;
+  double aspect = 1.5;  // width / height of the frames
 
-// To be called before anything else, as the names are not locked. A name that is taken is a
-// programmer's error.
-void register_history(const std::string& name, HistoryFactory factory);
+  // Sets the budget, and `recent` to its default or to all frames but the first if those are fewer.
+  void set_budget(int64_t frames);
+};
+
+// Makes a policy whose frame_budget() is at most options.budget. The budget is at least 2 and
+// 0 <= options.recent < options.budget.
+using HistoryFactory = std::function<std::unique_ptr<HistoryPolicy>(const HistoryOptions& options)>;
+using HistoryKind = Registry<HistoryFactory>::Entry;
+
+// Adds a policy. Call it before anything else: the table is not locked. Throws if the name is
+// taken.
+void register_history(HistoryKind kind);
+
+// dense, sparse, pinned, window, overlap, landmarks, content, then registered policies.
+const std::vector<HistoryKind>& history_kinds();
+std::vector<std::string> history_names();
+
+// Budget 0 keeps nothing and budget 1 the first frame, whatever the kind (except dense). Larger
+// budgets need at least one recent frame.
+std::unique_ptr<HistoryPolicy> make_history(const HistoryOptions& options);
+// The same for training windows, which may have no recent frames. Policies that need content are
+// bad input.
+std::unique_ptr<HistoryPolicy> make_training_history(const HistoryOptions& options);
 
 }  // namespace loci::memory

@@ -7,10 +7,6 @@
 
 namespace loci::memory {
 
-namespace {
-enum Role : int64_t { kFirst, kArchived, kRecent };
-}
-
 RetrievalHistory::RetrievalHistory(const RetrievalOptions& options) : options_(options) {
   LOCI_CHECK(
       options.retrieved_frames >= 0 && options.recent_frames >= 0 && options.archive_frames >= 0,
@@ -26,41 +22,40 @@ int64_t RetrievalHistory::stored_frames() const {
   return options_.archive_frames == 0 ? 0 : 1 + options_.archive_frames + options_.recent_frames;
 }
 
-void RetrievalHistory::archive_frame(const FrameView& view) {
-  archive_.push_back(view);
+void RetrievalHistory::add_to_archive(const HistoryFrame& frame) {
+  archive_.push_back(frame);
   added();
-  if (options_.archive_frames > 0 &&
-      static_cast<int64_t>(archive_.size()) > options_.archive_frames) {
-    const size_t place = least_wanted();
+  if (options_.archive_frames > 0 && std::ssize(archive_) > options_.archive_frames) {
+    const size_t place = to_drop();
     archive_.erase(archive_.begin() + static_cast<std::ptrdiff_t>(place));
     erased(place);
   }
 }
 
-void RetrievalHistory::commit(const FrameView& view) {
-  if (view.frame == 0) {
-    first_.assign(1, view);
+void RetrievalHistory::commit(const HistoryFrame& frame) {
+  if (frame.index == 0) {
+    first_.assign(1, frame);
     return;
   }
-  recent_.push_back(view);
-  while (static_cast<int64_t>(recent_.size()) > options_.recent_frames) {
-    if (joins(recent_.front())) archive_frame(recent_.front());
+  recent_.push_back(frame);
+  while (std::ssize(recent_) > options_.recent_frames) {
+    if (is_archived(recent_.front())) add_to_archive(recent_.front());
     recent_.pop_front();
   }
 }
 
-std::vector<int64_t> RetrievalHistory::select(std::span<const FrameView> upcoming) const {
-  const std::vector<std::vector<double>> scores = rank(upcoming);
+std::vector<int64_t> RetrievalHistory::select(std::span<const HistoryFrame> upcoming) const {
+  const std::vector<std::vector<double>> lists = scores(upcoming);
   std::vector<bool> chosen(archive_.size());
   int64_t left = options_.retrieved_frames;
   for (bool found = true; found && left > 0;) {
     found = false;
-    for (const std::vector<double>& view : scores) {
+    for (const std::vector<double>& list : lists) {
       size_t best = archive_.size();
       for (size_t i = 0; i < archive_.size(); ++i) {
-        if (chosen[i] || view[i] == kNever) continue;
-        // Of equals the newer, which was made from a longer past.
-        if (best == archive_.size() || view[i] >= view[best]) best = i;
+        if (chosen[i] || list[i] == kNever) continue;
+        // Of equal scores the newer frame, which was generated from a longer past.
+        if (best == archive_.size() || list[i] >= list[best]) best = i;
       }
       if (best == archive_.size() || left == 0) continue;
       chosen[best] = true;
@@ -69,54 +64,58 @@ std::vector<int64_t> RetrievalHistory::select(std::span<const FrameView> upcomin
     }
   }
   std::vector<int64_t> frames;
-  for (const FrameView& view : first_) frames.push_back(view.frame);
+  for (const HistoryFrame& frame : first_) frames.push_back(frame.index);
   for (size_t i = 0; i < archive_.size(); ++i) {
-    if (chosen[i]) frames.push_back(archive_[i].frame);
+    if (chosen[i]) frames.push_back(archive_[i].index);
   }
-  for (const FrameView& view : recent_) frames.push_back(view.frame);
+  for (const HistoryFrame& frame : recent_) frames.push_back(frame.index);
   return frames;
 }
 
 std::vector<int64_t> RetrievalHistory::retained() const {
   std::vector<int64_t> frames;
-  for (const HeldFrame& held : save()) frames.push_back(held.view.frame);
+  for (const RetainedFrame& each : save()) frames.push_back(each.frame.index);
   return frames;
 }
 
-std::vector<HeldFrame> RetrievalHistory::save() const {
-  std::vector<HeldFrame> held;
-  for (const FrameView& view : first_) held.push_back({view, kFirst});
-  for (const FrameView& view : archive_) held.push_back({view, kArchived});
-  for (const FrameView& view : recent_) held.push_back({view, kRecent});
-  return held;
+std::vector<RetainedFrame> RetrievalHistory::save() const {
+  std::vector<RetainedFrame> saved;
+  for (const HistoryFrame& frame : first_) saved.push_back({frame, FrameRole::kSink});
+  for (const HistoryFrame& frame : archive_) saved.push_back({frame, FrameRole::kBank});
+  for (const HistoryFrame& frame : recent_) saved.push_back({frame, FrameRole::kRecent});
+  return saved;
 }
 
-void RetrievalHistory::restore(std::vector<HeldFrame> frames) {
-  check_held(frames, stored_frames(), name());
+void RetrievalHistory::restore(std::vector<RetainedFrame> frames) {
+  check_retained(frames, stored_frames(), name());
   while (!archive_.empty()) {
     archive_.pop_back();
     erased(archive_.size());
   }
   first_.clear();
   recent_.clear();
-  for (const HeldFrame& held : frames) {
-    if (held.role == kFirst) {
-      first_.push_back(held.view);
-    } else if (held.role == kArchived) {
-      archive_.push_back(held.view);
-      added();
-    } else if (held.role == kRecent) {
-      recent_.push_back(held.view);
-    } else {
-      fail("the saved history holds frame {} as {}, expected 0 to 2", held.view.frame, held.role);
+  for (const RetainedFrame& each : frames) {
+    switch (each.role) {
+      case FrameRole::kSink:
+        first_.push_back(each.frame);
+        break;
+      case FrameRole::kBank:
+        archive_.push_back(each.frame);
+        added();
+        break;
+      case FrameRole::kRecent:
+        recent_.push_back(each.frame);
+        break;
     }
   }
   const bool over = options_.archive_frames > 0 && std::ssize(archive_) > options_.archive_frames;
   if (first_.size() > 1 || over || std::ssize(recent_) > options_.recent_frames) {
-    fail("the saved history holds {} + {} + {} frames, more than 1 + {} + {}", first_.size(),
-         archive_.size(), recent_.size(),
-         options_.archive_frames > 0 ? std::to_string(options_.archive_frames) : "any",
-         options_.recent_frames);
+    fail(
+        "the saved history has {} first, {} archived and {} recent frames; the policy '{}' keeps "
+        "at most 1, {} and {}",
+        first_.size(), archive_.size(), recent_.size(), name(),
+        options_.archive_frames > 0 ? std::to_string(options_.archive_frames) : "any number",
+        options_.recent_frames);
   }
 }
 

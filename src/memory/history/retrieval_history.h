@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the retrieving policies share: frame 0, an archive, a recent window, and the choice of
-// archived frames in turn for each upcoming view. They differ in how they rank.
+// Common base of the retrieving policies overlap, landmarks and content: frame 0, an archive and a
+// recent window. The policies differ in the scores by which archived frames are retrieved.
 #pragma once
 
 #include <deque>
@@ -17,36 +17,37 @@ class RetrievalHistory : public HistoryPolicy {
 
   int64_t frame_budget() const override;
   int64_t stored_frames() const override;
-  void commit(const FrameView& view) override;
-  std::vector<int64_t> select(std::span<const FrameView> upcoming) const override;
+  void commit(const HistoryFrame& frame) override;
+  std::vector<int64_t> select(std::span<const HistoryFrame> upcoming) const override;
   std::vector<int64_t> retained() const override;
-  std::vector<HeldFrame> save() const override;
-  void restore(std::vector<HeldFrame> frames) override;
+  std::vector<RetainedFrame> save() const override;
+  void restore(std::vector<RetainedFrame> frames) override;
 
  protected:
+  // A score that excludes an archived frame.
   static constexpr double kNever = -std::numeric_limits<double>::infinity();
 
   const RetrievalOptions& options() const { return options_; }
-  const std::vector<FrameView>& archive() const { return archive_; }
-  const std::deque<FrameView>& recent() const { return recent_; }
+  const std::vector<HistoryFrame>& archive() const { return archive_; }
+  const std::deque<HistoryFrame>& recent() const { return recent_; }
 
-  // Scores of every archived frame, one list for each view that may choose; kNever = not wanted.
-  virtual std::vector<std::vector<double>> rank(std::span<const FrameView> upcoming) const = 0;
-  // Whether a frame that leaves the recent window is archived.
-  virtual bool joins(const FrameView&) const { return true; }
-  // Which archived frame is forgotten when there are too many.
-  virtual size_t least_wanted() const { return 0; }
-  // The archive changed: a frame was added at its end, or the one at this place was erased.
+  // Lists of scores, one score per archived frame. The lists choose their best frame in turn.
+  virtual std::vector<std::vector<double>> scores(std::span<const HistoryFrame> upcoming) const = 0;
+  // Whether a frame that leaves the recent window enters the archive.
+  virtual bool is_archived(const HistoryFrame&) const { return true; }
+  // Position in the archive of the frame that a full archive drops.
+  virtual size_t to_drop() const { return 0; }
+  // Called after a frame was appended to the archive, and after the frame at `place` was erased.
   virtual void added() {}
-  virtual void erased(size_t) {}
+  virtual void erased(size_t /*place*/) {}
 
  private:
-  void archive_frame(const FrameView& view);
+  void add_to_archive(const HistoryFrame& frame);
 
   RetrievalOptions options_;
-  std::vector<FrameView> first_;    // frame 0, once it is there
-  std::vector<FrameView> archive_;  // ascending
-  std::deque<FrameView> recent_;    // ascending
+  std::vector<HistoryFrame> first_;    // frame 0; empty before the first commit
+  std::vector<HistoryFrame> archive_;  // ascending
+  std::deque<HistoryFrame> recent_;    // ascending
 };
 
 }  // namespace loci::memory

@@ -27,7 +27,7 @@ std::vector<int64_t> with_slots(int64_t slots, std::vector<int64_t> frame) {
   return frame;
 }
 
-// The same tensor with more rows; the old ones are kept.
+// A copy of the tensor with more rows.
 at::Tensor extended(const at::Tensor& rows, int64_t added) {
   std::vector<int64_t> shape = rows.sizes().vec();
   const int64_t before = shape[0];
@@ -45,7 +45,7 @@ const std::vector<std::string>& kv_format_names() {
 }
 
 KvFormat parse_kv_format(const std::string& name) {
-  return static_cast<KvFormat>(choice_index("format of keys and values", name, kv_format_names()));
+  return static_cast<KvFormat>(choice_index("key-value format", name, kv_format_names()));
 }
 
 KvSlots::KvSlots(std::vector<int64_t> frame, at::ScalarType dtype, KvFormat format,
@@ -87,7 +87,7 @@ void KvSlots::put(int64_t slot, const at::Tensor& frame) {
     return;
   }
   const at::Tensor wide = frame.to(at::kFloat);
-  // A row of zeros has no scale of its own.
+  // The minimum avoids a scale of zero for a row of zeros.
   const at::Tensor scale = wide.abs().amax(-1, /*keepdim=*/true).clamp_min(1e-30) / 127;
   scale_.select(0, slot).copy_(scale);
   data_.select(0, slot).copy_((wide / scale).round());
@@ -107,7 +107,7 @@ void KvSlots::restore(const Raw& raw) {
   };
   if (!fits(raw.data, data_) || !fits(raw.scale, scale_) ||
       (raw.scale.defined() && raw.scale.size(0) != raw.data.size(0))) {
-    fail("saved keys or values have another shape or type than this model's");
+    fail("the shape or type of saved keys or values does not match this model");
   }
   const int64_t count = raw.data.size(0);
   data_.narrow(0, 0, count).copy_(raw.data);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of one frame each for the keys, or the values, of one layer and branch.
+// The keys or the values of one layer and branch, in slots of one frame each.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace loci::memory {
 
-// How numbers are kept between uses.
+// Storage format.
 enum class KvFormat {
-  kPlain,  // in the type they are used in
+  kPlain,  // the type of use
   kBf16,
-  kInt8,  // 8 bits, with one FP32 scale for each token and head
+  kInt8,  // 8 bits, with one FP32 scale per token and head
 };
 KvFormat parse_kv_format(const std::string& name);  // "plain", "bf16", "int8"
 const std::vector<std::string>& kv_format_names();
@@ -24,12 +24,12 @@ const std::vector<std::string>& kv_format_names();
 class KvSlots {
  public:
   KvSlots() = default;
-  // A frame is [B, T, H, D], used in `dtype`.
+  // `frame` is the shape [B, T, H, D] of a frame; `dtype` the type of use.
   KvSlots(std::vector<int64_t> frame, at::ScalarType dtype, KvFormat format, at::Device device);
   // An independent copy.
   KvSlots clone() const;
 
-  // Bytes of one slot.
+  // Bytes of one slot of this shape.
   static int64_t slot_bytes(const std::vector<int64_t>& frame, at::ScalarType dtype,
                             KvFormat format);
 
@@ -37,10 +37,10 @@ class KvSlots {
   void grow(int64_t slots);
 
   void put(int64_t slot, const at::Tensor& frame);
-  // All slots as they are kept.
+  // All slots in their storage format.
   kernels::SlotTensor tensor() const { return {data_, scale_}; }
 
-  // The stored numbers of slots `index` themselves, for a file, and back into slots 0, 1, ….
+  // The slots `index` in their storage format, for a file; restore() puts them into slots 0, 1, ….
   // `scale` is undefined unless the format is kInt8.
   struct Raw {
     at::Tensor data, scale;

@@ -64,7 +64,7 @@ void KvStore::grow(int64_t added) {
     }
   }
   for (int64_t slot = allocated_; slot < allocated_ + added; ++slot) free_.push_back(slot);
-  // The lowest slots go first: frames that are never forgotten stand in order.
+  // The lowest slots are assigned first, so that frames that are never dropped are in order.
   std::sort(free_.begin(), free_.end(), std::greater());
   allocated_ += added;
 }
@@ -73,9 +73,9 @@ void KvStore::add_frames(int64_t first, int64_t count) {
   for (int64_t frame = first; frame < first + count; ++frame) {
     LOCI_CHECK(!has(frame), "frame {} is already stored", frame);
     if (free_.empty()) {
-      LOCI_CHECK(!bounded_, "no slot is left for frame {}: {} frames are retained", frame,
+      LOCI_CHECK(!bounded_, "no slot is free for frame {}: {} frames are retained", frame,
                  slot_of_.size());
-      // By a share of what is there, so that a frame is copied a bounded number of times.
+      // Grows by a fraction of the size, so that each frame is copied a bounded number of times.
       grow(std::max(kGrowthFrames, allocated_ / 8));
     }
     slot_of_[frame] = free_.back();
@@ -119,12 +119,12 @@ void KvStore::retain(std::span<const int64_t> frames) {
 }
 
 kernels::AttentionPast KvStore::past(int64_t layer, Branch branch, std::span<const int64_t> frames,
-                                     const std::optional<kernels::HeadMap>& turn) const {
+                                     const std::optional<kernels::HeadMap>& rotation) const {
   const Slots& source = slots(layer, branch);
   std::vector<int64_t> index;
   for (const int64_t frame : frames) index.push_back(slot_of_.at(frame));
   return {source.key.tensor(), source.value.tensor(), std::move(index),
-          layout_.dtype,       layout_.device,        turn};
+          layout_.dtype,       layout_.device,        rotation};
 }
 
 std::vector<int64_t> KvStore::frames() const {
@@ -163,18 +163,19 @@ void KvStore::restore(const std::map<std::string, at::Tensor>& tensors) {
   };
   const at::Tensor listed = find(kFrames);
   if (!listed.defined() || listed.dim() != 1 || listed.scalar_type() != at::kLong) {
-    fail("the saved history does not list its frames");
+    fail("the saved history has no list of frames");
   }
   const at::Tensor dense = listed.contiguous();
   const std::span frames(dense.const_data_ptr<int64_t>(), static_cast<size_t>(dense.numel()));
   if (bounded_ && dense.numel() > allocated_) {
-    fail("the saved history holds {} frames; this one takes {}", dense.numel(), allocated_);
+    fail("the saved history has {} frames; this store has room for {}", dense.numel(), allocated_);
   }
   slot_of_.clear();
   free_.clear();
   for (int64_t slot = allocated_; slot-- > 0;) free_.push_back(slot);
   for (const int64_t frame : frames) {
-    if (frame < 0 || has(frame)) fail("the saved history lists frame {} wrongly", frame);
+    if (frame < 0 || has(frame))
+      fail("the saved history lists the frame {}, which is negative or listed twice", frame);
     add_frames(frame, 1);
   }
   for (int64_t layer = 0; layer < layout_.layers(); ++layer) {

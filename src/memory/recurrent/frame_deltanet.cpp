@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gated DeltaNet with one recurrent step per latent frame: the state decays by one number a head,
-// then all tokens of the frame correct it together,
+// Gated DeltaNet with one recurrent step per latent frame: the state decays by one factor per head,
+// then all tokens of the frame update it together,
 //   S ← γ S + (1/T) Kᵀ diag(β) (V - K γ S).
-// With unit keys and β <= 2 the eigenvalues of (1/T) Kᵀ diag(β) K lie in [0, 2], so a step never
-// enlarges the state's error.
+// With unit keys and β <= 2 the eigenvalues of (1/T) Kᵀ diag(β) K are in [0, 2], so a step never
+// increases the error of the state.
 #include <ATen/ATen.h>
 
 #include "loci/memory/recurrent/recurrent_memory.h"
@@ -23,7 +23,7 @@ class FrameDeltaNet : public RecurrentMemory {
     const at::Tensor key = fold_heads(chunk.key);
     const at::Tensor value = fold_heads(chunk.value);
     const at::Tensor beta = chunk.beta.transpose(1, 2).flatten(0, 1).unsqueeze(-1);
-    // Gated DeltaNet has one gate a head: the mean of the channels' log retentions.
+    // Gated DeltaNet has one gate per head: the mean of the channels' log retentions.
     const at::Tensor gate = fold_heads(chunk.log_retention).mean(-1, /*keepdim=*/true).exp();
     at::Tensor current = state.flatten(0, 1);
     for (int64_t frame = 0; frame * tokens < key.size(1); ++frame) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Additive linear attention: S ← S + φ(K)ᵀ [V | 1], read = φ(q) S normalised by its last column.
-// Nothing is forgotten or corrected; β weighs the tokens.
+// Additive linear attention: S ← S + φ(K)ᵀ diag(β) [V | 1], readout = φ(q) S divided by its last
+// column. Nothing is forgotten or corrected.
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -11,7 +11,7 @@ namespace loci::memory {
 
 namespace {
 
-// Positive features, so that the normaliser cannot vanish once something was written.
+// Positive features, so that the normaliser is positive after the first write.
 at::Tensor features(const at::Tensor& x) {
   return at::elu(x * std::sqrt(static_cast<double>(x.size(-1)))) + 1;
 }

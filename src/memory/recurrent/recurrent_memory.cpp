@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/base/choice.h"
 #include "loci/base/error.h"
 
 namespace loci::memory {
@@ -24,12 +23,12 @@ int64_t RecurrentMemory::retention_rows(int64_t tokens, const camera::TokenGrid&
     case Grain::kToken:
       return tokens;
   }
-  fail_check("a grain of kind {}", static_cast<int>(grain()));
+  fail_check("a grain of value {}", static_cast<int>(grain()));
 }
 
 at::Tensor RecurrentMemory::read(const at::Tensor& state, const at::Tensor& query,
                                  const camera::TokenGrid&) const {
-  // Sᵀq for every token: [B, H, N, D] x [B, H, D, D].
+  // Sᵀ q of every token: [B, H, N, D] x [B, H, D, D].
   const double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
   return at::matmul(query.transpose(1, 2), state).mul(scale).transpose(1, 2);
 }
@@ -58,27 +57,6 @@ at::Tensor RecurrentMemory::run(at::Tensor& state, const ChunkSequence& chunks,
   return reads.size() == 1 ? reads.front() : at::cat(reads, 1);
 }
 
-const std::vector<std::string>& recurrent_memory_names() {
-  static const std::vector<std::string> names = {
-      "chunk_kda", "chunk_kda_no_camera", "token_kda", "frame_deltanet", "linear", "ssm", "none"};
-  return names;
-}
-
-std::shared_ptr<const RecurrentMemory> make_recurrent_memory(const std::string& name) {
-  if (name == "chunk_kda") return make_chunk_kda(/*projective=*/true);
-  if (name == "chunk_kda_no_camera") return make_chunk_kda(/*projective=*/false);
-  if (name == "token_kda") return make_token_kda();
-  if (name == "frame_deltanet") return make_frame_deltanet();
-  if (name == "linear") return make_linear_state();
-  if (name == "ssm") return make_state_space();
-  if (name == "none") return nullptr;
-  fail_choice("recurrent memory", name, recurrent_memory_names());
-}
-
 at::Tensor fold_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(0, 1); }
-
-at::Tensor unfold_heads(const at::Tensor& x, int64_t batch) {
-  return x.unflatten(0, {batch, x.size(0) / batch}).transpose(1, 2);
-}
 
 }  // namespace loci::memory

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recurrent memory of a hybrid block: a fixed-size state that a chunk reads before it is
-// written. Implementations are stateless: the state is a tensor that the caller keeps, so training
-// carries it through autograd and streaming stores it in a world.
+// The interface of recurrent memories: a state of fixed size per hybrid block, which a chunk reads
+// before it is written. Implementations are stateless. The caller keeps the state as a tensor, so
+// that gradients flow through it in training and world files can store it.
 #pragma once
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,25 +14,25 @@
 
 namespace loci::memory {
 
-// At which grain a memory wants its log retention: the block computes it from the mean of its
-// input over that grain.
+// The unit for which a memory takes one row of log retention. The block computes the row from the
+// mean of its input over that unit.
 enum class Grain { kChunk, kFrame, kToken };
 
-// One chunk as a block gives it to its memory. B batch, F frames of T tokens, N = F*T, H heads,
-// D channels. FP32 (FP64 in tests).
+// One chunk to write. B batch, F frames of T tokens, N = F*T, H heads, D channels. FP32 (FP64 in
+// tests).
 struct ChunkWrite {
-  at::Tensor key;            // [B, N, H, D] mapped by the geometry, unit length
-  at::Tensor value;          // [B, N, H, D] mapped by the geometry
-  at::Tensor beta;           // [B, N, H] in (0, 2)
+  at::Tensor key;            // [B, N, H, D] mapped by the camera geometry, unit length
+  at::Tensor value;          // [B, N, H, D] mapped by the camera geometry
+  at::Tensor beta;           // [B, N, H] write strength in [0, 2)
   at::Tensor log_retention;  // [B, n, H, D] <= 0, n = 1, F or N by the memory's grain
 };
 
-// Chunks that follow each other, for all of them at once: N tokens together.
+// Consecutive chunks with N tokens in total.
 struct ChunkSequence {
-  std::vector<int64_t> ends;  // of each chunk, in tokens; the last is N
-  bool write_last = true;     // otherwise the last chunk only reads
-  at::Tensor query;           // [B, N, H, D]; undefined where nothing is read
-  // All N tokens; log retentions of the chunks that are written, one after the other.
+  std::vector<int64_t> ends;  // end of each chunk in tokens; the last is N
+  bool write_last = true;     // false: the last chunk reads and is not written
+  at::Tensor query;           // [B, N, H, D]; undefined = no readout
+  // All N tokens, and the log retentions of the written chunks one after the other.
   ChunkWrite write;
 };
 
@@ -41,44 +40,37 @@ class RecurrentMemory {
  public:
   virtual ~RecurrentMemory() = default;
 
-  // The value of `recurrent_memory` in config.json.
+  // The name under which the memory is registered: `recurrent_memory` in config.json.
   virtual std::string_view name() const = 0;
   virtual Grain grain() const { return Grain::kChunk; }
-  // Rows of log retention that a chunk of so many tokens has.
+  // Rows of log retention of a chunk with `tokens` tokens.
   int64_t retention_rows(int64_t tokens, const camera::TokenGrid& grid) const;
-  // Whether queries, keys and values are conditioned on the camera's projection.
+  // Whether the camera's projection maps queries, keys and values.
   virtual bool projective() const { return true; }
 
-  // Shape of the state for a batch: the first dimension is the batch. A new stream starts at zero.
+  // Shape of the state; the first dimension is the batch. A stream starts with zeros.
   virtual std::vector<int64_t> state_shape(int64_t batch, int64_t heads, int64_t channels,
                                            const camera::TokenGrid& grid) const;
 
-  // What the tokens of a chunk read: query [B, N, H, D] (mapped, unit length) → [B, N, H, D],
-  // already scaled. A zero state reads zero.
+  // The readout of a chunk: query [B, N, H, D] (mapped, unit length) → [B, N, H, D], scaled. The
+  // readout of a zero state is zero.
   virtual at::Tensor read(const at::Tensor& state, const at::Tensor& query,
                           const camera::TokenGrid& grid) const;
 
-  // The state after the chunk. Differentiable; the given state is not changed.
+  // The state after the chunk. Differentiable; `state` itself is not modified. A chunk whose beta
+  // and log_retention are zero must leave the state unchanged.
   virtual at::Tensor write(const at::Tensor& state, const ChunkWrite& chunk,
                            const camera::TokenGrid& grid) const = 0;
 
-  // Each chunk reads, then is written: the same as read() and write() in turn, which is how it is
-  // done where an implementation knows nothing better. Returns all reads [B, N, H, D], undefined
-  // without queries, and replaces `state` by the one after the last chunk that is written.
+  // read() and write() of each chunk in order; an implementation may override it with a faster
+  // equivalent. Returns all readouts [B, N, H, D] (undefined without queries) and replaces `state`
+  // by the state after the last written chunk.
   virtual at::Tensor run(at::Tensor& state, const ChunkSequence& chunks,
                          const camera::TokenGrid& grid) const;
 };
 
-// Names accepted by make_recurrent_memory, "none" included.
-const std::vector<std::string>& recurrent_memory_names();
-
-// Null for "none": the block keeps its history and attends to it like a softmax block.
-std::shared_ptr<const RecurrentMemory> make_recurrent_memory(const std::string& name);
-
-// One function per implementation, each in a file of its own.
-//
-// chunk_kda: retention once a chunk, delta rule token by token (the paper's).
-// chunk_kda_no_camera: the same without the projective tiles.
+// chunk_kda: retention once per chunk, then the delta rule token by token (the paper's memory).
+// chunk_kda_no_camera: the same without the camera's projection.
 std::shared_ptr<const RecurrentMemory> make_chunk_kda(bool projective);
 // token_kda: retention at every token, as KDA has it for language (ARL²).
 std::shared_ptr<const RecurrentMemory> make_token_kda();
@@ -86,11 +78,10 @@ std::shared_ptr<const RecurrentMemory> make_token_kda();
 std::shared_ptr<const RecurrentMemory> make_frame_deltanet();
 // linear: additive state of positive features with a normaliser, no forgetting (Hybrid Forcing).
 std::shared_ptr<const RecurrentMemory> make_linear_state();
-// ssm: diagonal state-space scan, one state for each block of the token grid (Video SSM).
+// ssm: diagonal state-space scan, one state per block of the token grid (Video SSM).
 std::shared_ptr<const RecurrentMemory> make_state_space();
 
-// [B, N, H, X] → [B*H, N, X] and back.
+// [B, N, H, X] → [B*H, N, X].
 at::Tensor fold_heads(const at::Tensor& x);
-at::Tensor unfold_heads(const at::Tensor& x, int64_t batch);
 
 }  // namespace loci::memory

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block-wise diagonal state-space scan: the token grid is cut into blocks, each with a state of its
-// own that is scanned over the block's tokens in time, S ← diag(exp g) S + β k vᵀ. Small blocks
-// shorten the scan between frames at the price of seeing only their own part of the image.
+// Block-wise diagonal state-space scan: the token grid is divided into blocks, and each block has
+// its own state, which is scanned over the block's tokens in time, S ← diag(exp g) S + β k vᵀ.
+// Small blocks shorten the scan between frames, but each block sees only its part of the image.
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -12,10 +12,10 @@ namespace loci::memory {
 
 namespace {
 
-// Blocks across and down; a side that does not divide by it is not cut.
+// Number of blocks per side; a side that is not a multiple of it is not divided.
 constexpr int64_t kBlocks = 2;
 
-// For every block the tokens (of one frame) that belong to it: [blocks, T / blocks].
+// The tokens of one frame by block: [blocks, T / blocks].
 at::Tensor block_tokens(const camera::TokenGrid& grid, at::Device device) {
   const int64_t down = grid.rows % kBlocks == 0 ? kBlocks : 1;
   const int64_t across = grid.columns % kBlocks == 0 ? kBlocks : 1;
@@ -61,7 +61,7 @@ class StateSpace : public RecurrentMemory {
     const auto blocks = [&](const at::Tensor& x) { return to_blocks(x, tokens, grid.tokens()); };
     const at::Tensor total = blocks(chunk.log_retention).cumsum(3);
     const at::Tensor last = total.slice(3, -1);
-    // What a token writes is decayed by the tokens after it: every exponent is <= 0.
+    // The retentions of later tokens decay a token's write, so every exponent is <= 0.
     const at::Tensor key = blocks(chunk.key * chunk.beta.unsqueeze(-1)) * (last - total).exp();
     return last.exp().transpose(-1, -2) * state +
            at::matmul(key.transpose(-1, -2), blocks(chunk.value));

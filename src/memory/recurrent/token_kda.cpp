@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KDA with retention at every token: forgetting follows raster order, which is what the
-// chunk-synchronous memory is compared with.
+// KDA with retention at every token: forgetting follows the raster order of tokens. It is the
+// baseline of the chunk-synchronous memory.
 #include <ATen/ATen.h>
 
 #include "loci/kernels/delta_rule/delta_rule.h"

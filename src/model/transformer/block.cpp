@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/kernels/elementwise/residual_norm.h"
-#include "loci/model/transformer/history_attention.h"
+#include "loci/model/transformer/window_attention.h"
 
 namespace loci::model {
 
@@ -66,35 +66,36 @@ void Block::visit_large(const std::function<void(Linear&)>& visit) {
   visit(ffn_out_);
 }
 
-at::Tensor Block::self_attention(const at::Tensor& h, const ForwardContext& context,
-                                 at::Tensor& state) const {
-  const bool probed = context.probe != nullptr && context.probe->layer == layer_;
+at::Tensor Block::self_attention(const at::Tensor& h, const PassPlan& plan,
+                                 const Observers& observers, at::Tensor& state) const {
+  const bool probed = observers.probe != nullptr && observers.probe->layer == layer_;
   const bool both = recurrent_.has_value() || probed;
-  const auto [query, turned_query] = self_.queries(h, context.maps->rotary, both);
-  const auto [key, turned_key] = self_.keys(h, context.maps->rotary, both);
+  const auto [query, rotated_query] = self_.queries(h, plan.maps->rotary, both);
+  const auto [key, rotated_key] = self_.keys(h, plan.maps->rotary, both);
   const at::Tensor value = self_.values(h);
   if (probed) {
-    const auto summary = [&](const at::Tensor& x) {
-      return x.to(at::kFloat).unflatten(1, {context.maps->frames, -1}).mean(2);
+    const auto frame_means = [&](const at::Tensor& x) {
+      return x.to(at::kFloat).unflatten(1, {plan.maps->frames, -1}).mean(2);
     };
-    context.probe->key = summary(key);
-    context.probe->query = summary(query);
+    observers.probe->key = frame_means(key);
+    observers.probe->query = frame_means(query);
   }
-  at::Tensor seen;
+  at::Tensor attended;
   if (recurrent_) {
-    const at::Tensor local = history_attention(turned_query, turned_key, value, context, nullptr,
-                                               /*turn_keys=*/true, /*local=*/true);
-    seen = (*recurrent_)(h, query, key, value, local, layer_, context, state);
+    const at::Tensor local =
+        window_attention(rotated_query, rotated_key, value, plan.local_spans, nullptr);
+    attended = (*recurrent_)(h, query, key, value, local, layer_, plan, observers, state);
   } else {
-    if (context.store != nullptr) {
-      context.store->put(layer_, memory::Branch::kMain, context.store_first, turned_key, value);
+    if (plan.store != nullptr) {
+      plan.store->put(layer_, memory::Branch::kMain, plan.store_first, rotated_key, value);
     }
-    const auto past = context.past_entry(layer_, memory::Branch::kMain);
-    if (context.on_attention) context.on_attention(layer_, turned_query, turned_key, past.get());
-    seen = history_attention(turned_query, turned_key, value, context, past.get(),
-                             /*turn_keys=*/true, /*local=*/false);
+    const auto past = plan.past_entry(layer_, memory::Branch::kMain);
+    if (observers.on_attention) {
+      observers.on_attention(layer_, rotated_query, rotated_key, past.get());
+    }
+    attended = window_attention(rotated_query, rotated_key, value, plan.main_spans, past.get());
   }
-  return self_.out(seen.flatten(-2));
+  return self_.out(attended.flatten(-2));
 }
 
 at::Tensor Block::cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const {
@@ -106,22 +107,23 @@ TextKeys::Entry Block::text_keys(const at::Tensor& text) const {
 }
 
 at::Tensor Block::operator()(const at::Tensor& x, const at::Tensor& modulation,
-                             at::ScalarType compute, const ForwardContext& context,
+                             const PassPlan& plan, const Observers& observers,
                              const TextKeys::Entry& text, at::Tensor& state) const {
   // Six tensors [B, F, 1, width].
   const std::vector<at::Tensor> m = (table_.to(x.scalar_type()) + modulation).split(1, 2);
   const kernels::NormAffine before_self{
-      .scale = m[1], .shift = m[0], .eps = eps_, .dtype = compute};
+      .scale = m[1], .shift = m[0], .eps = eps_, .dtype = plan.compute};
   const kernels::NormAffine before_cross{.scale = cross_norm_.weight,
                                          .shift = cross_norm_.bias,
                                          .base = 0,
                                          .eps = cross_norm_.eps,
-                                         .dtype = compute};
-  const kernels::NormAffine before_ffn{.scale = m[4], .shift = m[3], .eps = eps_, .dtype = compute};
+                                         .dtype = plan.compute};
+  const kernels::NormAffine before_ffn{
+      .scale = m[4], .shift = m[3], .eps = eps_, .dtype = plan.compute};
   const at::Tensor h = kernels::affine_norm(x, before_self);
-  const at::Tensor seen =
-      camera_(h, layer_, context, {.addend = self_attention(h, context, state)});
-  const auto [with_self, c] = kernels::gated_add_norm(x, m[2], seen, before_cross);
+  const at::Tensor attended =
+      camera_(h, layer_, plan, {.addend = self_attention(h, plan, observers, state)});
+  const auto [with_self, c] = kernels::gated_add_norm(x, m[2], attended, before_cross);
   const auto [with_cross, g] =
       kernels::gated_add_norm(with_self, {}, cross_attention(c, text), before_ffn);
   return ffn_out_(ffn_in_(g, {.gelu = true}), {.residual = with_cross, .gate = m[5]});

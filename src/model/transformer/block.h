@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block: self-attention (over history, or over the chunk beside a recurrent memory), camera
-// branch, text cross-attention and feed-forward, modulated by each frame's timestep.
+// One transformer block: self-attention (over the history, or within the chunk plus a recurrent
+// memory), camera branch, text cross-attention and feed-forward, modulated by each frame's
+// timestep.
 #pragma once
 
 #include <optional>
@@ -10,13 +11,13 @@
 #include "loci/kernels/elementwise/rms_norm.h"
 #include "loci/model/transformer/camera_branch.h"
 #include "loci/model/transformer/config.h"
-#include "loci/model/transformer/forward_context.h"
 #include "loci/model/transformer/layers.h"
+#include "loci/model/transformer/pass_plan.h"
 #include "loci/model/transformer/recurrent_branch.h"
 
 namespace loci::model {
 
-// Query, key, value and output projections with RMS norm over all heads of queries and keys.
+// Query, key, value and output projections, with RMS norm over all heads of queries and of keys.
 struct AttentionProjections {
   Linear query, key, value, out;
   RmsNorm query_norm, key_norm;
@@ -28,7 +29,7 @@ struct AttentionProjections {
   at::Tensor queries(const at::Tensor& x) const;
   at::Tensor keys(const at::Tensor& x) const;
   at::Tensor values(const at::Tensor& x) const;
-  // Turned by the map, and where wanted as they were before.
+  // Rotated by the map; with `both` also unrotated.
   kernels::NormedHeads queries(const at::Tensor& x, const kernels::HeadMap& map, bool both) const;
   kernels::NormedHeads keys(const at::Tensor& x, const kernels::HeadMap& map, bool both) const;
 
@@ -41,20 +42,20 @@ class Block {
   Block(const Scope& scope, const TransformerConfig& config, int64_t layer,
         std::shared_ptr<const memory::RecurrentMemory> memory);
 
-  // x [B, N, width]: the residual stream, FP32. modulation [B, F, 6, width], FP32: the timestep's
-  // part. Products are computed in `compute`. `state` is advanced in a hybrid block.
-  at::Tensor operator()(const at::Tensor& x, const at::Tensor& modulation, at::ScalarType compute,
-                        const ForwardContext& context, const TextKeys::Entry& text,
+  // x [B, N, width], FP32: the residual stream. modulation [B, F, 6, width], FP32: computed from
+  // the timesteps. A hybrid block replaces `state` by the state after the last written chunk.
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& modulation, const PassPlan& plan,
+                        const Observers& observers, const TextKeys::Entry& text,
                         at::Tensor& state) const;
 
-  // Keys and values of the text, [B, L, width] → entry for this block.
+  // Keys and values of the text [B, L, width] for this block.
   TextKeys::Entry text_keys(const at::Tensor& text) const;
 
-  // The linear layers that may be kept in fewer bits.
+  // Visits the linear layers that may be quantized.
   void visit_large(const std::function<void(Linear&)>& visit);
 
  private:
-  at::Tensor self_attention(const at::Tensor& h, const ForwardContext& context,
+  at::Tensor self_attention(const at::Tensor& h, const PassPlan& plan, const Observers& observers,
                             at::Tensor& state) const;
   at::Tensor cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const;
 

@@ -14,25 +14,25 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What the backward pass needs besides tensors; held by the graph.
+// The inputs of the backward pass that are not tensors; owned by the autograd graph.
 struct Recipe : torch::CustomClassHolder {
   const Block* block;
-  ForwardContext context;  // a copy: the caller's is gone when the backward pass runs
-  at::ScalarType compute;
+  std::shared_ptr<const PassPlan> plan;
 };
 
-// Parameters of the block get their gradients from the nested backward pass; `anchor` only makes
-// the node part of the graph even when x needs no gradient.
+// The nested backward pass computes the gradients of the block's parameters. `anchor` requires a
+// gradient, so that the node is part of the graph even if no other input requires one.
 struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
   static at::Tensor forward(AutogradContext* graph, const at::Tensor& x,
                             const at::Tensor& modulation, const at::Tensor& text_key,
                             const at::Tensor& text_value, const at::Tensor& anchor,
-                            const c10::intrusive_ptr<Recipe>& recipe, at::Tensor* state) {
+                            const c10::intrusive_ptr<Recipe>& recipe, const Observers* observers,
+                            at::Tensor* state) {
     (void)anchor;
     graph->save_for_backward({x, modulation, text_key, text_value});
     graph->saved_data["recipe"] = at::IValue::make_capsule(recipe);
     const at::NoGradGuard no_grad;
-    return (*recipe->block)(x, modulation, recipe->compute, recipe->context, {text_key, text_value},
+    return (*recipe->block)(x, modulation, *recipe->plan, *observers, {text_key, text_value},
                             *state);
   }
 
@@ -47,13 +47,13 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
     {
       const at::AutoGradMode with_grad(true);
       at::Tensor state;
-      out = (*recipe->block)(inputs[0], inputs[1], recipe->compute, recipe->context,
+      out = (*recipe->block)(inputs[0], inputs[1], *recipe->plan, /*observers=*/{},
                              {inputs[2], inputs[3]}, state);
     }
     torch::autograd::backward({out}, {gradients[0]});
     variable_list result;
     for (const at::Tensor& input : inputs) result.push_back(input.grad());
-    result.resize(7);  // anchor, recipe and state have none
+    result.resize(8);  // anchor, recipe, observers and state have no gradient
     return result;
   }
 };
@@ -61,16 +61,17 @@ struct CheckpointFunction : torch::autograd::Function<CheckpointFunction> {
 }  // namespace
 
 at::Tensor checkpointed_block(const Block& block, const at::Tensor& x, const at::Tensor& modulation,
-                              at::ScalarType compute, const ForwardContext& context,
-                              const TextKeys::Entry& text, at::Tensor& state) {
+                              const std::shared_ptr<const PassPlan>& plan,
+                              const Observers& observers, const TextKeys::Entry& text,
+                              at::Tensor& state) {
   LOCI_CHECK(!state.defined(), "a checkpointed block starts from the zero state");
-  LOCI_CHECK(context.store == nullptr, "a checkpointed block would store its keys twice");
+  LOCI_CHECK(plan->store == nullptr, "a checkpointed block would store its keys twice");
   auto recipe = c10::make_intrusive<Recipe>();
   recipe->block = &block;
-  recipe->context = context;
-  recipe->compute = compute;
+  recipe->plan = plan;
   const at::Tensor anchor = at::empty({0}, x.options()).set_requires_grad(true);
-  return CheckpointFunction::apply(x, modulation, text.key, text.value, anchor, recipe, &state);
+  return CheckpointFunction::apply(x, modulation, text.key, text.value, anchor, recipe, &observers,
+                                   &state);
 }
 
 }  // namespace loci::model

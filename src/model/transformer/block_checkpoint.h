@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation checkpointing: a block whose activations are not kept but computed again in the
-// backward pass, which trades a third more work for memory that grows with one block, not with all.
+// Activation checkpointing: the backward pass recomputes a block's activations instead of keeping
+// them. This costs a third more work and limits the memory for activations to one block.
 #pragma once
+
+#include <memory>
 
 #include "loci/model/transformer/block.h"
 
 namespace loci::model {
 
-// Equals block(x, …) in value and gradient. The context's maps and the block must outlive the
-// backward pass; the state is advanced but carries no gradient (a window starts from zero).
+// Equals block(x, …) in value and gradient. The block and the plan's maps must outlive the backward
+// pass. `state` must be undefined (a window starts from the zero state) and receives a state
+// without gradient. Observers are called in the forward pass only.
 at::Tensor checkpointed_block(const Block& block, const at::Tensor& x, const at::Tensor& modulation,
-                              at::ScalarType compute, const ForwardContext& context,
-                              const TextKeys::Entry& text, at::Tensor& state);
+                              const std::shared_ptr<const PassPlan>& plan,
+                              const Observers& observers, const TextKeys::Entry& text,
+                              at::Tensor& state);
 
 }  // namespace loci::model

@@ -10,16 +10,17 @@ BlockWork block_work(const TransformerConfig& config, bool hybrid, int64_t token
   const auto heads = static_cast<double>(config.heads), channels = double{kHeadChannels};
   const double camera = static_cast<double>(config.camera_heads()) * channels;
   BlockWork work;
-  // Weights that a token meets: query, key, value and output of self-attention, query and output
-  // of the text's, the camera branch with its encoder of three numbers, the feed-forward.
+  // Weights that each token is multiplied with: query, key, value and output of self-attention,
+  // query and output of cross-attention, the camera branch with its encoder of three numbers, the
+  // feed-forward.
   const double weights = 6 * width * width + 4 * width * camera + 3 * width + 2 * width * ffn;
   work.linears = 2 * n * weights;
-  // Scores and sums of values: two products of `channels` for each query, key and head.
+  // Scores and weighted sums: two products of `channels` per query, key and head.
   const double seen =
       (hybrid ? n : keys) * width + keys * camera + static_cast<double>(config.text_len) * width;
   work.attention = 4 * n * seen;
   if (!hybrid) return work;
-  const double head_product = 2 * n * width * channels;  // a 128x128 matrix a head
+  const double head_product = 2 * n * width * channels;  // a 128x128 matrix per head
   work.recurrent = 2 * n * width * heads + 2 * head_product;
   if (commit) {
     work.recurrent += 2 * n * width * heads + 2 * head_product  // β, key and value features

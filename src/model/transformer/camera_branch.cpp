@@ -3,7 +3,7 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/model/transformer/history_attention.h"
+#include "loci/model/transformer/window_attention.h"
 
 namespace loci::model {
 
@@ -23,22 +23,20 @@ void CameraBranch::visit_large(const std::function<void(Linear&)>& visit) {
   for (Linear* linear : {&query_, &key_, &value_, &out_}) visit(*linear);
 }
 
-at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer,
-                                    const ForwardContext& context,
+at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer, const PassPlan& plan,
                                     const kernels::LinearEpilogue& epilogue) const {
-  const TokenMaps& maps = *context.maps;
-  const at::Tensor input = h + encoder_(maps.absolute.to(h.scalar_type()));
+  const TokenMaps& maps = *plan.maps;
+  const at::Tensor input = h + encoder_(plan.absolute);
   const auto heads = [&](const at::Tensor& x) { return x.unflatten(-1, {heads_, kHeadChannels}); };
   const at::Tensor query = kernels::head_map(heads(query_(input)), maps.camera_query);
   const at::Tensor key = kernels::head_map(heads(key_(input)), maps.camera_key);
   const at::Tensor value = kernels::head_map(heads(value_(input)), maps.camera_key);
-  if (context.store != nullptr) {
-    context.store->put(layer, memory::Branch::kCamera, context.store_first, key, value);
+  if (plan.store != nullptr) {
+    plan.store->put(layer, memory::Branch::kCamera, plan.store_first, key, value);
   }
-  const auto past = context.past_entry(layer, memory::Branch::kCamera);
-  const at::Tensor seen = history_attention(query, key, value, context, past.get(),
-                                            /*turn_keys=*/false, /*local=*/false);
-  return out_(kernels::head_map(seen, maps.camera_output).flatten(-2), epilogue);
+  const auto past = plan.past_entry(layer, memory::Branch::kCamera);
+  const at::Tensor out = window_attention(query, key, value, plan.camera_spans, past.get());
+  return out_(kernels::head_map(out, maps.camera_output).flatten(-2), epilogue);
 }
 
 }  // namespace loci::model

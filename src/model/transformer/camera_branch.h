@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The camera branch of every block: attention whose keys, values and outputs live in ray frames.
+// The camera branch of every block: attention with keys, values and outputs in ray frames.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include "loci/model/transformer/config.h"
-#include "loci/model/transformer/forward_context.h"
 #include "loci/model/transformer/layers.h"
+#include "loci/model/transformer/pass_plan.h"
 
 namespace loci::model {
 
@@ -14,9 +14,9 @@ class CameraBranch {
  public:
   CameraBranch(const Scope& scope, const TransformerConfig& config);
 
-  // h [B, N, width], the block's modulated input → [B, N, width], then what the epilogue makes of
-  // it. Starts at zero when untrained.
-  at::Tensor operator()(const at::Tensor& h, int64_t layer, const ForwardContext& context,
+  // h [B, N, width], the block's modulated input → [B, N, width] after the epilogue. An untrained
+  // branch returns zero before the epilogue.
+  at::Tensor operator()(const at::Tensor& h, int64_t layer, const PassPlan& plan,
                         const kernels::LinearEpilogue& epilogue = {}) const;
 
   void visit_large(const std::function<void(Linear&)>& visit);

@@ -3,22 +3,23 @@
 
 #include <algorithm>
 
-#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/weights/foreign_config.h"
 
 namespace loci::model {
 
 namespace {
 
-// Blocks that have the memory. The default belongs to one depth.
+// The hybrid blocks. The default applies to one number of layers only.
 std::vector<int64_t> read_hybrid_layers(const ConfigReader& reader, const TransformerConfig& c) {
   const TransformerConfig defaults;
   const std::string& where = reader.where();
   if (!reader.has("hybrid_layers") && c.layers != defaults.layers) {
     if (c.recurrent_memory == "none") return {};
     fail(
-        "{}: num_layers is {} and hybrid_layers is not given; it has a default for {} layers only: "
-        "name the blocks that have a recurrent memory, [] for none",
+        "{}: num_layers is {} and hybrid_layers is not given; its default is for {} layers only: "
+        "list "
+        "the blocks with a recurrent memory, [] for none",
         where, c.layers, defaults.layers);
   }
   const auto given = reader.get<std::vector<int64_t>>("hybrid_layers",
@@ -26,16 +27,16 @@ std::vector<int64_t> read_hybrid_layers(const ConfigReader& reader, const Transf
   std::vector<int64_t> sorted = given;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-    fail("{}: hybrid_layers names a layer twice", where);
+    fail("{}: hybrid_layers lists a layer twice", where);
   }
   if (!sorted.empty() && (sorted.front() < 0 || sorted.back() >= c.layers)) {
-    fail("{}: hybrid_layers names layer {}, but layers are 0 to {}", where,
+    fail("{}: hybrid_layers lists layer {}; layers are 0 to {}", where,
          sorted.front() < 0 ? sorted.front() : sorted.back(), c.layers - 1);
   }
   if (sorted.empty() && reader.has("recurrent_memory") && c.recurrent_memory != "none") {
     fail(
-        "{}: recurrent_memory is {} but hybrid_layers is empty; name the blocks that have it, or "
-        "choose none",
+        "{}: recurrent_memory is {} but hybrid_layers is empty; list the hybrid blocks or choose "
+        "none",
         where, c.recurrent_memory);
   }
   return given;
@@ -55,7 +56,7 @@ bool TransformerConfig::is_hybrid(int64_t layer) const {
 
 camera::TokenGrid TransformerConfig::grid(int64_t latent_height, int64_t latent_width) const {
   if (latent_height % patch != 0 || latent_width % patch != 0) {
-    fail("latents of {}x{} do not divide into patches of {}x{}; choose a frame size that does",
+    fail("latents of {}x{} do not divide into patches of {}x{}; choose another frame size",
          latent_width, latent_height, patch, patch);
   }
   return {latent_height / patch, latent_width / patch};
@@ -74,7 +75,7 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   c.heads = reader.get<int64_t>("num_attention_heads", c.heads, 1, 1024);
   const auto head_dim = reader.get<int64_t>("attention_head_dim", kHeadChannels);
   if (head_dim != kHeadChannels) {
-    fail("{}: attention_head_dim is {}; heads of {} channels are supported", where, head_dim,
+    fail("{}: attention_head_dim is {}; only heads of {} channels are supported", where, head_dim,
          kHeadChannels);
   }
   c.layers = reader.get<int64_t>("num_layers", c.layers, 1, 1000);
@@ -105,12 +106,13 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
                                              c.kda_min_retention, 1 - 1e-6);
   c.linear_guess = reader.get<std::vector<double>>("linear_guess", {});
   if (!c.linear_guess.empty() && std::ssize(c.linear_guess) != c.channels) {
-    fail("{}: linear_guess has {} deviations; there are {} channels", where, c.linear_guess.size(),
-         c.channels);
+    fail("{}: linear_guess has {} deviations; expected one for each of the {} channels", where,
+         c.linear_guess.size(), c.channels);
   }
   for (const double deviation : c.linear_guess) {
     if (!(deviation > 0 && deviation < 1e3)) {
-      fail("{}: linear_guess contains {}; expected deviations above 0", where, deviation);
+      fail("{}: linear_guess contains {}; expected deviations above 0 and below 1000", where,
+           deviation);
     }
   }
   c.kda_phi_v_start = reader.get<double>("kda_phi_v_start", c.kda_phi_v_start, -1e3, 1e3);
@@ -119,17 +121,17 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   c.quantization = reader.choose("quantization", c.quantization, {"none", "int8", "int4"});
   c.hybrid_layers = read_hybrid_layers(reader, c);
   if (c.hybrid_layers.empty()) c.recurrent_memory = "none";
-  // Written by the releases; they hold no choice here.
+  // Keys of releases that have no effect here.
   reader.ignore({"_class_name", "_diffusers_version", "_name_or_path", "camera_image_scale",
                  "kda_image_scale", "rope_max_seq_len", "added_kv_proj_dim", "image_dim",
                  "pos_embed_seq_len"});
   if (reader.get<bool>("cross_attn_norm", true) != true) {
-    fail("{}: cross_attn_norm is false; this model family always has it", where);
+    fail("{}: cross_attn_norm is false; only true is supported", where);
   }
   reader.choose("qk_norm", "rms_norm_across_heads", {"rms_norm_across_heads"});
 
   if (c.heads % c.camera_attn_compress != 0) {
-    fail("{}: {} heads cannot be divided by camera_attn_compress {}", where, c.heads,
+    fail("{}: num_attention_heads {} is not a multiple of camera_attn_compress {}", where, c.heads,
          c.camera_attn_compress);
   }
   return c;

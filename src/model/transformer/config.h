@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes and choices of the transformer, as in the config.json of a model folder.
+// Sizes and settings of the transformer: the config.json of a model folder.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace loci::model {
 
 inline constexpr int64_t kHeadChannels = 128;
 
-// Defaults are the 5B model's.
+// The defaults are those of the 5B model.
 struct TransformerConfig {
   int64_t heads = 24;     // num_attention_heads
   int64_t layers = 30;    // num_layers
@@ -21,38 +21,39 @@ struct TransformerConfig {
   int64_t patch = 2;      // patch_size [1, patch, patch]
   int64_t ffn_dim = 14336;
   int64_t text_dim = 4096;
-  int64_t text_len = 512;  // text embeddings are zero-padded to this many
-  int64_t freq_dim = 256;  // channels of the timestep's sinusoid
+  int64_t text_len = 512;  // tokens; shorter text embeddings are padded with zeros
+  int64_t freq_dim = 256;  // channels of the sinusoidal timestep embedding
   double eps = 1e-6;
   int64_t chunk_size = 5;  // latent frames
   std::vector<int64_t> hybrid_layers = {2, 4, 6, 7, 8, 9, 11, 13, 14, 16, 23, 24, 25, 27, 28};
   int64_t camera_attn_compress = 4;  // camera heads = heads / this
   double kda_translation_scale = 6;  // metres; divides translations in the projections
   double kda_min_retention = 0.2;
-  // Of one grain of the memory (chunk, frame or token), before training.
+  // Initial retention per grain of the memory (chunk, frame or token).
   double kda_start_retention = 0.7;
-  double kda_phi_v_start = 1;  // phi_v starts at this times the identity
+  double kda_phi_v_start = 1;  // initial phi_v: this factor times the identity
   std::string recurrent_memory = "chunk_kda";
-  // The deviations of the latents' channels, when the network's output is what the velocity has
-  // beyond the best linear guess from the noisy latents alone, at deviation 1; empty when it is the
-  // velocity itself. A small network has better to do than to carry the noise through its width.
+  // Standard deviations of the latent channels. If given, the network predicts only the residual of
+  // the velocity after its best linear prediction from the noisy latents, scaled to deviation 1, so
+  // that a small network need not carry the noise through its width. Empty: the network predicts
+  // the velocity.
   std::vector<double> linear_guess;
-  // How the weights of the large linear layers are kept: "none", "int8" or "int4".
+  // Format of the large linear layers' weights: "none", "int8" or "int4".
   std::string quantization = "none";
 
   int64_t width() const { return heads * kHeadChannels; }
   int64_t camera_heads() const { return heads / camera_attn_compress; }
-  // Whether a block has a recurrent memory; with recurrent_memory "none" no block has.
+  // Whether a block has a recurrent memory; false for all blocks if recurrent_memory is "none".
   bool is_hybrid(int64_t layer) const;
   bool is_quantized() const { return quantization != "none"; }
-  // Whether the memory's keys and values are conditioned on the camera (for make_token_maps).
+  // Whether the camera's projection maps the memory's keys and values (for make_token_maps).
   bool projective() const;
   camera::TokenGrid grid(int64_t latent_height, int64_t latent_width) const;
 
-  // From a config.json of the release, its training, original Wan2.2 or Diffusers. Checks every
-  // key; unknown, ill-typed or contradictory ones are bad input.
+  // Reads a config.json of the release, its training code, original Wan2.2 or Diffusers. Unknown,
+  // ill-typed and contradictory keys are bad input.
   static TransformerConfig from_json(const Json& json, const std::string& where);
-  // As a section of a larger file, whose reader's finish() refuses unknown keys.
+  // Reads a section of a larger file. The reader's finish() rejects unknown keys.
   static TransformerConfig from(const ConfigReader& reader);
   static TransformerConfig load(const std::filesystem::path& file);
   Json to_json() const;

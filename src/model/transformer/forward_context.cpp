@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/transformer/forward_context.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <ATen/ATen.h>
@@ -25,6 +26,29 @@ std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size) {
   return chunks;
 }
 
+std::vector<ChunkSpan> planned_chunks(memory::HistoryPlanner planner, int64_t chunk_size,
+                                      int64_t tokens_per_frame,
+                                      std::span<const camera::Camera> cameras) {
+  std::vector<ChunkSpan> chunks = window_chunks(std::ssize(cameras), chunk_size);
+  for (ChunkSpan& chunk : chunks) {
+    const auto first = static_cast<size_t>(chunk.begin);
+    const auto count = static_cast<size_t>(chunk.end - chunk.begin);
+    memory::PlannedChunk planned = planner.plan(cameras.subspan(first, count));
+    chunk.rotation = key_rotation(planned.visible, tokens_per_frame);
+    chunk.earlier = std::move(planned.visible.frames);
+    for (memory::HistoryFrame& frame : planned.frames) frame.origin = memory::Origin::kRecorded;
+    planner.commit(planned.frames);
+  }
+  return chunks;
+}
+
+std::optional<kernels::HeadMap> key_rotation(const memory::VisibleHistory& visible,
+                                             int64_t tokens_per_frame) {
+  const std::vector<double> shifts = visible.time_shifts();
+  if (std::ranges::all_of(shifts, [](double shift) { return shift == 0; })) return std::nullopt;
+  return time_shift(shifts, tokens_per_frame);
+}
+
 memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64_t tokens,
                            at::ScalarType dtype) {
   memory::KvLayout layout;
@@ -40,20 +64,12 @@ memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64
   return layout;
 }
 
-PastKeys::PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
-                   std::span<const double> key_times)
-    : store_(&store), frames_(std::move(frames)) {
-  LOCI_CHECK(frames_.size() == key_times.size(), "{} key times for {} frames", key_times.size(),
-             frames_.size());
+PastKeys::PastKeys(const memory::KvStore& store, const memory::VisibleHistory& visible)
+    : store_(&store), frames_(visible.frames) {
   if (frames_.empty()) return;
-  std::vector<double> shifts;
-  bool turned = false;
-  for (size_t i = 0; i < frames_.size(); ++i) {
-    shifts.push_back(key_times[i] - static_cast<double>(frames_[i]));
-    turned = turned || shifts.back() != 0;
-  }
   const memory::KvLayout& layout = store.layout();
-  if (turned) turn_ = time_shift(shifts, layout.tokens).to(layout.device);
+  rotation_ = key_rotation(visible, layout.tokens);
+  if (rotation_) rotation_ = rotation_->to(layout.device);
   for (int64_t layer = 0; layer < layout.layers(); ++layer) {
     for (const memory::Branch branch : {memory::Branch::kMain, memory::Branch::kCamera}) {
       if (!layout.keeps(layer, branch)) continue;
@@ -67,9 +83,10 @@ PastKeys::PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
 }
 
 PastKeys::Entry PastKeys::load(int64_t layer, memory::Branch branch) const {
-  // Camera keys have no time to change. Beside keys that do, they are laid out once as well, by a
-  // map that does nothing; beside an unbounded history that would double its memory.
-  std::optional<kernels::HeadMap> map = turn_;
+  // Keys of the camera branch have no time. If main keys are rotated, an empty map lays out the
+  // camera keys once as well. Without rotation (an unbounded history) both are read from their
+  // slots, because a copy would double the memory.
+  std::optional<kernels::HeadMap> map = rotation_;
   if (map && branch == memory::Branch::kCamera) map.emplace();
   return std::make_shared<kernels::AttentionPast>(store_->past(layer, branch, frames_, map));
 }
@@ -78,12 +95,6 @@ PastKeys::Entry PastKeys::entry(int64_t layer, memory::Branch branch) const {
   if (frames_.empty() || !store_->layout().keeps(layer, branch)) return nullptr;
   const auto staged = staged_.find({layer, branch});
   return staged == staged_.end() ? load(layer, branch) : staged->second;
-}
-
-std::vector<double> compact_times(int64_t start, int64_t count) {
-  std::vector<double> times(count);
-  std::iota(times.begin(), times.end(), static_cast<double>(start - count));
-  return times;
 }
 
 }  // namespace loci::model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a forward pass is given beside its latents: how its frames divide into chunks, what each
-// chunk may see of the past, and where new keys, values and states go. A training window and a
-// streamed chunk differ only in this.
+// The inputs of a forward pass besides its latents: what its chunks may attend to, which states and
+// keys it reads and writes, and who observes it. A training window and a streamed chunk differ only
+// in these.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/memory/history/history_planner.h"
 #include "loci/memory/kv/kv_store.h"
 #include "loci/model/transformer/config.h"
 #include "loci/model/transformer/token_maps.h"
@@ -27,38 +28,42 @@ struct ChunkSpan {
   int64_t end = 0;
   // Earlier frames of the same input that the chunk attends to, ascending.
   std::vector<int64_t> earlier;
-  // Turns their keys from their own to their compact time; empty when they keep their own.
-  kernels::HeadMap turn;
-  bool turned = false;
-  // Otherwise it reads the recurrent states and leaves them as they are.
+  // Rotates their keys from their own times to the planned key times; none if the times are equal.
+  std::optional<kernels::HeadMap> rotation;
+  // Whether the chunk is written to the recurrent states. Every chunk reads them.
   bool written = true;
-
-  // Whether `earlier` is exactly [0, begin), which needs no gathering.
-  bool sees_prefix() const { return static_cast<int64_t>(earlier.size()) == begin; }
 };
 
-// Frame 0 alone, then chunks of `chunk_size`; every chunk sees all frames before it.
+// Frame 0 alone, then chunks of `chunk_size` frames; every chunk attends to all earlier frames.
 std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size);
+// The same chunks, each attending to the frames that the planner makes visible. The planner has no
+// past yet; all frames count as recorded. One camera per latent frame.
+std::vector<ChunkSpan> planned_chunks(memory::HistoryPlanner planner, int64_t chunk_size,
+                                      int64_t tokens_per_frame,
+                                      std::span<const camera::Camera> cameras);
 
-// What a store keeps of every frame of `tokens` tokens.
+// The rotation of keys from their own times to their key times, for frames of `tokens_per_frame`
+// tokens; none if no key moves.
+std::optional<kernels::HeadMap> key_rotation(const memory::VisibleHistory& visible,
+                                             int64_t tokens_per_frame);
+
+// The layout of a store for frames of `tokens` tokens.
 memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64_t tokens,
                            at::ScalarType dtype);
 
-// History from a store: values are read in their slots; keys that change their time are laid out
-// once for all steps of a chunk, as far as the store's staging limit allows, and beyond it whenever
-// they are used.
+// Keys and values of a chunk's visible history in a store. Values are read from their slots.
+// Rotated keys are laid out once for all denoising steps of the chunk, within the store's staging
+// limit; keys beyond the limit are rotated at every use.
 class PastKeys {
  public:
   PastKeys() = default;
-  // `frames` (ascending) from the store; their keys, written at their own frame number as time, are
-  // turned to key_times. The store must outlive this, and keep those frames.
-  PastKeys(const memory::KvStore& store, std::vector<int64_t> frames,
-           std::span<const double> key_times);
+  // The store must outlive this object and keep the visible frames.
+  PastKeys(const memory::KvStore& store, const memory::VisibleHistory& visible);
 
-  // Null where the layer keeps none, or where the history is empty.
+  // Null if the layer keeps no history in this branch or the visible history is empty.
   std::shared_ptr<const kernels::AttentionPast> entry(int64_t layer, memory::Branch branch) const;
 
-  // Bytes held for the chunk beside the store itself.
+  // Bytes held in addition to the store.
   int64_t staged_bytes() const { return staged_bytes_; }
 
  private:
@@ -67,15 +72,12 @@ class PastKeys {
 
   const memory::KvStore* store_ = nullptr;
   std::vector<int64_t> frames_;
-  std::optional<kernels::HeadMap> turn_;
+  std::optional<kernels::HeadMap> rotation_;
   std::map<std::pair<int64_t, memory::Branch>, Entry> staged_;
   int64_t staged_bytes_ = 0;
 };
 
-// Key times of `count` retained frames before a chunk that starts at `start`: start-count, ….
-std::vector<double> compact_times(int64_t start, int64_t count);
-
-// Text keys and values per layer, built once per prompt.
+// Text keys and values per layer, computed once per prompt.
 struct TextKeys {
   struct Entry {
     at::Tensor key, value;  // [B, L, H, 128]
@@ -83,61 +85,77 @@ struct TextKeys {
   std::vector<Entry> layers;
 };
 
-// The paper's switches of the recurrent readout at inference.
-enum class Readout {
-  kOn,
-  kOff,     // reads count as zero
-  kRandom,  // random directions of the same length, token by token
+// What the chunks of a pass attend to. Read-only during the pass; the pointed-to objects must
+// outlive it, and outlive the backward pass if blocks are checkpointed.
+struct Visibility {
+  const TokenMaps* maps = nullptr;  // geometry and times of all frames of the input
+  const TextKeys* text = nullptr;
+  std::vector<ChunkSpan> chunks;   // cover the frames of the input in order
+  const PastKeys* past = nullptr;  // frames before the input; only with a single chunk
 };
 
-// What the frames of a chunk show, as one layer sees it: the mean over each frame's tokens of keys
-// and queries before their rotary encoding.
+// How the readout of recurrent states is used at inference.
+enum class Readout {
+  kOn,
+  kOff,     // readouts count as zero
+  kRandom,  // random directions of the same length, per token and head
+};
+
+// The recurrent states and the key-value store that a pass reads and writes.
+struct StateAccess {
+  // By layer: before the pass the state before the input, after it the state after the last written
+  // chunk. Undefined for a zero state and for softmax layers. Tensors are replaced, not modified.
+  std::vector<at::Tensor> states;
+  // Whether the last chunk is written to the states. Denoising steps do not need it.
+  bool write_states = true;
+  // Receives the keys and values of the input's frames, which get the indices from `store_first`
+  // on; null = nothing is stored. The store has slots for these frames.
+  memory::KvStore* store = nullptr;
+  int64_t store_first = 0;
+  Readout readout = Readout::kOn;
+  uint64_t readout_seed = 0;  // for Readout::kRandom
+};
+
+// Mean keys and queries of each frame's tokens in one layer, before rotary encoding.
 struct ContentProbe {
   int64_t layer = 0;
   at::Tensor key, query;  // [B, F, H, 128] FP32, filled by the forward pass
 };
 
-// Called by layers that attend to their history, as queries and keys meet: query and key
-// [B, N, H, 128] of the input, rotated, and the past beside them (null where there is none).
-using OnAttention = std::function<void(int64_t layer, const at::Tensor& query,
-                                       const at::Tensor& key, const kernels::AttentionPast* past)>;
-
-// What the state of a hybrid layer is asked and written with.
+// The inputs of a hybrid layer's state.
 struct RecurrentInputs {
-  at::Tensor h;                // [B, N, width], the block's input
-  at::Tensor query, key;       // [B, N, H, 128] before phi and the camera's maps
-  at::Tensor state_key, beta;  // [B, N, H, 128] after them, and [B, N, H]; undefined: no writing
+  at::Tensor h;           // [B, N, width], the block's modulated input
+  at::Tensor query, key;  // [B, N, H, 128] before phi and the camera's maps
+  // [B, N, H, 128] after phi and the maps, and [B, N, H]; undefined if nothing is written.
+  at::Tensor state_key, beta;
 };
 using OnRecurrent = std::function<void(int64_t layer, const RecurrentInputs& inputs)>;
 
-struct ForwardContext {
-  const TokenMaps* maps = nullptr;
-  const TextKeys* text = nullptr;
-  std::vector<ChunkSpan> chunks;
-  const PastKeys* past = nullptr;  // with a single chunk: frames before the input
-  // Recurrent states by layer, as of before the input; undefined where zero or not hybrid.
-  std::vector<at::Tensor> states;
-  // Whether states after the last chunk are computed. Denoising needs none.
-  bool write_states = true;
-  // Where keys and values of the input's frames are stored, from frame `store_first` on.
-  memory::KvStore* store = nullptr;
-  int64_t store_first = 0;
+// Log retention [B, n, H, 128] of a hybrid layer, see memory::ChunkWrite.
+using OnRetention = std::function<void(int64_t layer, const at::Tensor& log_retention)>;
+
+// Queries and keys [B, N, H, 128] of a softmax layer, rotated, and the past that they attend to
+// (null if there is none).
+using OnAttention = std::function<void(int64_t layer, const at::Tensor& query,
+                                       const at::Tensor& key, const kernels::AttentionPast* past)>;
+
+// Receive intermediate values. Observers are called once per layer and forward pass, in the order
+// of the layers, on the calling thread; the recomputation of checkpointed blocks in the backward
+// pass does not call them. They do not change the result.
+struct Observers {
   ContentProbe* probe = nullptr;
-  Readout readout = Readout::kOn;
-  uint64_t readout_seed = 0;  // of Readout::kRandom
-  // For looking on: what every block gives, what a hybrid layer's state is asked and written with,
-  // every log retention that it uses, and what softmax layers attend with.
-  std::vector<at::Tensor>* block_outputs = nullptr;
+  std::vector<at::Tensor>* block_outputs = nullptr;  // appended: [B, N, width] per block
   OnRecurrent on_recurrent;
-  std::function<void(int64_t layer, const at::Tensor& log_retention)> on_retention;
+  OnRetention on_retention;
   OnAttention on_attention;
+};
+
+struct ForwardContext {
+  Visibility visible;
+  StateAccess memory;
+  Observers observers;
   // Recompute each block in the backward pass instead of keeping its activations.
   bool checkpoint_blocks = false;
-
-  std::shared_ptr<const kernels::AttentionPast> past_entry(int64_t layer,
-                                                           memory::Branch branch) const {
-    return past == nullptr ? nullptr : past->entry(layer, branch);
-  }
 };
 
 }  // namespace loci::model

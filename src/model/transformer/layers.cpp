@@ -32,7 +32,7 @@ Linear Linear::large(const Scope& scope, int64_t in, int64_t out, const std::str
     linear.bias = scope.parameter("bias", {out}, init::zeros);
     return linear;
   }
-  // A new layer starts with what a float one would, rounded.
+  // A new layer starts with the quantized initial weights of a float layer.
   kernels::QuantizedWeight fresh;
   const auto rounded = [&](at::Generator& generator) -> const kernels::QuantizedWeight& {
     if (!fresh.data.defined()) {
@@ -53,7 +53,7 @@ Linear Linear::large(const Scope& scope, int64_t in, int64_t out, const std::str
   linear.bias = scope.parameter("bias", {out}, init::zeros);
   if (numbers.data.is_meta()) return linear;
   const kernels::PackedLinear packed(numbers, linear.bias);
-  // The same numbers are not kept twice.
+  // Keeps only the packed copy of the weights.
   io::release_pages(numbers.data);
   scope.replace("weight", packed.panels());
   linear.product = packed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that several networks share. Parameters are converted to the input's type where they are
-// used: FP32 master weights serve BF16 compute.
+// Layers that several networks share. Parameters are converted to the input's type at each use, so
+// FP32 master weights can compute in BF16.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/kernels/linear/packed_linear.h"
 #include "loci/kernels/elementwise/rms_norm.h"
+#include "loci/kernels/linear/packed_linear.h"
 #include "loci/model/weights/parameters.h"
 
 namespace loci::model {
@@ -20,25 +20,26 @@ inline at::ScalarType wide(at::ScalarType type) {
 }
 
 struct Linear {
-  at::Tensor weight;  // [out, in]; undefined where numbers of few bits are kept instead
+  at::Tensor weight;  // [out, in]; undefined in a quantized layer
   at::Tensor bias;    // [out], or undefined
-  // How the layer computes, if not by libtorch on the weight; for inference.
+  // Replaces libtorch's product with `weight`; for inference.
   std::function<at::Tensor(const at::Tensor& x, const kernels::LinearEpilogue& epilogue)> product;
-  std::string name;  // of a large layer: what its parameters' names begin with
+  std::string name;  // of a large layer: the prefix of its parameters' names
 
   Linear() = default;
   Linear(const Scope& scope, int64_t in, int64_t out, bool with_bias = true);
-  // Starts at zero: a new branch that changes nothing at first.
+  // Initialised with zeros, for new branches that have no effect before training.
   static Linear zero(const Scope& scope, int64_t in, int64_t out);
 
-  // One of the large layers of a model: "none", "int8" or "int4" is how its weight is kept.
+  // One of the large layers of a model. `quantization` is the format of its weight: "none", "int8"
+  // or "int4".
   static Linear large(const Scope& scope, int64_t in, int64_t out, const std::string& quantization,
                       const Initialiser& start);
   static Linear large(const Scope& scope, int64_t in, int64_t out,
                       const std::string& quantization) {
     return large(scope, in, out, quantization, init::fan_in(in));
   }
-  // Computes from now on with the weight laid out once.
+  // Packs the weight; later products use the packed copy.
   void pack(kernels::WeightFormat format);
 
   at::Tensor operator()(const at::Tensor& x, const kernels::LinearEpilogue& epilogue = {}) const;
@@ -53,7 +54,7 @@ struct RmsNorm {
   RmsNorm(const Scope& scope, int64_t size, double eps);
 
   at::Tensor operator()(const at::Tensor& x) const;
-  // Of all heads together, then each mapped: x [B, N, size].
+  // Norm over all heads of x [B, N, size], then a map per head.
   kernels::NormedHeads operator()(const at::Tensor& x, int64_t heads, const kernels::HeadMap& map,
                                   bool want_norm) const;
 };

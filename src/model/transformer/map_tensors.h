@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token maps as named tensors, for a file that another implementation reads.
+// Token maps as named tensors, for files that other implementations read.
 #pragma once
 
 #include "loci/io/tensors/safetensors.h"
@@ -7,9 +7,9 @@
 
 namespace loci::model {
 
-// Of every map M: "map.M.layout" (first channel and number of tiles, then first channel, pairs and
-// adjacency of each rotation), "map.M.matrices", "map.M.cosine" and "map.M.sine" where it has them;
-// and "in.absolute", FP32.
+// For every map M: "map.M.layout" (first channel and number of tiles, then first channel, pairs and
+// adjacency of each rotation) and, if the map has them, "map.M.matrices", "map.M.cosine" and
+// "map.M.sine". Also "in.absolute", FP32.
 io::NamedTensors map_tensors(const TokenMaps& maps);
 
 }  // namespace loci::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recurrent branch of a hybrid block: features for its memory, the gated readout, the write.
+// The recurrent branch of a hybrid block: features for its memory, gated readout and write.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 #include "loci/memory/recurrent/recurrent_memory.h"
 #include "loci/model/transformer/config.h"
-#include "loci/model/transformer/forward_context.h"
 #include "loci/model/transformer/layers.h"
+#include "loci/model/transformer/pass_plan.h"
 
 namespace loci::model {
 
@@ -20,19 +20,16 @@ class RecurrentBranch {
                   std::shared_ptr<const memory::RecurrentMemory> memory);
 
   // h [B, N, width]: the block's modulated input. query, key (normed, not rotated) and value
-  // [B, N, H, 128]. Returns `local` [B, N, H, 128] plus the gated readout, unless that is switched
-  // off, and advances `state` over the chunks (when the context asks for it, over the last one
-  // too).
+  // [B, N, H, 128]. Returns `local` [B, N, H, 128] plus the gated readout (unless the readout is
+  // off) and replaces `state` by the state after the last written chunk.
   at::Tensor operator()(const at::Tensor& h, const at::Tensor& query, const at::Tensor& key,
                         const at::Tensor& value, const at::Tensor& local, int64_t layer,
-                        const ForwardContext& context, at::Tensor& state) const;
-
-  // Log retention of the first `written` chunks, [B, n, H, 128] with n by the memory's grain.
-  // `ends` are those of all chunks, in tokens of h.
-  at::Tensor log_retention(const at::Tensor& h, const std::vector<int64_t>& ends, int64_t written,
-                           int64_t tokens_per_frame) const;
+                        const PassPlan& plan, const Observers& observers, at::Tensor& state) const;
 
  private:
+  // Log retention of the plan's retention chunks, [B, n, H, 128] with n by the memory's grain.
+  at::Tensor log_retention(const at::Tensor& h, const PassPlan& plan) const;
+
   std::shared_ptr<const memory::RecurrentMemory> memory_;
   int64_t heads_;
   double min_log_retention_;

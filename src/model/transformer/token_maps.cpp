@@ -11,13 +11,14 @@ namespace {
 
 using kernels::HeadMap;
 
-// The recurrent branch's camera slot: four 4x4 tiles, then four pairs each for x and y.
+// Channels of the recurrent branch that the camera maps: four 4x4 tiles, then four pairs each for x
+// and y.
 constexpr int64_t kSlotTiles = 12;
 constexpr int64_t kSlotX = 28;
 constexpr int64_t kSlotY = 36;
 constexpr int64_t kSlotEnd = 44;
 constexpr int64_t kSlotPairs = 4;
-// The camera branch: tiles over the first half of the head, a quarter each for x and y.
+// Channels of the camera branch: tiles in the first half of the head, a quarter each for x and y.
 constexpr int64_t kCameraTiles = 16;
 constexpr int64_t kCameraX = 64;
 constexpr int64_t kCameraY = 96;
@@ -55,7 +56,7 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
   LOCI_CHECK(static_cast<int64_t>(times.size()) == maps.frames, "{} times for {} frames",
              times.size(), maps.frames);
 
-  // [N, …] of one sample, [B, N, …] of several.
+  // [N, …] for one sample, [B, N, …] for several.
   const auto tokens_of = [&](at::Tensor camera::FrameGeometry::*field) {
     std::vector<at::Tensor> samples;
     for (const camera::FrameGeometry& geometry : geometries) {
@@ -81,7 +82,7 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
   set_rotation(maps.rotary, {{0, kTimePairs + kRowPairs + kColumnPairs, /*adjacent=*/true}},
                at::cat({angles(time, kTimePairs, kRotaryBase), spatial}, -1));
 
-  // Patch rotations turn the other way round: (c a + s b, -s a + c b).
+  // Patch rotations have the opposite sign: (c a + s b, -s a + c b).
   const at::Tensor slot =
       -at::cat({angles(column, kSlotPairs, kPatchBase), angles(row, kSlotPairs, kPatchBase)}, -1);
   const HeadMap::Rotation slot_x{kSlotX, kSlotPairs, false};

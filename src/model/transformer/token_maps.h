@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head maps of a run of frames: rotary encodings of the softmax branches, the projective maps
-// of the recurrent branch and of the camera branch. Built once per chunk (or training window) and
-// shared by all layers and denoising steps.
+// The head maps of consecutive frames: rotary encodings of softmax attention and projective maps of
+// the recurrent branch and of the camera branch. They are computed once per chunk (or training
+// window) and shared by all layers and denoising steps.
 #pragma once
 
 #include <span>
@@ -29,18 +29,18 @@ struct TokenMaps {
   kernels::HeadMap camera_query;      // Eᵀ and patch rotations
   kernels::HeadMap camera_key;        // E⁻¹ and patch rotations, for keys and values
   kernels::HeadMap camera_output;     // inverse of camera_key
-  at::Tensor absolute;                // [N, 3] or [B, N, 3]
+  at::Tensor absolute;                // [N, 3] or [B, N, 3], input of the camera encoder
 
   int64_t tokens() const { return frames * grid.tokens(); }
   TokenMaps to(at::Device device) const;
 };
 
-// One geometry per sample of the batch; with one, it serves every sample. `times` are the temporal
-// positions of the frames. `projective` false leaves the camera out of the recurrent maps.
+// One geometry per sample of the batch, or one for all samples. `times` are the temporal positions
+// of the frames. Without `projective` the recurrent maps do not depend on the camera.
 TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
                           std::span<const double> times, bool projective);
 
-// Turns keys of past frames (T tokens each) by the given differences of temporal position.
+// Rotates the keys of past frames by differences of temporal position, one per frame.
 kernels::HeadMap time_shift(std::span<const double> shifts, int64_t tokens_per_frame);
 
 }  // namespace loci::model

@@ -6,22 +6,23 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
-#include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/elementwise/gelu.h"
 #include "loci/kernels/elementwise/residual_norm.h"
 #include "loci/kernels/linear/wide_linear.h"
+#include "loci/kernels/machine/cpu_features.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/transformer/block_checkpoint.h"
 
 namespace loci::model {
 
 namespace {
 
-// The velocity v = noise - clean, of which `out` is the part beyond the best linear guess from the
-// latents x = (1 - s) clean + s noise, with noise of deviation 1 and clean of deviation a. With
-// d = s² + (1 - s)² a² that guess is (s - (1 - s) a²)/d x, and what it leaves has the variance
-// a²/d.
-at::Tensor beyond_linear_guess(const at::Tensor& out, const at::Tensor& latents,
-                               const at::Tensor& timesteps, const std::vector<double>& deviations) {
+// The velocity v = noise - clean from the network's output `out`, the scaled residual of the best
+// linear prediction of v from the latents x = (1 - s) clean + s noise, with noise of deviation 1
+// and clean of deviation a. With d = s² + (1 - s)² a² that prediction is (s - (1 - s) a²)/d x, and
+// the residual has the variance a²/d.
+at::Tensor add_linear_guess(const at::Tensor& out, const at::Tensor& latents,
+                            const at::Tensor& timesteps, const std::vector<double>& deviations) {
   const at::Tensor s =
       (timesteps.to(out.scalar_type()) / 1000).view({timesteps.size(0), 1, -1, 1, 1});
   const at::Tensor a = at::tensor(deviations, out.options()).view({1, -1, 1, 1, 1});
@@ -48,10 +49,10 @@ Transformer::Transformer(TransformerConfig config, std::shared_ptr<Parameters> p
   time_proj_ = Linear(condition["time_proj"], width, 6 * width);
   text_in_ = Linear(condition["text_embedder"]["linear_1"], config_.text_dim, width);
   text_out_ = Linear(condition["text_embedder"]["linear_2"], width, width);
-  const auto memory = memory::make_recurrent_memory(config_.recurrent_memory);
+  memory_ = memory::make_recurrent_memory(config_.recurrent_memory);
   for (int64_t layer = 0; layer < config_.layers; ++layer) {
     blocks_.emplace_back(root["blocks"][layer], config_, layer,
-                         config_.is_hybrid(layer) ? memory : nullptr);
+                         config_.is_hybrid(layer) ? memory_ : nullptr);
   }
   head_table_ = root.parameter("scale_shift_table", {1, 2, width},
                                init::normal(1 / std::sqrt(static_cast<double>(width))));
@@ -93,7 +94,7 @@ TextKeys Transformer::text_keys(const at::Tensor& embeddings) const {
   LOCI_CHECK(embeddings.dim() == 3 && embeddings.size(2) == config_.text_dim,
              "text embeddings must be [B, l, {}]", config_.text_dim);
   if (embeddings.size(1) > config_.text_len) {
-    fail("the text has {} tokens; this model takes at most {}", embeddings.size(1),
+    fail("the text has {} tokens; this model accepts at most {}", embeddings.size(1),
          config_.text_len);
   }
   const at::Tensor padded =
@@ -108,15 +109,19 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
                                 ForwardContext& context) const {
   LOCI_CHECK(latents.dim() == 5 && latents.size(1) == config_.channels,
              "latents must be [B, {}, F, h, w]", config_.channels);
-  LOCI_CHECK(context.maps != nullptr && context.text != nullptr, "no maps or no text");
+  const Visibility& visible = context.visible;
+  LOCI_CHECK(visible.maps != nullptr && visible.text != nullptr, "no maps or no text");
   const int64_t frames = latents.size(2);
   const camera::TokenGrid grid = config_.grid(latents.size(3), latents.size(4));
-  LOCI_CHECK(context.maps->frames == frames && context.maps->grid == grid,
-             "the maps are of other frames than the latents");
-  LOCI_CHECK(!context.chunks.empty() && context.chunks.front().begin == 0 &&
-                 context.chunks.back().end == frames,
+  LOCI_CHECK(visible.maps->frames == frames && visible.maps->grid == grid,
+             "the maps belong to other frames than the latents");
+  LOCI_CHECK(!visible.chunks.empty() && visible.chunks.front().begin == 0 &&
+                 visible.chunks.back().end == frames,
              "the chunks do not cover the {} frames", frames);
-  context.states.resize(config_.layers);
+  std::vector<at::Tensor>& states = context.memory.states;
+  states.resize(config_.layers);
+  const auto plan =
+      std::make_shared<const PassPlan>(visible, context.memory, memory_.get(), compute_);
 
   const at::ScalarType type = wide(compute_);
   at::Tensor x = patchify(latents.to(compute_)).to(type);
@@ -124,12 +129,11 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
   const at::Tensor modulation = time_proj_(at::silu(time)).unflatten(-1, {6, config_.width()});
   for (int64_t layer = 0; layer < config_.layers; ++layer) {
     const Block& block = blocks_[layer];
-    const TextKeys::Entry& text = context.text->layers[layer];
+    const TextKeys::Entry& text = visible.text->layers[layer];
     x = context.checkpoint_blocks
-            ? checkpointed_block(block, x, modulation, compute_, context, text,
-                                 context.states[layer])
-            : block(x, modulation, compute_, context, text, context.states[layer]);
-    if (context.block_outputs != nullptr) context.block_outputs->push_back(x);
+            ? checkpointed_block(block, x, modulation, plan, context.observers, text, states[layer])
+            : block(x, modulation, *plan, context.observers, text, states[layer]);
+    if (context.observers.block_outputs != nullptr) context.observers.block_outputs->push_back(x);
   }
   const std::vector<at::Tensor> m =
       (head_table_.to(type).unsqueeze(0) + time.unsqueeze(2)).split(1, 2);
@@ -137,7 +141,7 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
       x, {.scale = m[1], .shift = m[0], .eps = config_.eps, .dtype = compute_});
   const at::Tensor out = unpatchify(head_(h), frames, grid).to(type);
   if (config_.linear_guess.empty()) return out;
-  return beyond_linear_guess(out, latents.to(type), timesteps, config_.linear_guess);
+  return add_linear_guess(out, latents.to(type), timesteps, config_.linear_guess);
 }
 
 void Transformer::visit_large(const std::function<void(Linear&)>& visit) {
@@ -146,8 +150,8 @@ void Transformer::visit_large(const std::function<void(Linear&)>& visit) {
 
 void Transformer::pack() {
   if (compute_ != at::kBFloat16 || kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16) return;
-  // A packed weight stands beside the parameter. Those of large models are widened as they are
-  // used.
+  // A packed weight is a copy of the parameter, which large models cannot afford. Their weights are
+  // converted at every use.
   constexpr uint64_t kMostParameters = uint64_t{1} << 30;
   if (parameters_->count() > kMostParameters) return;
   visit_large([](Linear& linear) {

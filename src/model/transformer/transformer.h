@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The LOCI diffusion transformer: Wan2.2's blocks, half of them with a recurrent memory, all of
-// them with a camera branch. One forward serves training windows and streamed chunks.
+// The LOCI diffusion transformer: blocks of Wan2.2, each with a camera branch, half of them with a
+// recurrent memory. Training windows and streamed chunks use the same forward pass.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace loci::model {
 
 class Transformer {
  public:
-  // Parameters come from `parameters` (its source or its initialisers); it is kept.
+  // Takes its parameters from `parameters` (source or initialisers) and keeps the object.
   Transformer(TransformerConfig config, std::shared_ptr<Parameters> parameters);
 
   const TransformerConfig& config() const { return config_; }
@@ -28,25 +28,25 @@ class Transformer {
   TextKeys text_keys(const at::Tensor& embeddings) const;
 
   // latents [B, channels, F, h, w], timesteps [B, F] in [0, 1000] → velocity, the same shape as
-  // latents, FP32. The context's states are advanced in place. Products run in the type of the
+  // latents, FP32. The states in context.memory are replaced. Products run in the type of the
   // parameters unless set_compute_type() says otherwise.
   at::Tensor forward(const at::Tensor& latents, const at::Tensor& timesteps,
                      ForwardContext& context) const;
 
-  // The type of products, norms and sums apart; the parameters' own by default.
+  // The type of products (not of norms and sums), by default the type of the parameters.
   void set_compute_type(at::ScalarType type) { compute_ = type; }
   at::ScalarType compute_type() const { return compute_; }
-  // Where the parameters are. Latents, timesteps and the context's maps must be there too; texts
-  // are moved.
+  // The device of the parameters. Latents, timesteps and the visible maps must be on the same
+  // device; text embeddings are moved there.
   at::Device device() const { return patch_weight_.device(); }
 
-  // The linear layers that may be kept in fewer bits, block by block.
+  // Visits the linear layers that may be quantized, block by block.
   void visit_large(const std::function<void(Linear&)>& visit);
-  // For inference: where libtorch multiplies BF16 slowly, large layers of that type compute by own
-  // loops from now on. Where it has instructions for BF16 nothing changes.
+  // For inference in BF16 on processors without BF16 instructions, where libtorch is slow: large
+  // layers use packed weights and own loops from now on. Does nothing elsewhere.
   void pack();
 
-  // Keys and values per frame that a store for this model has to keep.
+  // The layout of a key-value store for this model.
   memory::KvLayout kv_layout(int64_t batch, const camera::TokenGrid& grid) const;
 
  private:
@@ -59,6 +59,7 @@ class Transformer {
   TransformerConfig config_;
   std::shared_ptr<Parameters> parameters_;
   at::ScalarType compute_;
+  std::shared_ptr<const memory::RecurrentMemory> memory_;  // of the hybrid blocks; null: none
   at::Tensor patch_weight_, patch_bias_;
   Linear time_in_, time_out_, time_proj_, text_in_, text_out_;
   std::vector<Block> blocks_;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/transformer/forward_context.h"
 #include "loci/model/transformer/transformer.h"
 #include "loci/model/weights/weight_names.h"
@@ -13,7 +13,7 @@ namespace loci::model {
 
 ParameterCounts count_parameters(const TransformerConfig& config) {
   TransformerConfig plain = config;
-  plain.quantization = "none";  // numbers in a byte, and scales, are no parameters
+  plain.quantization = "none";  // packed bytes and scales do not count
   const Transformer transformer(plain, std::make_shared<Parameters>(Parameters::Options{
                                            .dtype = at::kFloat, .device = at::kMeta}));
   ParameterCounts counts;

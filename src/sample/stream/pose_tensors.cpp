@@ -16,7 +16,7 @@ at::Tensor checked(const at::Tensor& tensor, int64_t numbers, std::string_view w
                    std::string_view kind) {
   if (!tensor.defined() || tensor.dim() != 2 || tensor.size(1) != numbers ||
       tensor.scalar_type() != at::kDouble || !tensor.isfinite().all().item<bool>()) {
-    fail("{}: {}: expected finite numbers of FP64, [n, {}]", what, kind, numbers);
+    fail("{}: {}: expected finite FP64 values of shape [n, {}]", what, kind, numbers);
   }
   return tensor.contiguous();
 }

@@ -47,13 +47,13 @@ model::TextKeys Stream::text_keys(const at::Tensor& embedding) const {
   return model_->text_keys(text.unsqueeze(0));
 }
 
-std::unique_ptr<ModelStream> Stream::make_stream(const at::Tensor& embedding) const {
-  return std::make_unique<ModelStream>(
+std::unique_ptr<CachedTransformer> Stream::make_stream(const at::Tensor& embedding) const {
+  return std::make_unique<CachedTransformer>(
       *model_, model_->config().grid(options_.latent_height, options_.latent_width),
       text_keys(embedding), memory::make_history(options_.history), options_.kv);
 }
 
-std::vector<ModelStream*> Stream::streams() const {
+std::vector<CachedTransformer*> Stream::streams() const {
   if (negative_ == nullptr) return {main_.get()};
   return {main_.get(), negative_.get()};
 }
@@ -67,7 +67,7 @@ void Stream::open(std::span<const camera::Camera> cameras) {
                         std::isfinite(lens.fov_x) && std::isfinite(lens.xi);
     if (!finite) fail("latent {}: its camera is not finite", frames_ + static_cast<int64_t>(i));
   }
-  for (ModelStream* stream : streams()) stream->open_chunk(cameras);
+  for (CachedTransformer* stream : streams()) stream->open_chunk(cameras);
 }
 
 at::Tensor Stream::noise(Purpose purpose, int64_t frames) const {
@@ -178,7 +178,7 @@ Chunk Stream::push(std::span<const camera::Camera> cameras) {
     fail_check("latents from {} on: the generated latents are not finite; they were not added",
                frames_);
   }
-  return finish(x.to(at::kFloat), cameras, memory::Origin::kMade);
+  return finish(x.to(at::kFloat), cameras, memory::Origin::kGenerated);
 }
 
 void Stream::settle() {
@@ -192,12 +192,12 @@ void Stream::settle() {
   const at::Tensor times = at::full({1, frames}, 1000 * level, at::kFloat);
   // Both or none: a stream whose two sets of states differ by a chunk could not continue.
   try {
-    for (ModelStream* stream : streams()) stream->prepare_commit(latents, times);
+    for (CachedTransformer* stream : streams()) stream->prepare_commit(latents, times);
   } catch (...) {
-    for (ModelStream* stream : streams()) stream->cancel_commit();
+    for (CachedTransformer* stream : streams()) stream->cancel_commit();
     throw;
   }
-  for (ModelStream* stream : streams()) stream->finish_commit(pending_->origin);
+  for (CachedTransformer* stream : streams()) stream->finish_commit(pending_->origin);
   pending_.reset();
 }
 
@@ -217,12 +217,12 @@ void Stream::set_readout(model::Readout readout, uint64_t seed) {
   settle();
   readout_ = readout;
   readout_seed_ = seed;
-  for (ModelStream* stream : streams()) stream->set_readout(readout, seed);
+  for (CachedTransformer* stream : streams()) stream->set_readout(readout, seed);
 }
 
 void Stream::reset_states() {
   settle();
-  for (ModelStream* stream : streams()) stream->reset_states();
+  for (CachedTransformer* stream : streams()) stream->reset_states();
 }
 
 Stream Stream::fork() const {
@@ -267,7 +267,7 @@ void Stream::show_like(const Stream& other, const model::Vae& vae) {
 
 int64_t Stream::history_bytes() const {
   int64_t bytes = 0;
-  for (const ModelStream* stream : streams()) {
+  for (const CachedTransformer* stream : streams()) {
     bytes += stream->store().bytes();
     for (const at::Tensor& state : stream->states()) {
       if (state.defined()) bytes += static_cast<int64_t>(state.nbytes());

@@ -15,7 +15,7 @@
 
 #include "loci/model/autoencoder/vae_stream.h"
 #include "loci/model/transformer/transformer.h"
-#include "loci/sample/stream/model_stream.h"
+#include "loci/sample/stream/cached_transformer.h"
 #include "loci/sample/stream/stream_options.h"
 
 namespace loci::sample {
@@ -54,11 +54,11 @@ class Stream {
   // Adds a recorded chunk with latents [1, C, F, h, w]: the first frame (F = 1) or F <=
   // chunk_size() later frames.
   Chunk accept(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
-    return bring_in(latents, cameras, memory::Origin::kGiven);
+    return bring_in(latents, cameras, memory::Origin::kRecorded);
   }
   // Adds a chunk that push() generated in an earlier run.
   Chunk replay(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
-    return bring_in(latents, cameras, memory::Origin::kMade);
+    return bring_in(latents, cameras, memory::Origin::kGenerated);
   }
   // Encodes and adds the first frame, uint8 [H, W, 3] of the stream's size. Needs an autoencoder.
   Chunk accept_image(const at::Tensor& image, const camera::Camera& camera);
@@ -113,8 +113,8 @@ class Stream {
   // Of the newest latent frame.
   const camera::Camera& last_camera() const { return last_camera_; }
   // The model with the prompt, and with guidance that with the negative prompt (otherwise null).
-  const ModelStream& main() const { return *main_; }
-  const ModelStream* negative() const { return negative_.get(); }
+  const CachedTransformer& main() const { return *main_; }
+  const CachedTransformer* negative() const { return negative_.get(); }
   // The noise that push() starts from, after settle().
   at::Tensor next_noise() const { return noise(Purpose::kSample, chunk_size()); }
   // Bytes of all states, keys and values.
@@ -128,8 +128,8 @@ class Stream {
   };
   enum class Purpose : uint64_t { kSample, kCommit };
 
-  std::vector<ModelStream*> streams() const;
-  std::unique_ptr<ModelStream> make_stream(const at::Tensor& embedding) const;
+  std::vector<CachedTransformer*> streams() const;
+  std::unique_ptr<CachedTransformer> make_stream(const at::Tensor& embedding) const;
   model::TextKeys text_keys(const at::Tensor& embedding) const;
   void open(std::span<const camera::Camera> cameras);
   at::Tensor noise(Purpose purpose, int64_t frames) const;
@@ -145,7 +145,7 @@ class Stream {
   Prompt prompt_;
   model::Readout readout_ = model::Readout::kOn;
   uint64_t readout_seed_ = 0;
-  std::unique_ptr<ModelStream> main_, negative_;
+  std::unique_ptr<CachedTransformer> main_, negative_;
   std::optional<model::VaeDecoder> decoder_;
   std::optional<Pending> pending_;  // the newest chunk, not committed yet
   int64_t frames_ = 0;

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "loci/base/config.h"
-#include "loci/memory/history/history_policy.h"
-#include "loci/model/transformer/forward_context.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/model/autoencoder/vae_tiles.h"
-#include "loci/sample/stream/model_stream.h"
+#include "loci/model/transformer/forward_context.h"
 #include "loci/sample/solvers/solver.h"
+#include "loci/sample/stream/cached_transformer.h"
 
 namespace loci::sample {
 

@@ -156,7 +156,7 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   } catch (const Error& error) {
     fail("{}: {}; the file is damaged", path.string(), error.what());
   }
-  for (const ModelStream* each : stream.streams()) {
+  for (const CachedTransformer* each : stream.streams()) {
     if (each->next_frame() != header.info.frames) {
       fail("{}: the header has {} frames, but {} are stored; the file is damaged", path.string(),
            header.info.frames, each->next_frame());

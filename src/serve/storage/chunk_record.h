@@ -11,7 +11,7 @@
 
 #include "loci/base/config.h"
 #include "loci/camera/camera.h"
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/sample/solvers/solver.h"
 
 namespace loci::serve {

@@ -84,7 +84,7 @@ class View {
   bool load(const std::filesystem::path& file, const memory::HistoryOptions& history,
             int64_t chunks);
   // What every frame of `held` shows, kept from chunk to chunk.
-  std::vector<camera::VisibleDirections> views_of(const std::vector<memory::HeldFrame>& held,
+  std::vector<camera::VisibleDirections> views_of(const std::vector<memory::RetainedFrame>& held,
                                                   double aspect);
   static sample::StreamOptions options_of(const WorldFacts& facts, const ViewSettings& settings,
                                           const ServedModel& model);

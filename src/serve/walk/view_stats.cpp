@@ -16,14 +16,6 @@ constexpr double kRadius = 6;          // metres, as for the bank
 constexpr double kLeastOverlap = 0.3;  // of a revisit
 constexpr size_t kMostListed = 128;    // retained frames
 
-// Policies name what a held frame is to them by role: 0 the first, 1 kept, 2 recent.
-std::string_view kind_of(const memory::HeldFrame& held, const memory::HistoryOptions& options,
-                         int64_t newest) {
-  const bool recent = options.kind == "dense" && newest - held.view.frame < options.recent;
-  if (held.role == 0) return "sink";
-  return held.role == 2 || recent ? "recent" : "bank";
-}
-
 // Drops frames of the bank from a long list, those with `keep` excepted: every nth by its number
 // stays, n a power of two, so that the same ones stay while the walk goes on.
 void thin(std::vector<RetainedFrame>& retained,
@@ -58,23 +50,23 @@ std::vector<double> norms_of(const std::vector<at::Tensor>& states, double& mean
 
 }  // namespace
 
-std::vector<camera::VisibleDirections> View::views_of(const std::vector<memory::HeldFrame>& held,
-                                                      double aspect) {
+std::vector<camera::VisibleDirections> View::views_of(
+    const std::vector<memory::RetainedFrame>& held, double aspect) {
   std::map<int64_t, camera::VisibleDirections> shown;
   std::vector<camera::VisibleDirections> views;
-  for (const memory::HeldFrame& frame : held) {
-    const auto known = shown_.find(frame.view.frame);
+  for (const memory::RetainedFrame& retained : held) {
+    const auto known = shown_.find(retained.frame.index);
     views.push_back(known != shown_.end()
                         ? known->second
-                        : camera::visible_directions({frame.view.pose, frame.view.lens}, aspect));
-    shown.emplace(frame.view.frame, views.back());
+                        : camera::visible_directions(retained.frame.camera, aspect));
+    shown.emplace(retained.frame.index, views.back());
   }
   shown_ = std::move(shown);
   return views;
 }
 
 MemoryStats View::memory_stats(const std::vector<int64_t>& seen) {
-  const sample::ModelStream& main = stream_->main();
+  const sample::CachedTransformer& main = stream_->main();
   const double aspect = static_cast<double>(stream_->options().latent_width) /
                         static_cast<double>(stream_->options().latent_height);
   const camera::Pose here =
@@ -84,21 +76,20 @@ MemoryStats View::memory_stats(const std::vector<int64_t>& seen) {
   camera::DirectionSet panorama;
   MemoryStats stats;
   double best = kLeastOverlap;
-  const std::vector<memory::HeldFrame> held = main.policy().save();
+  const std::vector<memory::RetainedFrame> held = main.policy().save();
   const std::vector<camera::VisibleDirections> views = views_of(held, aspect);
   for (size_t i = 0; i < held.size(); ++i) {
-    const memory::FrameView& frame = held[i].view;
-    const std::string_view kind =
-        kind_of(held[i], stream_->options().history, stream_->frames() - 1);
-    stats.retained.push_back({frame.frame, std::string(kind), frame.pose,
-                              std::binary_search(seen.begin(), seen.end(), frame.frame)});
+    const memory::HistoryFrame& frame = held[i].frame;
+    stats.retained.push_back({frame.index, std::string(memory::name_of(held[i].role)),
+                              frame.camera.pose,
+                              std::binary_search(seen.begin(), seen.end(), frame.index)});
     if (camera::norm(views[i].position - here.position) < kRadius) panorama |= views[i].directions;
-    if (kind == "recent") continue;
+    if (held[i].role == memory::FrameRole::kRecent) continue;
     const camera::VisibleDirections* const other = &views[i];
     const double overlap = camera::coverage(newest, std::span(&other, 1), kRadius);
     if (overlap >= best) {
       best = overlap;
-      stats.revisited = {frame.frame, overlap};
+      stats.revisited = {frame.index, overlap};
     }
   }
   stats.retained_total = static_cast<int64_t>(stats.retained.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What chunks of a training window see of their past. The paper shows them everything; under a
-// bounded access, as in streaming, the recurrent state has to carry what the keys no longer do.
+// The visible history of the chunks of a training window. In the paper every chunk attends to its
+// whole past. Under a bounded history, as in streaming, the recurrent states have to carry what the
+// keys no longer hold.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,16 +11,17 @@
 #include "loci/base/config.h"
 #include "loci/base/random.h"
 #include "loci/camera/camera.h"
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/model/transformer/forward_context.h"
 
 namespace loci::train {
 
 struct HistoryAccessConfig {
-  // Share of windows with bounded access; the others see their whole past.
+  // Share of windows with a bounded history; the chunks of the others attend to their whole past.
   double bounded_share = 0;
-  // Drawn uniformly for a bounded window: the policy that chooses (sparse, overlap or landmarks),
-  // and how many frames it may choose and how many it keeps as recent ones.
+  // Drawn uniformly for a bounded window: the history policy (any registered policy that selects by
+  // cameras), the number of frames besides frame 0 and the recent ones, and the number of recent
+  // frames.
   std::vector<std::string> kinds = {"sparse"};
   std::vector<int64_t> bank_frames = {0, 4, 20};
   std::vector<int64_t> recent_frames = {0, 2, 8};
@@ -34,16 +35,11 @@ struct HistoryAccessConfig {
   static HistoryAccessConfig from(const ConfigReader& reader);
 };
 
-// Chunks of a window as its budget lets them see, chosen by the window's own poses (relative to its
-// first frame).
+// The chunks of a window with the visible history of a drawn policy. One camera per latent
+// frame, all poses in the same frame of reference.
 std::vector<model::ChunkSpan> draw_history_access(const HistoryAccessConfig& config,
                                                   int64_t chunk_size, int64_t tokens_per_frame,
                                                   std::span<const camera::Camera> cameras,
                                                   double aspect, Random& random);
-
-// The same for one policy, which has no past yet.
-std::vector<model::ChunkSpan> bounded_chunks(std::unique_ptr<memory::HistoryPolicy> policy,
-                                             int64_t chunk_size, int64_t tokens_per_frame,
-                                             std::span<const camera::Camera> cameras);
 
 }  // namespace loci::train

@@ -7,7 +7,7 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/sample/solvers/solver.h"
-#include "loci/sample/stream/model_stream.h"
+#include "loci/sample/stream/cached_transformer.h"
 
 namespace loci::train {
 
@@ -17,9 +17,9 @@ at::Tensor continue_window(const model::Transformer& transformer, const Window& 
   const at::Device device = transformer.device();
   at::Tensor latents = window.latents.to(device, at::kFloat, false, /*copy=*/true).unsqueeze(0);
   const auto frames = static_cast<int64_t>(window.cameras.size());
-  sample::ModelStream stream(transformer,
-                             transformer.config().grid(latents.size(3), latents.size(4)),
-                             transformer.text_keys(text), memory::make_dense_history());
+  sample::CachedTransformer stream(transformer,
+                                   transformer.config().grid(latents.size(3), latents.size(4)),
+                                   transformer.text_keys(text), memory::make_dense_history());
   for (const model::ChunkSpan& chunk :
        model::window_chunks(frames, transformer.config().chunk_size)) {
     check_interrupt();

@@ -117,7 +117,9 @@ WindowPass prepare_window(const Window& window, const model::TransformerConfig& 
   }
   pass.chunk_weights = pass.chunk_weights.to(device);
   pass.maps = window_maps(window, frames, pass.chunks, model).to(device);
-  for (model::ChunkSpan& span : pass.chunks) span.turn = span.turn.to(device);
+  for (model::ChunkSpan& span : pass.chunks) {
+    if (span.rotation) span.rotation = span.rotation->to(device);
+  }
   pass.drop_text = Random{key, kStreamText}.chance(text_dropout);
   return pass;
 }
@@ -126,15 +128,15 @@ at::Tensor run_window(const model::Transformer& transformer, const WindowPass& p
                       const at::Tensor& text, const PassOptions& options) {
   const model::TextKeys text_keys = transformer.text_keys(text);
   model::ForwardContext context;
-  context.maps = &pass.maps;
-  context.text = &text_keys;
-  context.chunks = pass.chunks;
-  context.write_states = false;
+  context.visible.maps = &pass.maps;
+  context.visible.text = &text_keys;
+  context.visible.chunks = pass.chunks;
+  context.memory.write_states = false;
   context.checkpoint_blocks = options.checkpoint_blocks;
-  context.readout = options.readout;
-  context.block_outputs = options.block_outputs;
-  context.on_recurrent = options.on_recurrent;
-  context.on_retention = options.on_retention;
+  context.memory.readout = options.readout;
+  context.observers.block_outputs = options.block_outputs;
+  context.observers.on_recurrent = options.on_recurrent;
+  context.observers.on_retention = options.on_retention;
   const at::Tensor velocity = transformer.forward(pass.latents, pass.timesteps, context);
   if (pass.outputs.empty()) return velocity;
   return velocity.index_select(2, at::tensor(pass.outputs).to(velocity.device()));

@@ -18,30 +18,29 @@ using ::testing::IsEmpty;
 
 constexpr double kDegree = std::numbers::pi / 180;
 
-FrameView view(int64_t frame, double yaw_degrees, double x = 0) {
-  FrameView v;
-  v.frame = frame;
-  v.pose.rotation = camera::rotation_from_angles(yaw_degrees * kDegree, 0);
-  v.pose.position = {x, 0, 0};
-  v.lens.fov_x = 90 * kDegree;
+HistoryFrame view(int64_t frame, double yaw_degrees, double x = 0) {
+  HistoryFrame v;
+  v.index = frame;
+  v.camera.pose.rotation = camera::rotation_from_angles(yaw_degrees * kDegree, 0);
+  v.camera.pose.position = {x, 0, 0};
+  v.camera.lens.fov_x = 90 * kDegree;
   return v;
 }
 
-PanoramaBankOptions options(int64_t bank, int64_t recent) {
+SparseOptions options(int64_t bank, int64_t recent) {
   return {.bank_frames = bank, .recent_frames = recent};
 }
 
-// Frames of `yaws` one after the other, from frame 0.
-std::unique_ptr<HistoryPolicy> after(const PanoramaBankOptions& chosen,
-                                     const std::vector<double>& yaws) {
-  auto policy = make_panorama_bank(chosen);
+// A policy after frames with these yaw angles.
+std::unique_ptr<HistoryPolicy> after(const SparseOptions& chosen, const std::vector<double>& yaws) {
+  auto policy = make_sparse_history(chosen);
   for (size_t i = 0; i < yaws.size(); ++i) {
     policy->commit(view(static_cast<int64_t>(i), yaws[i]));
   }
   return policy;
 }
 
-TEST(DenseHistory, KeepsEverything) {
+TEST(DenseHistory, KeepsAllFrames) {
   const auto policy = make_dense_history();
   EXPECT_FALSE(policy->bounded());
   EXPECT_THAT(policy->select({}), IsEmpty());
@@ -52,25 +51,25 @@ TEST(DenseHistory, KeepsEverything) {
   EXPECT_THAT(copy->retained(), ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST(PanoramaBank, KeepsFirstAndRecentFrames) {
+TEST(SparseHistory, KeepsFirstAndRecentFrames) {
   const auto policy = after(options(4, 3), {0, 0, 0, 0, 0, 0});
   EXPECT_EQ(policy->frame_budget(), 1 + 4 + 3);
   EXPECT_TRUE(policy->bounded());
-  // Frames 1 and 2 left the window and look where frame 0 looks.
+  // Frames 1 and 2 left the recent window; frame 0 covers their directions.
   EXPECT_THAT(policy->select({}), ElementsAre(0, 3, 4, 5));
   EXPECT_EQ(policy->retained(), policy->select({}));
 }
 
-TEST(PanoramaBank, NewViewsJoinWhenTheyLeaveTheWindow) {
-  // 90 degrees to the side nothing is covered; 10 degrees further most is.
+TEST(SparseHistory, UncoveredFramesJoinTheBankWhenTheyLeaveTheWindow) {
+  // At 90 degrees nothing is covered; 10 degrees further most directions are.
   const auto policy = after(options(4, 1), {0, 90, 100, 180});
   EXPECT_THAT(policy->select({}), ElementsAre(0, 1, 3));
-  // Half of the view is new at 45 degrees: more than 0.3.
+  // At 45 degrees half of the directions are new: more than 0.3.
   EXPECT_THAT(after(options(4, 1), {0, 45, 0})->select({}), ElementsAre(0, 1, 2));
 }
 
-TEST(PanoramaBank, FarViewsDoNotCover) {
-  auto policy = make_panorama_bank(options(4, 0));
+TEST(SparseHistory, DistantFramesDoNotCover) {
+  auto policy = make_sparse_history(options(4, 0));
   policy->commit(view(0, 0));
   policy->commit(view(1, 0, 5.99));  // covered from 5.99 m away
   EXPECT_THAT(policy->select({}), ElementsAre(0));
@@ -78,9 +77,9 @@ TEST(PanoramaBank, FarViewsDoNotCover) {
   EXPECT_THAT(policy->select({}), ElementsAre(0, 2));
 }
 
-TEST(PanoramaBank, TheBestCoveredLeavesAFullBank) {
-  // 135 degrees lies between 90 and 180, which see most of what it sees; nothing sees most of them.
-  PanoramaBankOptions all = options(2, 0);
+TEST(SparseHistory, AFullBankDropsTheBestCoveredFrame) {
+  // The frames at 90 and 180 degrees cover most of the one at 135 degrees; no frame covers theirs.
+  SparseOptions all = options(2, 0);
   all.new_coverage = 0;
   const auto policy = after(all, {0, 135, 90});
   EXPECT_THAT(policy->select({}), ElementsAre(0, 1, 2));
@@ -90,30 +89,30 @@ TEST(PanoramaBank, TheBestCoveredLeavesAFullBank) {
   EXPECT_THAT(policy->select({}), ElementsAre(0, 1, 2));
 }
 
-TEST(PanoramaBank, OfEqualFramesTheNewerLeaves) {
-  // Two identical frames cover each other wholly. The second joins only because nothing is asked
-  // for: new_coverage 0 admits every frame.
-  PanoramaBankOptions all = options(2, 0);
+TEST(SparseHistory, OfEqualFramesTheNewerIsDropped) {
+  // Two identical frames cover each other completely. The second joins only because new_coverage is
+  // 0, which admits every frame.
+  SparseOptions all = options(2, 0);
   all.new_coverage = 0;
   EXPECT_THAT(after(all, {0, 90, 180, 180})->select({}), ElementsAre(0, 1, 2));
   EXPECT_THAT(after(all, {0, 90, 90, 180})->select({}), ElementsAre(0, 1, 3));
 }
 
-TEST(PanoramaBank, BudgetsOfZeroAreAllowed) {
+TEST(SparseHistory, BudgetsOfZeroAreAllowed) {
   EXPECT_THAT(after(options(0, 0), {0, 90, 180})->select({}), ElementsAre(0));
   EXPECT_THAT(after(options(0, 2), {0, 90, 180, 270})->select({}), ElementsAre(0, 2, 3));
-  EXPECT_THAT(make_panorama_bank(options(0, 0))->select({}), IsEmpty());
-  EXPECT_EQ(make_panorama_bank(options(0, 0))->frame_budget(), 1);
+  EXPECT_THAT(make_sparse_history(options(0, 0))->select({}), IsEmpty());
+  EXPECT_EQ(make_sparse_history(options(0, 0))->frame_budget(), 1);
 }
 
-TEST(PanoramaBank, AnchorsJoinAndStay) {
-  PanoramaBankOptions pinned = options(12, 0);
+TEST(PinnedHistory, AnchorsJoinAndStay) {
+  SparseOptions pinned = options(12, 0);
   pinned.pin_anchors = true;
-  EXPECT_EQ(make_panorama_bank(pinned)->name(), "panorama_bank_pinned");
-  // Standing still: only the anchors join, although nothing in them is new.
+  EXPECT_EQ(make_sparse_history(pinned)->name(), "pinned");
+  // Without movement only the anchors join, although all their directions are covered.
   EXPECT_THAT(after(pinned, std::vector<double>(100, 0))->select({}),
               ElementsAre(0, 1, 9, 17, 25, 33, 41, 49, 57, 65, 73));
-  // Turning: the bank fills with others, but the anchors never leave.
+  // While the camera turns, other frames fill the bank, but the anchors stay.
   std::vector<double> yaws;
   for (int i = 0; i < 200; ++i) yaws.push_back(i * 37.0);
   const std::vector<int64_t> kept = after(pinned, yaws)->select({});
@@ -123,14 +122,14 @@ TEST(PanoramaBank, AnchorsJoinAndStay) {
   }
 }
 
-TEST(PanoramaBank, TooFewSlotsForTheAnchorsAreRefused) {
-  PanoramaBankOptions pinned = options(9, 8);
+TEST(PinnedHistory, RejectsABankThatIsTooSmallForTheAnchors) {
+  SparseOptions pinned = options(9, 8);
   pinned.pin_anchors = true;
-  EXPECT_BAD_INPUT(make_panorama_bank(pinned), HasSubstr("10 pinned anchors"));
+  EXPECT_BAD_INPUT(make_sparse_history(pinned), HasSubstr("10 anchor frames"));
 }
 
-TEST(PanoramaBank, NeverExceedsItsBudget) {
-  auto policy = make_panorama_bank(options(5, 3));
+TEST(SparseHistory, NeverExceedsItsBudget) {
+  auto policy = make_sparse_history(options(5, 3));
   for (int64_t i = 0; i < 300; ++i) {
     policy->commit(view(i, static_cast<double>(i) * 47.0, static_cast<double>(i) * 0.3));
     const std::vector<int64_t> kept = policy->select({});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/sample/stream/model_stream.h"
+#include "loci/sample/stream/cached_transformer.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -26,8 +26,8 @@ at::Tensor times_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
   return w.timesteps.narrow(1, chunk.begin, chunk.end - chunk.begin);
 }
 
-// Streams the window's latents: for each chunk its velocity, then the commit of the same latents at
-// the same timestep.
+// Streams the window's latents: computes the velocity of each chunk, then commits the same latents
+// at the same timestep.
 struct Streamed {
   at::Tensor velocity;
   std::vector<at::Tensor> states;
@@ -35,7 +35,7 @@ struct Streamed {
 Streamed stream_window(const model::Transformer& transformer, const TinyWindow& w,
                        std::unique_ptr<memory::HistoryPolicy> policy) {
   const at::NoGradGuard no_grad;
-  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text), std::move(policy));
+  CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text), std::move(policy));
   std::vector<at::Tensor> velocities;
   for (const model::ChunkSpan& chunk : w.chunks) {
     stream.open_chunk(cameras_of(w, chunk));
@@ -45,7 +45,7 @@ Streamed stream_window(const model::Transformer& transformer, const TinyWindow& 
   return {at::cat(velocities, 2), stream.states()};
 }
 
-TEST(ModelStream, DenseStreamEqualsTheWindow) {
+TEST(CachedTransformer, DenseStreamEqualsTheWindow) {
   const at::NoGradGuard no_grad;
   for (const std::string memory :
        {"chunk_kda", "token_kda", "frame_deltanet", "linear", "ssm", "none"}) {
@@ -68,40 +68,40 @@ TEST(ModelStream, DenseStreamEqualsTheWindow) {
   }
 }
 
-// A window whose chunks see what a bounded policy would show them, at compact times, equals the
-// bounded stream: the turn of cached keys is the same thing as writing them at another time.
-TEST(ModelStream, SparseStreamEqualsTheWindowWithTheSameAccess) {
+// A window whose chunks see the frames of a bounded policy at compact times equals the bounded
+// stream: rotating cached keys is the same as writing them at another time.
+TEST(CachedTransformer, SparseStreamEqualsTheWindowWithTheSameVisibleFrames) {
   const at::NoGradGuard no_grad;
   const model::TransformerConfig config = testing::tiny_config();
   const model::Transformer transformer = testing::random_transformer(config);
   TinyWindow w = testing::tiny_window(config, 6);
-  const memory::PanoramaBankOptions options{.bank_frames = 2, .recent_frames = 3};
-  const auto policy = memory::make_panorama_bank(options);
+  const memory::SparseOptions options{.bank_frames = 2, .recent_frames = 3};
+  const auto policy = memory::make_sparse_history(options);
   const std::vector<camera::Camera> relative = camera::relative_to_first(w.cameras);
   for (model::ChunkSpan& chunk : w.chunks) {
     chunk.earlier = policy->select({});
-    const auto count = static_cast<int64_t>(chunk.earlier.size());
-    std::vector<double> shifts = model::compact_times(chunk.begin, count);
-    for (size_t i = 0; i < shifts.size(); ++i) shifts[i] -= static_cast<double>(chunk.earlier[i]);
-    if (count > 0) {
-      chunk.turn = model::time_shift(shifts, w.grid.tokens());
-      chunk.turned = true;
+    // Compact times by definition: the last visible frame is at begin - 1.
+    const int64_t count = std::ssize(chunk.earlier);
+    std::vector<double> shifts;
+    for (int64_t i = 0; i < count; ++i) {
+      shifts.push_back(static_cast<double>(chunk.begin - count + i - chunk.earlier[i]));
     }
+    if (count > 0) chunk.rotation = model::time_shift(shifts, w.grid.tokens());
     for (int64_t f = chunk.begin; f < chunk.end; ++f) {
       policy->commit({f, relative[f].pose, relative[f].lens});
     }
   }
   const at::Tensor window = testing::window_velocity(transformer, w);
-  const Streamed streamed = stream_window(transformer, w, memory::make_panorama_bank(options));
+  const Streamed streamed = stream_window(transformer, w, memory::make_sparse_history(options));
   EXPECT_LT(relative_error(streamed.velocity, window), 1e-5);
 }
 
-TEST(ModelStream, DenoisingLeavesStatesAndStoreUntouched) {
+TEST(CachedTransformer, DenoisingDoesNotChangeStatesAndStore) {
   const model::TransformerConfig config = testing::tiny_config();
   const model::Transformer transformer = testing::random_transformer(config);
   const TinyWindow w = testing::tiny_window(config, 3);
-  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
-                     memory::make_panorama_bank({.bank_frames = 2, .recent_frames = 3}));
+  CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
+                           memory::make_sparse_history({.bank_frames = 2, .recent_frames = 3}));
   for (size_t i = 0; i < 3; ++i) {
     stream.open_chunk(cameras_of(w, w.chunks[i]));
     stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
@@ -125,17 +125,17 @@ TEST(ModelStream, DenoisingLeavesStatesAndStoreUntouched) {
   EXPECT_TRUE(at::equal(main().keys(), main_keys));
   EXPECT_TRUE(at::equal(main().values(), main_values));
   EXPECT_TRUE(at::equal(camera().keys(), camera_keys));
-  // And the answer does not depend on what was asked before.
+  // The velocity does not depend on earlier calls.
   EXPECT_TRUE(
       at::equal(stream.velocity(latents_of(w, w.chunks[3]), times_of(w, w.chunks[3])), first));
 }
 
-TEST(ModelStream, ReadoutCanBeSwitched) {
+TEST(CachedTransformer, ReadoutCanBeSwitched) {
   const model::TransformerConfig config = testing::tiny_config();
   const model::Transformer transformer = testing::random_transformer(config);
   const TinyWindow w = testing::tiny_window(config, 2);
-  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
-                     memory::make_dense_history());
+  CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
+                           memory::make_dense_history());
   for (size_t i = 0; i < 2; ++i) {
     stream.open_chunk(cameras_of(w, w.chunks[i]));
     stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
@@ -155,19 +155,19 @@ TEST(ModelStream, ReadoutCanBeSwitched) {
   EXPECT_GT(relative_error(random, off), 1e-4);
   stream.set_readout(model::Readout::kRandom, 2);
   EXPECT_GT(relative_error(velocity(), random), 1e-4);
-  // A state that was forgotten reads as nothing.
+  // The readout of a reset state is zero.
   stream.set_readout(model::Readout::kOn);
   stream.reset_states();
   EXPECT_LT(relative_error(velocity(), off), 1e-6);
 }
 
-TEST(ModelStream, InspectionShowsWhatSoftmaxLayersAttendWith) {
+TEST(CachedTransformer, InspectionObservesSoftmaxLayers) {
   model::TransformerConfig config = testing::tiny_config();
   config.layers = 3;  // the second is hybrid
   const model::Transformer transformer = testing::random_transformer(config);
   const TinyWindow w = testing::tiny_window(config, 2);
-  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
-                     memory::make_dense_history());
+  CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
+                           memory::make_dense_history());
   for (size_t i = 0; i < 2; ++i) {
     stream.open_chunk(cameras_of(w, w.chunks[i]));
     stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
@@ -191,34 +191,34 @@ TEST(ModelStream, InspectionShowsWhatSoftmaxLayersAttendWith) {
   };
   EXPECT_TRUE(at::equal(velocity(look), plain)) << "looking on changes nothing";
   EXPECT_THAT(layers, ElementsAre(0, 2));
-  // A readout for once, and then the stream's own again.
+  // The readout of an inspection applies to one call only.
   const at::Tensor off = velocity({model::Readout::kOff, {}});
   EXPECT_TRUE(at::equal(velocity(), plain));
   stream.set_readout(model::Readout::kOff);
   EXPECT_TRUE(at::equal(velocity(), off));
 }
 
-TEST(ModelStream, FailedCommitChangesNothing) {
+TEST(CachedTransformer, FailedCommitChangesNothing) {
   const model::TransformerConfig config = testing::tiny_config();
   const model::Transformer transformer = testing::random_transformer(config);
   const TinyWindow w = testing::tiny_window(config, 1);
-  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
-                     memory::make_panorama_bank({.bank_frames = 1, .recent_frames = 1}));
+  CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
+                           memory::make_sparse_history({.bank_frames = 1, .recent_frames = 1}));
   stream.open_chunk(cameras_of(w, w.chunks[0]));
   EXPECT_INTERNAL_ERROR(stream.commit(latents_of(w, w.chunks[1]), times_of(w, w.chunks[1])),
-                        HasSubstr("maps are of other frames"));
+                        HasSubstr("maps belong to other frames"));
   EXPECT_EQ(stream.next_frame(), 0);
   EXPECT_TRUE(stream.store().frames().empty());
   stream.commit(latents_of(w, w.chunks[0]), times_of(w, w.chunks[0]));
   EXPECT_THAT(stream.store().frames(), ElementsAre(0));
 }
 
-TEST(ModelStream, ChunksComeInOrderAndSize) {
+TEST(CachedTransformer, RejectsChunksOfTheWrongSize) {
   const model::TransformerConfig config = testing::tiny_config();
   const model::Transformer transformer = testing::random_transformer(config);
   const TinyWindow w = testing::tiny_window(config, 1);
-  ModelStream stream(transformer, w.grid, transformer.text_keys(w.text),
-                     memory::make_dense_history());
+  CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
+                           memory::make_dense_history());
   EXPECT_INTERNAL_ERROR(stream.velocity(w.latents, w.timesteps), HasSubstr("no chunk is open"));
   EXPECT_INTERNAL_ERROR(stream.visible(), HasSubstr("no chunk is open"));
   EXPECT_INTERNAL_ERROR(stream.open_chunk(cameras_of(w, w.chunks[1])), HasSubstr("expected 1"));
@@ -230,16 +230,16 @@ TEST(ModelStream, ChunksComeInOrderAndSize) {
   EXPECT_THAT(stream.visible(), ElementsAre(0));
 }
 
-TEST(ModelStream, PosesCountFromTheFirstFrame) {
-  // The same walk somewhere else in the world, in another direction, is the same stream.
+TEST(CachedTransformer, PosesAreRelativeToTheFirstFrame) {
+  // The same trajectory at another place and orientation gives the same stream.
   const model::TransformerConfig config = testing::tiny_config();
   const model::Transformer transformer = testing::random_transformer(config);
   TinyWindow w = testing::tiny_window(config, 3);
-  const memory::PanoramaBankOptions options{.bank_frames = 2, .recent_frames = 2};
-  const Streamed here = stream_window(transformer, w, memory::make_panorama_bank(options));
+  const memory::SparseOptions options{.bank_frames = 2, .recent_frames = 2};
+  const Streamed here = stream_window(transformer, w, memory::make_sparse_history(options));
   const camera::Pose elsewhere{camera::rotation_from_angles(2, 0.5, 0.3), {10, -4, 7}};
   for (auto& [pose, lens] : w.cameras) pose = elsewhere * pose;
-  const Streamed there = stream_window(transformer, w, memory::make_panorama_bank(options));
+  const Streamed there = stream_window(transformer, w, memory::make_sparse_history(options));
   EXPECT_LT(relative_error(there.velocity, here.velocity), 1e-4);
 }
 

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/sample/stream/cached_transformer.h"
+
+#include <array>
+#include <numeric>
+
+#include <ATen/ATen.h>
+
+#include "loci/base/error.h"
+#include "loci/base/random.h"
+#include "loci/camera/time_grid.h"
+#include "loci/sample/stream/finite.h"
+
+namespace loci::sample {
+
+namespace {
+
+// A bounded store has room for the retained frames and the chunk that is being committed.
+int64_t store_capacity(const memory::HistoryPolicy& policy, int64_t chunk_size) {
+  return policy.stored_frames() > 0 ? policy.stored_frames() + chunk_size : 0;
+}
+
+memory::KvLayout store_layout(const model::Transformer& model, int64_t batch,
+                              const camera::TokenGrid& grid, const KvOptions& kv) {
+  memory::KvLayout layout = model.kv_layout(batch, grid);
+  layout.format = kv.format;
+  layout.offload_main = kv.offload_main;
+  layout.staging_bytes = kv.staging_bytes;
+  return layout;
+}
+
+// The layer whose mean queries and keys describe the content of a frame: the middle softmax layer,
+// or the middle layer if there is none.
+int64_t content_layer(const model::TransformerConfig& config) {
+  std::vector<int64_t> layers;
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    if (!config.is_hybrid(layer)) layers.push_back(layer);
+  }
+  return layers.empty() ? config.layers / 2 : layers[layers.size() / 2];
+}
+
+}  // namespace
+
+CachedTransformer::CachedTransformer(const model::Transformer& model, camera::TokenGrid grid,
+                                     model::TextKeys text,
+                                     std::unique_ptr<memory::HistoryPolicy> policy,
+                                     const KvOptions& kv)
+    : model_(model),
+      grid_(grid),
+      text_(std::move(text)),
+      planner_(std::move(policy)),
+      store_(store_layout(model, text_.layers.front().key.size(0), grid, kv),
+             store_capacity(planner_.policy(), model.config().chunk_size)),
+      states_(model.config().layers) {}
+
+CachedTransformer::CachedTransformer(const CachedTransformer& other)
+    : model_(other.model_),
+      grid_(other.grid_),
+      text_(other.text_),
+      planner_(other.planner_),
+      store_(other.store_.clone()),
+      states_(other.states_),  // commits replace states and never modify them
+      readout_(other.readout_),
+      readout_seed_(other.readout_seed_),
+      retention_(other.retention_) {}
+
+std::unique_ptr<CachedTransformer> CachedTransformer::fork() const {
+  return std::unique_ptr<CachedTransformer>(new CachedTransformer(*this));
+}
+
+void CachedTransformer::open_chunk(std::span<const camera::Camera> cameras) {
+  const auto frames = static_cast<int64_t>(cameras.size());
+  const int64_t most = next_frame() == 0 ? 1 : model_.config().chunk_size;
+  LOCI_CHECK(frames >= 1 && frames <= most, "the chunk at frame {} has {} cameras, expected {}",
+             next_frame(), frames, most);
+  OpenChunk chunk;
+  chunk.planned = planner_.plan(cameras);
+  std::vector<camera::Camera> relative;
+  for (const memory::HistoryFrame& frame : chunk.planned.frames) relative.push_back(frame.camera);
+  constexpr std::array<int64_t, 1> kOneChunk = {0};
+  const std::array<camera::FrameGeometry, 1> geometry = {
+      camera::frame_geometry(relative, kOneChunk, grid_, model_.config().kda_translation_scale)};
+  std::vector<double> times(frames);
+  std::iota(times.begin(), times.end(), static_cast<double>(next_frame()));
+  chunk.maps =
+      model::make_token_maps(geometry, times, model_.config().projective()).to(model_.device());
+  const at::NoGradGuard no_grad;
+  chunk.past = model::PastKeys(store_, chunk.planned.visible);
+  chunk_ = std::move(chunk);
+}
+
+model::ForwardContext CachedTransformer::context() const {
+  LOCI_CHECK(chunk_.has_value(), "no chunk is open");
+  model::ForwardContext context;
+  context.visible.maps = &chunk_->maps;
+  context.visible.text = &text_;
+  context.visible.chunks.resize(1);
+  context.visible.chunks.front().end = chunk_->maps.frames;
+  context.visible.past = &chunk_->past;
+  context.memory.states = states_;
+  context.memory.readout = readout_;
+  context.memory.readout_seed =
+      hash_keys({readout_seed_, static_cast<uint64_t>(chunk_->planned.frames.front().index)});
+  return context;
+}
+
+at::Tensor CachedTransformer::velocity(const at::Tensor& latents, const at::Tensor& timesteps,
+                                       const Inspection& inspection) const {
+  const at::NoGradGuard no_grad;
+  model::ForwardContext forward = context();
+  forward.memory.write_states = false;
+  forward.memory.readout = inspection.readout.value_or(forward.memory.readout);
+  forward.observers.on_attention = inspection.on_attention;
+  at::Tensor velocity = model_.forward(latents, timesteps, forward);
+  if (!all_finite(velocity)) report_not_finite(latents, timesteps);
+  return velocity;
+}
+
+void CachedTransformer::prepare_commit(const at::Tensor& latents, const at::Tensor& timesteps) {
+  const at::NoGradGuard no_grad;
+  model::ForwardContext forward = context();
+  store_.add_frames(next_frame(), chunk_->maps.frames);
+  forward.memory.store = &store_;
+  forward.memory.store_first = next_frame();
+  Prepared prepared;
+  if (policy().wants_content()) {
+    prepared.probe.emplace().layer = content_layer(model_.config());
+    forward.observers.probe = &*prepared.probe;
+  }
+  double kept = 0;
+  int64_t layers = 0;
+  forward.observers.on_retention = [&](int64_t, const at::Tensor& log_retention) {
+    kept += log_retention.exp().mean().item<double>();
+    ++layers;
+  };
+  try {
+    // A NaN in a layer's keys, values or output reaches the velocity. States are checked one by
+    // one, because a chunk does not read its own write.
+    if (!all_finite(model_.forward(latents, timesteps, forward))) {
+      report_not_finite(latents, timesteps);
+    }
+    for (size_t layer = 0; layer < forward.memory.states.size(); ++layer) {
+      if (all_finite(forward.memory.states[layer])) continue;
+      fail_check(
+          "{}: the recurrent state of layer {} has NaN or infinite values; the chunk was discarded",
+          chunk_name(), layer);
+    }
+  } catch (...) {
+    cancel_commit();
+    throw;
+  }
+  prepared.states = std::move(forward.memory.states);
+  if (layers > 0) prepared.retention = kept / static_cast<double>(layers);
+  prepared_ = std::move(prepared);
+}
+
+void CachedTransformer::finish_commit(memory::Origin origin) {
+  LOCI_CHECK(prepared_.has_value(), "no commit was prepared");
+  states_ = std::move(prepared_->states);
+  std::vector<memory::HistoryFrame>& frames = chunk_->planned.frames;
+  for (size_t i = 0; i < frames.size(); ++i) {
+    frames[i].origin = origin;
+    if (!prepared_->probe) continue;
+    // The samples of the batch share one past.
+    frames[i].key = prepared_->probe->key.select(1, static_cast<int64_t>(i)).mean(0);
+    frames[i].query = prepared_->probe->query.select(1, static_cast<int64_t>(i)).mean(0);
+  }
+  planner_.commit(frames);
+  store_.retain(policy().retained());
+  if (prepared_->retention) retention_ = prepared_->retention;
+  chunk_.reset();
+  prepared_.reset();
+}
+
+void CachedTransformer::cancel_commit() {
+  prepared_.reset();
+  store_.retain(policy().retained());
+}
+
+std::string CachedTransformer::chunk_name() const {
+  const int64_t size = model_.config().chunk_size;
+  return fmt::format("chunk {} (latents from {})",
+                     camera::TimeGrid{.latents_per_chunk = size}.chunk_of_latent(next_frame()),
+                     next_frame());
+}
+
+void CachedTransformer::report_not_finite(const at::Tensor& latents,
+                                          const at::Tensor& timesteps) const {
+  constexpr const char* kAdvice =
+      "the chunk was discarded; try FP32 if this is BF16, another seed or trajectory, and check "
+      "the "
+      "weights";
+  if (!all_finite(latents)) {
+    fail_check("{}: the latents have NaN or infinite values; {}", chunk_name(), kAdvice);
+  }
+  // A second forward pass with observers finds the layer.
+  model::ForwardContext forward = context();
+  forward.memory.write_states = false;
+  std::vector<at::Tensor> outputs;
+  forward.observers.block_outputs = &outputs;
+  model_.forward(latents, timesteps, forward);
+  for (size_t layer = 0; layer < outputs.size(); ++layer) {
+    if (all_finite(outputs[layer])) continue;
+    fail_check("{}: the output of layer {} has NaN or infinite values; {}", chunk_name(), layer,
+               kAdvice);
+  }
+  fail_check("{}: the output of the last projection has NaN or infinite values; {}", chunk_name(),
+             kAdvice);
+}
+
+void CachedTransformer::reset_states() { states_.assign(states_.size(), at::Tensor()); }
+
+std::optional<camera::Pose> CachedTransformer::first_pose() const {
+  if (!planner_.world_to_first()) return std::nullopt;
+  return planner_.world_to_first()->inverse();
+}
+
+const std::vector<int64_t>& CachedTransformer::visible() const {
+  LOCI_CHECK(chunk_.has_value(), "no chunk is open");
+  return chunk_->planned.visible.frames;
+}
+
+}  // namespace loci::sample
