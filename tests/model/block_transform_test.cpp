@@ -19,17 +19,17 @@ class BlockTransforms : public ::testing::Test {
   at::Tensor video_ = at::rand({2, 3, 9, 16, 24}) * 2 - 1;
 };
 
-TEST_F(BlockTransforms, BlocksAreCutAndJoined) {
+TEST_F(BlockTransforms, BlocksAndPixelsAreInverse) {
   const at::Tensor blocks = BlockTransform::blocks(video_.narrow(2, 1, 8), 4, 8);
   EXPECT_EQ(blocks.sizes().vec(), (std::vector<int64_t>{2, 2, 2, 3, 3 * 4 * 64}));
   EXPECT_TRUE(BlockTransform::pixels(blocks, 4, 8).equal(video_.narrow(2, 1, 8)));
-  // Block (row 1, column 2) of the second group: green, third frame, row 5, column 6 of it.
+  // Block (row 1, column 2) of the second group: green, third frame, row 5, column 6 in the block.
   const int64_t number = ((1 * 4 + 2) * 8 + 5) * 8 + 6;
   EXPECT_EQ(blocks[1][0][1][2][number].item<float>(),
             video_[0][1][1 + 4 + 2][13][22].item<float>());
 }
 
-TEST_F(BlockTransforms, AnAutoencoderHasItInPlaceOfAnEncoder) {
+TEST_F(BlockTransforms, ReplaceTheEncoder) {
   const Vae vae(small_vae_config());
   for (const Parameter& parameter : vae.parameters().all()) {
     const bool network = parameter.name.find("_transform.") == std::string::npos;
@@ -39,18 +39,18 @@ TEST_F(BlockTransforms, AnAutoencoderHasItInPlaceOfAnEncoder) {
   }
   const at::Tensor latents = vae.encode(video_).mean;
   EXPECT_EQ(latents.sizes().vec(), (std::vector<int64_t>{2, 6, 3, 2, 3}));
-  // A new decoder adds nothing to the transform's inverse.
+  // A new decoder adds zero to the inverse transform.
   const at::Tensor plain =
       vae.transform()->decode(latents.permute({2, 0, 3, 4, 1}).contiguous(), true);
   EXPECT_TRUE(vae.decode(latents).equal(plain));
-  // The first latent knows the first frame only, the others four frames each.
+  // The first latent depends on the first frame only, the others on four frames each.
   at::Tensor other = video_.clone();
   other.select(2, 6).zero_();
   const at::Tensor changed = (vae.encode(other).mean != latents).any(4).any(3).any(1).any(0);
   EXPECT_TRUE(changed.equal(at::tensor({0, 0, 1}).to(at::kBool)));
 }
 
-TEST_F(BlockTransforms, ComesBackFromAFile) {
+TEST_F(BlockTransforms, SurviveSaveAndLoad) {
   const Vae vae(small_vae_config(), {.seed = 3});
   const auto json = vae.config().to_json();
   EXPECT_TRUE(VaeConfig::from_json(json, "file").block_transform);
@@ -62,9 +62,9 @@ TEST_F(BlockTransforms, ComesBackFromAFile) {
   EXPECT_TRUE(again.encode(video_).mean.equal(vae.encode(video_).mean));
 }
 
-TEST_F(BlockTransforms, AClipInPartsIsTheWholeClip) {
+TEST_F(BlockTransforms, AClipInPartsEqualsTheWholeClip) {
   const Vae vae(small_vae_config());
-  // So that the decoder's network has a say, too.
+  // Random weights, so that the decoder network contributes, too.
   for (const Parameter& parameter : vae.parameters().all()) {
     if (parameter.name == "decoder.conv_out.weight") parameter.tensor.normal_(0, 0.1);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The autoencoder of the golden case, random weights everywhere, and helpers of its tests.
+// The autoencoder of the golden case, with random weights, and helpers of its tests.
 #pragma once
 
 #include <unistd.h>
@@ -20,7 +20,7 @@ inline std::filesystem::path test_data(const std::string& name) {
   return std::filesystem::path(LOCI_TEST_DATA) / name;
 }
 
-// Wan's depths with 8 to 48 channels, 16x16x4 pixels a latent of 6 channels. Clip [1, 3, 17, 32,
+// Wan's depth with 8 to 48 channels; 16x16x4 pixels per latent of 6 channels. Clip [1, 3, 17, 32,
 // 64].
 struct GoldenVae {
   io::SafetensorsFile file = io::SafetensorsFile::open(test_data("golden/vae_a.safetensors"));
@@ -36,7 +36,7 @@ struct GoldenVae {
       : vae(Vae::load(config, weights, {.dtype = dtype})) {}
 };
 
-// A folder of the running test, empty at first and gone at the end.
+// A temporary folder of the running test, removed at its end.
 class TestFolder {
  public:
   TestFolder()

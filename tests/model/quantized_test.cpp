@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with large linear layers in fewer bits: on disk, in memory, and what they compute.
+// Models with quantized linear layers: files, memory and results.
 #include <unistd.h>
 
 #include <map>
@@ -45,7 +45,7 @@ class Quantized : public ::testing::Test {
   fs::path folder_;
 };
 
-// The same model with each large weight replaced by the numbers that are kept of it.
+// The same model with each large weight replaced by its quantized value.
 Transformer rounded(const Transformer& model, kernels::WeightFormat format) {
   Transformer copy = testing::random_transformer(model.config());
   copy.visit_large([&](Linear& linear) {
@@ -54,7 +54,7 @@ Transformer rounded(const Transformer& model, kernels::WeightFormat format) {
   return copy;
 }
 
-TEST_F(Quantized, ModelsSurviveTheRoundTrip) {
+TEST_F(Quantized, ModelsSurviveSaveAndLoad) {
   const testing::TinyWindow window = testing::tiny_window(config_, 3);
   const at::Tensor original = testing::window_velocity(model_, window);
   for (const auto format : {kernels::WeightFormat::kInt8, kernels::WeightFormat::kInt4}) {
@@ -80,9 +80,9 @@ TEST_F(Quantized, ModelsSurviveTheRoundTrip) {
   }
 }
 
-// Without a file a quantized model starts where the float one of the same seed does, and holds each
-// large weight once, as its products read it.
-TEST_F(Quantized, NewModelsAreTheRoundedFloatOnes) {
+// A new quantized model equals the float model of the same seed, quantized, and keeps each large
+// weight once, in the packed layout.
+TEST_F(Quantized, NewModelsEqualQuantizedFloatModels) {
   const testing::TinyWindow window = testing::tiny_window(config_, 2);
   for (const auto format : {kernels::WeightFormat::kInt8, kernels::WeightFormat::kInt4}) {
     TransformerConfig config = config_;
@@ -107,7 +107,7 @@ TEST_F(Quantized, NewModelsAreTheRoundedFloatOnes) {
   }
 }
 
-TEST_F(Quantized, BfloatProductsByOwnLoopsAreThoseOfLibtorch) {
+TEST_F(Quantized, PackedBf16ProductsEqualLibtorch) {
   const testing::TinyWindow window = testing::tiny_window(config_, 2);
   Transformer half = testing::random_transformer(config_, at::kBFloat16);
   const at::Tensor expected = testing::window_velocity(half, window);
@@ -120,7 +120,7 @@ TEST_F(Quantized, BfloatProductsByOwnLoopsAreThoseOfLibtorch) {
   EXPECT_LT(testing::relative_error(testing::window_velocity(half, window), expected), 0.1);
 }
 
-TEST_F(Quantized, FilesAreSmallerAndTheCountStays) {
+TEST_F(Quantized, FilesAreSmallerWithTheSameParameterCount) {
   const auto bytes = [](const fs::path& path) {
     uint64_t sum = 0;
     for (const io::TensorInfo& tensor : io::Checkpoint::open(path).tensors()) sum += tensor.bytes;
@@ -136,9 +136,9 @@ TEST_F(Quantized, FilesAreSmallerAndTheCountStays) {
   EXPECT_EQ(count_parameters(config).total(), count_parameters(config_).total());
 }
 
-TEST_F(Quantized, WhatDoesNotFitIsRefused) {
+TEST_F(Quantized, RejectsMismatchedConfigs) {
   const fs::path path = save(kernels::WeightFormat::kInt8);
-  // Without the key of the config the numbers are no weights.
+  // Without the config's key the quantized tensors are not weights.
   write_file(path / "config.json", config_.to_json().dump());
   EXPECT_BAD_INPUT(load_model(path), AllOf(HasSubstr("Char in the file, floating point expected"),
                                            HasSubstr("weight_scale")));

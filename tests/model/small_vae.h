@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes of an autoencoder small enough to look into.
+// The config of a very small autoencoder.
 #pragma once
 
 #include "loci/model/autoencoder/vae_config.h"
 
 namespace loci::model {
 
-// With a block transform; 8x8 pixels and 4 frames a latent, 4x4 patches a block.
+// With a block transform; 8x8 pixels and 4 frames per latent, 4x4 patches per block.
 inline VaeConfig small_vae_config() {
   VaeConfig config;
   config.base_dim = 4;

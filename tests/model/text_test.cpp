@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cleaning of prompts, the text encoder, and prompts to embeddings by way of the cache.
+// Cleaning of prompts, the text encoder, and cached embeddings.
 #include <fstream>
 
 #include <ATen/ATen.h>
@@ -23,7 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(TextCleaning, EqualsWansOnAwkwardPrompts) {
+TEST(TextCleaning, EqualsWanOnDifficultPrompts) {
   const Json expected = load_json(test_data("model/expected.json"));
   ASSERT_GE(expected.at("prompts").size(), 20u);
   for (size_t i = 0; i < expected.at("prompts").size(); ++i) {
@@ -33,7 +33,7 @@ TEST(TextCleaning, EqualsWansOnAwkwardPrompts) {
   }
 }
 
-TEST(TextCleaning, TakesBytesThatAreNoText) {
+TEST(TextCleaning, AcceptsInvalidBytes) {
   EXPECT_EQ(clean_prompt(""), "");
   EXPECT_EQ(clean_prompt(" \n\t "), "");
   EXPECT_EQ(clean_prompt("a\xff\xfe"
@@ -44,7 +44,7 @@ TEST(TextCleaning, TakesBytesThatAreNoText) {
   EXPECT_EQ(clean_prompt("&#99999999999999999999;&"), "\uFFFD&");
 }
 
-// A text encoder of two small blocks that reads bytes, as a model folder holds it.
+// A model folder with a text encoder of two small blocks and a byte tokenizer.
 class Prompts : public ::testing::Test {
  protected:
   Prompts() {
@@ -86,7 +86,7 @@ class Prompts : public ::testing::Test {
   PromptOptions options_;
 };
 
-TEST_F(Prompts, EndWithZerosUpToTheirFullLength) {
+TEST_F(Prompts, ArePaddedWithZeros) {
   const at::NoGradGuard no_grad;
   const at::Tensor embedding = embed("  a &amp; b ");
   EXPECT_EQ(embedding.sizes().vec(), (std::vector<int64_t>{512, 16}));
@@ -96,28 +96,29 @@ TEST_F(Prompts, EndWithZerosUpToTheirFullLength) {
   EXPECT_TRUE(embedding.narrow(0, 0, 6).equal(expected));
   EXPECT_EQ(embedding.narrow(0, 6, 506).abs().max().item<float>(), 0);
   EXPECT_GT(embedding[5].abs().max().item<float>(), 0);
-  // Cut, with the end of the text kept; and nothing but the end.
+  // Truncated before the end token, down to the end token alone.
   EXPECT_GT(embed(std::string(600, 'x'))[511].abs().max().item<float>(), 0);
   EXPECT_EQ(embed("").narrow(0, 1, 511).abs().max().item<float>(), 0);
 }
 
-TEST_F(Prompts, AreEncodedOnceAndThenNeedNoEncoder) {
+TEST_F(Prompts, AreReadFromTheCacheWithoutTheEncoder) {
   const std::vector<std::string> both = {"a tower", "a river"};
   const std::vector<at::Tensor> first = encode_prompts(both, options_);
   EXPECT_EQ(cached(), 2);
   EXPECT_FALSE(first[0].equal(first[1]));
-  // The tokenizer is gone, and with it the possibility to encode anything new.
+  // Without the tokenizer, new prompts cannot be encoded.
   std::filesystem::rename(folder_ / "tokenizer", folder_ / "away");
   std::filesystem::create_directories(folder_ / "tokenizer");
   EXPECT_BAD_INPUT(encode_prompts(std::vector<std::string>{"new"}, options_),
-                   HasSubstr("holds no tokenizer"));
+                   HasSubstr("has no tokenizer"));
   std::filesystem::remove(folder_ / "tokenizer");
   std::filesystem::rename(folder_ / "away", folder_ / "tokenizer");
 
-  // Cleaned alike is the same prompt; other weights, lengths and tokenizers are not.
+  // Prompts that are equal after cleaning share a file; other weights, lengths and tokenizers do
+  // not.
   EXPECT_TRUE(embed(" a   tower").equal(first[0]));
   EXPECT_EQ(cached(), 2);
-  // What was kept is taken as it is: nothing is encoded again.
+  // Cached embeddings are not encoded again.
   std::vector<std::filesystem::path> kept;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
     kept.push_back(entry.path());
@@ -137,7 +138,7 @@ TEST_F(Prompts, AreEncodedOnceAndThenNeedNoEncoder) {
   EXPECT_EQ(cached(), 4);
 }
 
-TEST_F(Prompts, ADamagedCacheIsMadeAgain) {
+TEST_F(Prompts, DamagedCacheFilesAreReplaced) {
   const at::Tensor first = embed("a tower");
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
     std::ofstream(entry.path(), std::ios::trunc) << "damaged";
@@ -152,8 +153,8 @@ TEST_F(Prompts, TheEncoderIsReleasedAfterUse) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #endif
-  // 64 MiB of weights, read into memory of their own or mapped: neither may stay. Otherwise it is
-  // the C library's choice whether freed memory does.
+  // 64 MiB of weights, which must not stay in memory, copied or mapped. For smaller sizes the C
+  // library decides whether freed memory is returned.
   return_large_blocks();
   TextConfig large = find_text_config(folder_ / "text_encoder");
   large.d_model = 1024;
@@ -170,21 +171,20 @@ TEST_F(Prompts, TheEncoderIsReleasedAfterUse) {
   EXPECT_LT(after.now, before + (16u << 20));
 }
 
-TEST_F(Prompts, SayWhatIsMissing) {
+TEST_F(Prompts, ErrorsNameMissingFiles) {
   const TestFolder& folder = folder_;
-  EXPECT_BAD_INPUT(
-      find_prompt_files(folder / "tokenizer"),
-      AllOf(HasSubstr("holds no text encoder"), HasSubstr("text_encoder/config.json")));
+  EXPECT_BAD_INPUT(find_prompt_files(folder / "tokenizer"),
+                   AllOf(HasSubstr("has no text encoder"), HasSubstr("text_encoder/config.json")));
   std::filesystem::remove_all(folder / "tokenizer");
   options_ = find_prompt_files(folder.path());
   options_.cache = folder / "cache";
-  EXPECT_BAD_INPUT(embed("a"), HasSubstr("holds no tokenizer"));
+  EXPECT_BAD_INPUT(embed("a"), HasSubstr("has no tokenizer"));
   // A tokenizer of another model.
   std::filesystem::copy_file(test_data("model/spiece.model"), folder / "text_encoder/spiece.model");
   EXPECT_BAD_INPUT(embed("a red tower"), HasSubstr("they belong to different models"));
 }
 
-TEST(TextEncoder, OriginalNamesGiveTheSameModel) {
+TEST(TextEncoder, LoadsOriginalNames) {
   const at::NoGradGuard no_grad;
   const io::SafetensorsFile golden =
       io::SafetensorsFile::open(test_data("golden/text_encoder_a.safetensors"));
@@ -202,7 +202,7 @@ TEST(TextEncoder, OriginalNamesGiveTheSameModel) {
   const TextEncoder again = TextEncoder::load(folder.path());
   const std::vector<int64_t> ids = {5, 17, 299, 1};
   EXPECT_TRUE(original.encode(ids).equal(again.encode(ids)));
-  // Tokens do not see what a mask hides.
+  // Masked tokens do not affect the others.
   const at::Tensor row = at::tensor(ids, at::kLong).unsqueeze(0);
   const at::Tensor padded = at::cat({row, at::full({1, 3}, 7, at::kLong)}, 1);
   const at::Tensor mask = at::cat({at::ones({1, 4}), at::zeros({1, 3})}, 1);

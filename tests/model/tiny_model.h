@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transformer small enough for tests, with random weights everywhere, and inputs for it.
+// A small transformer with random weights, and inputs for it.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,14 @@
 
 namespace loci::testing {
 
-// Two blocks of one head, the second with a recurrent memory; chunks of two frames.
+// Two blocks with one head, the second with a recurrent memory; chunks of two frames.
 model::TransformerConfig tiny_config();
 
-// Nothing starts at zero or at the identity, so that every path matters.
+// No weights are zero or the identity, so that every path affects the result.
 model::Transformer random_transformer(const model::TransformerConfig& config,
                                       at::ScalarType dtype = at::kFloat, uint64_t seed = 1);
 
-// One window: frames on a turning walk, latents of 4x6, a short text.
+// One window: a moving and turning camera, latents of 4x6, a short text.
 struct TinyWindow {
   std::vector<camera::Camera> cameras;
   camera::TokenGrid grid;
@@ -33,11 +33,11 @@ struct TinyWindow {
 TinyWindow tiny_window(const model::TransformerConfig& config, int64_t chunks, int64_t batch = 1,
                        at::ScalarType dtype = at::kFloat, uint64_t seed = 1);
 
-// The window's velocity; `states` gets the states after it when given.
+// The velocity of the window; `states`, if given, receives the states after it.
 at::Tensor window_velocity(const model::Transformer& transformer, const TinyWindow& window,
                            std::vector<at::Tensor>* states = nullptr);
 
-// Largest difference divided by the expected deviation.
+// Largest difference divided by the standard deviation of the expected values.
 double relative_error(const at::Tensor& got, const at::Tensor& expected);
 
 }  // namespace loci::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token numbers against Hugging Face's tokenizers and sentencepiece; see
+// Compares token IDs with Hugging Face's tokenizers and sentencepiece; see
 // tests/data/model/make_tokenizers.py.
 #include "loci/model/text/tokenizer.h"
 
@@ -32,9 +32,9 @@ void expect_tokens(const Tokenizer& tokenizer, const std::string& reference) {
   }
 }
 
-TEST(Tokenizer, EqualsHuggingFaces) {
+TEST(Tokenizer, EqualsHuggingFace) {
   expect_tokens(*Tokenizer::load(test_data("model/tokenizer.json")), "tokenizer.json");
-  // Older files: byte fallback, words cut at spaces first.
+  // Older files: byte fallback, text split at spaces first.
   const TestFolder folder;
   std::filesystem::copy_file(test_data("model/tokenizer_bytes.json"), folder / "tokenizer.json");
   expect_tokens(*Tokenizer::load(folder.path()), "tokenizer_bytes.json");
@@ -47,7 +47,7 @@ TEST(Tokenizer, EqualsSentencepiece) {
   EXPECT_EQ(Tokenizer::load(folder.path())->vocabulary(), 540);
 }
 
-TEST(Tokenizer, CutsLongTextBeforeItsEnd) {
+TEST(Tokenizer, TruncatesBeforeTheEndToken) {
   const auto tokenizer = Tokenizer::load(test_data("model/tokenizer.json"));
   const auto text = expected().at("texts").back().get<std::string>();  // 600 words
   const std::vector<int64_t> all = tokenizer->encode(text), cut = tokenizer->encode(text, 512);
@@ -70,12 +70,12 @@ TEST(Tokenizer, BytesNeedNoFile) {
   EXPECT_EQ(Tokenizer::load(folder.path())->encode("a"), (std::vector<int64_t>{100, 1}));
 }
 
-TEST(Tokenizer, SaysWhatIsMissingOrDamaged) {
+TEST(Tokenizer, ErrorsNameMissingAndDamagedFiles) {
   const TestFolder folder;
-  EXPECT_BAD_INPUT(Tokenizer::load(folder.path()),
-                   AllOf(HasSubstr("holds no tokenizer"), HasSubstr("tokenizer.json"),
-                         HasSubstr("spiece.model")));
-  EXPECT_BAD_INPUT(Tokenizer::load(folder / "absent"), HasSubstr("holds no tokenizer"));
+  EXPECT_BAD_INPUT(
+      Tokenizer::load(folder.path()),
+      AllOf(HasSubstr("has no tokenizer"), HasSubstr("tokenizer.json"), HasSubstr("spiece.model")));
+  EXPECT_BAD_INPUT(Tokenizer::load(folder / "absent"), HasSubstr("has no tokenizer"));
   write_file(folder / "tokenizer.json", R"({"model": {"type": "BPE"}})");
   EXPECT_BAD_INPUT(Tokenizer::load(folder.path()), HasSubstr("'BPE' is not supported"));
   write_file(folder / "tokenizer.json", R"({"model": {"type": "Unigram", "vocab": [["a"]]}})");
@@ -84,7 +84,7 @@ TEST(Tokenizer, SaysWhatIsMissingOrDamaged) {
              R"({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 7}})");
   EXPECT_BAD_INPUT(Tokenizer::load(folder.path()), HasSubstr("the unknown token is 7"));
 
-  // A sentencepiece model cut anywhere is refused or read as what is left, never overrun.
+  // A sentencepiece model truncated at any byte is rejected or read up to there, without overrun.
   const std::string whole = read_file(test_data("model/spiece.model"));
   for (const size_t size : {size_t{0}, size_t{1}, size_t{10}, whole.size() / 2, whole.size() - 1}) {
     write_file(folder / "cut.model", std::string_view(whole).substr(0, size));

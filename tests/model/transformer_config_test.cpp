@@ -34,7 +34,7 @@ TEST(TransformerConfig, DefaultsAreThe5BModel) {
   EXPECT_EQ(counts.recurrent, 90'708'840U);
 }
 
-TEST(TransformerConfig, SurvivesItsOwnJson) {
+TEST(TransformerConfig, SurvivesJson) {
   for (const Json& changes : std::vector<Json>{
            {{"recurrent_memory", "ssm"}, {"eps", 1e-5}, {"chunk_size", 3}, {"text_len", 7}},
            {{"hybrid_layers", Json::array()}},
@@ -47,13 +47,13 @@ TEST(TransformerConfig, SurvivesItsOwnJson) {
   EXPECT_EQ(parse(small({{"hybrid_layers", Json::array()}})).recurrent_memory, "none");
 }
 
-TEST(TransformerConfig, TheLinearGuessHasADeviationAChannel) {
+TEST(TransformerConfig, LinearGuessHasOneDeviationPerChannel) {
   EXPECT_BAD_INPUT(parse(small({{"linear_guess", {1.0, 2.0}}})), HasSubstr("8 channels"));
   EXPECT_BAD_INPUT(parse(small({{"linear_guess", std::vector<double>(8, 0.0)}})),
                    HasSubstr("above 0"));
 }
 
-TEST(TransformerConfig, AcceptsWhatTheReleasesWrite) {
+TEST(TransformerConfig, ReadsReleaseConfigs) {
   const TransformerConfig release = parse(small({{"_class_name", "LociTransformer3DModel"},
                                                  {"_diffusers_version", "0.35.0"},
                                                  {"camera_image_scale", 32},
@@ -72,7 +72,7 @@ TEST(TransformerConfig, AcceptsWhatTheReleasesWrite) {
   EXPECT_EQ(diffusers.layers, 30);
 }
 
-TEST(TransformerConfig, ReadsOriginalWansKeys) {
+TEST(TransformerConfig, ReadsKeysOfOriginalWan) {
   const Json wan = {{"_class_name", "WanModel"},
                     {"_diffusers_version", "0.33.0"},
                     {"dim", 3072},
@@ -107,7 +107,7 @@ TEST(TransformerConfig, ReadsOriginalWansKeys) {
   EXPECT_BAD_INPUT(parse(without_dim), HasSubstr("dim"));
 }
 
-TEST(TransformerConfig, ReadsTheReleasesTrainingConfig) {
+TEST(TransformerConfig, ReadsTrainingConfigsOfTheRelease) {
   const TransformerConfig c = parse({{"denoising_chunk_size", 3},
                                      {"learning_rate", 1e-5},
                                      {"model_kwargs",
@@ -122,7 +122,7 @@ TEST(TransformerConfig, ReadsTheReleasesTrainingConfig) {
   EXPECT_EQ(c.kda_min_retention, 0.25);
 }
 
-TEST(TransformerConfig, RefusesWhatItCannotBe) {
+TEST(TransformerConfig, RejectsInvalidSettings) {
   EXPECT_BAD_INPUT(parse(Json::array()), HasSubstr("c.json"));
   EXPECT_BAD_INPUT(parse({{"_class_name", "AutoencoderKLWan"}}), HasSubstr("AutoencoderKLWan"));
   EXPECT_BAD_INPUT(parse({{"architectures", {"UMT5EncoderModel"}}}), HasSubstr("another kind"));
@@ -157,11 +157,11 @@ TEST(TransformerConfig, FramesDivideIntoPatches) {
   EXPECT_BAD_INPUT(c.grid(5, 6), HasSubstr("do not divide"));
 }
 
-TEST(Summary, FollowsThePapersTableOfStorage) {
+TEST(Summary, EqualsTheStorageTableOfThePaper) {
   const TransformerConfig c;
   EXPECT_EQ(layer_letters(c), "SSRSRSRRRRSRSRRSRSSSSSSRRRSRRS");
   const camera::TokenGrid grid{16, 24};
-  // One latent frame of 384 tokens in BF16: 4.5 MiB a main layer, 1.125 MiB a camera layer.
+  // One latent frame of 384 tokens in BF16: 4.5 MiB per main layer, 1.125 MiB per camera layer.
   const HistoryBytes dense = history_bytes(c, grid, 161, at::kBFloat16);
   EXPECT_EQ(dense.main, uint64_t{161} * 15U * (9U << 19));
   EXPECT_EQ(dense.camera, uint64_t{161} * 30U * (9U << 17));

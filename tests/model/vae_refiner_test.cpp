@@ -20,7 +20,7 @@ VaeConfig small_config() {
   return config;
 }
 
-// One alone, as if it had been trained.
+// A refiner with random weights.
 struct TrainedRefiner {
   Parameters parameters;
   Refiner refiner;
@@ -35,7 +35,7 @@ class Refiners : public ::testing::Test {
  protected:
   Refiners() { at::manual_seed(3); }
 
-  // Gives the parameters whose names contain `part` random values.
+  // Sets the parameters whose names contain `part` to random values.
   static void disturb(const Vae& vae, const std::string& part) {
     for (const Parameter& parameter : vae.parameters().all()) {
       if (parameter.name.find(part) != std::string::npos) parameter.tensor.normal_(0, 0.2);
@@ -47,7 +47,7 @@ class Refiners : public ::testing::Test {
   at::Tensor latents_ = at::randn({1, 6, 4, 2, 3});
 };
 
-TEST_F(Refiners, ANewOneAddsNothing) {
+TEST_F(Refiners, NewRefinersAddZero) {
   VaeConfig without = small_config();
   without.refiner_dim = 0;
   std::map<std::string, at::Tensor> tensors;
@@ -61,7 +61,7 @@ TEST_F(Refiners, ANewOneAddsNothing) {
   EXPECT_FALSE(vae_.decode(latents_).allclose(plain.decode(latents_), 0, 1e-2));
 }
 
-TEST_F(Refiners, AClipInPartsIsTheWholeClip) {
+TEST_F(Refiners, AClipInPartsEqualsTheWholeClip) {
   disturb(vae_, "conv_out");
   disturb(vae_, "refiner.position");
   for (const VaeTiling& tiling : {VaeTiling{}, VaeTiling{16, 8}}) {
@@ -83,7 +83,7 @@ TEST_F(Refiners, LargeFramesPassOneAtATime) {
   VaeConfig wide = small_config();
   wide.refiner_dim = 16;
   const TrainedRefiner trained(wide);
-  // 16 channels of so many patches are more than what passes at once.
+  // The activations of 16 channels exceed the limit for several frames at once.
   const at::Tensor patches = at::randn({5, 1, 4, 65'600, 12});
   VaeCache cache;
   const VaePass pass{&cache, {}, {}};
@@ -94,12 +94,13 @@ TEST_F(Refiners, LargeFramesPassOneAtATime) {
   EXPECT_TRUE(at::cat({first, rest}).allclose(trained.refiner(patches, {}), 0, 1e-4));
 }
 
-// A picture of one colour: what is added repeats from block to block and differs within one.
-TEST_F(Refiners, KnowWhereInItsBlockAPatchLies) {
+// For a picture of one colour, the correction repeats from block to block and varies within a
+// block.
+TEST_F(Refiners, DependOnThePositionInTheBlock) {
   const TrainedRefiner trained(small_config());
   const at::Tensor added = trained.refiner(at::zeros({13, 1, 16, 16, 12}), {});
   const auto part = [&](int64_t t, int64_t y, int64_t x) { return added[t][0][y][x]; };
-  // Four convolutions away from borders, and eight frames after the clip's beginning.
+  // Four convolutions away from borders and eight frames after the start of the clip.
   for (int64_t i = 0; i < 4; ++i) {
     EXPECT_TRUE(part(9, 4 + i, 5).allclose(part(9, 8 + i, 9), 0, 1e-5));
     EXPECT_FALSE(part(9, 4 + i, 5).allclose(part(9, 8 + i, 10), 0, 1e-3));
@@ -108,7 +109,7 @@ TEST_F(Refiners, KnowWhereInItsBlockAPatchLies) {
   EXPECT_FALSE(part(0, 5, 5).allclose(part(4, 5, 5), 0, 1e-3));
 }
 
-TEST_F(Refiners, CountInTheStateAndItsReach) {
+TEST_F(Refiners, AreIncludedInStateSizeAndReach) {
   VaeDecoder decoder(vae_);
   decoder.decode(latents_);
   EXPECT_EQ(decoder.cache().bytes(), 4 * decoder_state_size(vae_.config(), 16, 24));
@@ -122,7 +123,7 @@ TEST_F(Refiners, CountInTheStateAndItsReach) {
                   .equal(late.decode(latents.narrow(2, reach + 1, 1))));
 }
 
-TEST_F(Refiners, ComeBackFromAFile) {
+TEST_F(Refiners, SurviveSaveAndLoad) {
   const VaeConfig again = VaeConfig::from_json(vae_.config().to_json(), "file");
   EXPECT_EQ(again.refiner_dim, 5);
   EXPECT_EQ(again.refiner_blocks, 1);

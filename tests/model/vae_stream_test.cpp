@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 constexpr VaeTiling kTiles{32, 16};
 
-// 48x80 pixels do not divide into tiles of 32 that share 16.
+// 48x80 pixels are not a multiple of tiles of 32 that overlap by 16.
 class VaeStream : public ::testing::TestWithParam<VaeTiling> {
  protected:
   VaeStream() { at::manual_seed(1); }
@@ -27,7 +27,7 @@ class VaeStream : public ::testing::TestWithParam<VaeTiling> {
   at::Tensor latents_ = at::randn({1, 6, 6, 3, 5});
 };
 
-TEST_P(VaeStream, AClipInPartsIsTheWholeClipToTheLastBit) {
+TEST_P(VaeStream, AClipInPartsEqualsTheWholeClip) {
   const at::Tensor whole = VaeDecoder(golden_.vae, options_).decode(latents_);
   EXPECT_EQ(whole.sizes().vec(), (std::vector<int64_t>{1, 3, 21, 48, 80}));
   VaeDecoder decoder(golden_.vae, options_);
@@ -46,7 +46,7 @@ TEST_P(VaeStream, AClipInPartsIsTheWholeClipToTheLastBit) {
   EXPECT_TRUE(at::cat(parts, 2).equal(code));
 }
 
-TEST_P(VaeStream, AgreesWithTheNetworksOnTheWholeClip) {
+TEST_P(VaeStream, EqualsTheNetworksOnTheWholeClip) {
   const VaePass tiled{nullptr, GetParam()};
   const at::Tensor decoded = golden_.vae.decode(golden_.vae.denormalise(latents_), tiled);
   EXPECT_LT(
@@ -56,7 +56,7 @@ TEST_P(VaeStream, AgreesWithTheNetworksOnTheWholeClip) {
   EXPECT_LT(largest_difference(VaeEncoder(golden_.vae, options_).encode(video_), code), 1e-4);
 }
 
-TEST_P(VaeStream, TheStateDoesNotGrowAndGoesOnFromAFile) {
+TEST_P(VaeStream, TheStateDoesNotGrowAndSurvivesSaving) {
   VaeDecoder decoder(golden_.vae, options_);
   decoder.decode(latents_.narrow(2, 0, 3));
   const uint64_t bytes = decoder.cache().bytes();
@@ -66,7 +66,7 @@ TEST_P(VaeStream, TheStateDoesNotGrowAndGoesOnFromAFile) {
 
   VaeDecoder again(golden_.vae, VaeCache::restore(snapshot.save()), GetParam());
   EXPECT_TRUE(again.decode(latents_.narrow(2, 3, 3)).equal(next));
-  // The snapshot is untouched by what followed.
+  // Later calls do not change the snapshot.
   EXPECT_TRUE(
       VaeDecoder(golden_.vae, snapshot, GetParam()).decode(latents_.narrow(2, 3, 3)).equal(next));
 
@@ -76,7 +76,7 @@ TEST_P(VaeStream, TheStateDoesNotGrowAndGoesOnFromAFile) {
   EXPECT_TRUE(resumed.encode(video_.narrow(2, 9, 4)).equal(encoder.encode(video_.narrow(2, 9, 4))));
 }
 
-TEST_P(VaeStream, HalfTheStateCostsLittleAccuracy) {
+TEST_P(VaeStream, HalfPrecisionStateIsAccurate) {
   const VaeStreamOptions half{VaeState::kHalf, GetParam()};
   VaeDecoder full_decoder(golden_.vae, options_), half_decoder(golden_.vae, half);
   const at::Tensor exact = full_decoder.decode(latents_), rounded = half_decoder.decode(latents_);
@@ -91,7 +91,7 @@ TEST_P(VaeStream, HalfTheStateCostsLittleAccuracy) {
 INSTANTIATE_TEST_SUITE_P(Frames, VaeStream, ::testing::Values(VaeTiling{}, kTiles),
                          [](const auto& info) { return info.param.tile ? "Tiled" : "Whole"; });
 
-TEST(VaeStreamState, HasTheSizeThatIsForetold) {
+TEST(VaeStreamState, HasTheComputedSize) {
   const at::NoGradGuard no_grad;
   const GoldenVae golden;
   VaeDecoder decoder(golden.vae);
@@ -101,11 +101,11 @@ TEST(VaeStreamState, HasTheSizeThatIsForetold) {
   encoder.encode(golden.video.narrow(2, 0, 5));
   EXPECT_EQ(encoder.cache().bytes(), 4 * encoder_state_size(golden.config, 32, 64));
   EXPECT_FALSE(decoder.cache().half());
-  // Wan2.2's own at 512x768 is too large to be kept in full by default.
+  // By default, Wan2.2 at 512x768 uses a state in half precision.
   EXPECT_GT(4 * decoder_state_size(VaeConfig::wan22(), 512, 768), kLargeVaeState);
 }
 
-TEST(VaeStreamState, ChannelsThatBecomePixelsStreamAsWell) {
+TEST(VaeStreamState, PixelShuffleStreams) {
   const at::NoGradGuard no_grad;
   Json json = GoldenVae().config.to_json();
   json["upsample"] = "shuffle";
@@ -128,7 +128,7 @@ TEST(VaeStreamState, ChannelsThatBecomePixelsStreamAsWell) {
   }
 }
 
-TEST(VaeStreamState, ADecoderGoesOnAloneAfterItsReach) {
+TEST(VaeStreamState, ADecoderStartedLateConvergesAfterItsReach) {
   const at::NoGradGuard no_grad;
   GoldenVae golden;
   const int64_t reach = decoder_reach(golden.config);
@@ -144,7 +144,7 @@ TEST(VaeStreamState, ADecoderGoesOnAloneAfterItsReach) {
   EXPECT_GT(decoder_reach(VaeConfig::wan22()), reach / 2);
 }
 
-TEST(VaeStreamState, RefusesAStateOfSomethingElse) {
+TEST(VaeStreamState, RejectsForeignStates) {
   const at::NoGradGuard no_grad;
   const GoldenVae golden;
   VaeDecoder decoder(golden.vae);
@@ -154,11 +154,11 @@ TEST(VaeStreamState, RefusesAStateOfSomethingElse) {
   EXPECT_BAD_INPUT(
       VaeDecoder(golden.vae, decoder.cache(), kTiles).decode(at::zeros({1, 6, 1, 4, 8})),
       HasSubstr("belongs to another model"));
-  EXPECT_BAD_INPUT(VaeCache::restore({}), HasSubstr("lacks the number"));
+  EXPECT_BAD_INPUT(VaeCache::restore({}), HasSubstr("lacks the integer"));
   EXPECT_BAD_INPUT(VaeDecoder(golden.vae).decode(at::zeros({1, 6, 0, 2, 2})),
                    HasSubstr("no latents"));
   EXPECT_BAD_INPUT(VaeEncoder(golden.vae).encode(at::zeros({1, 3, 3, 32, 32})),
-                   HasSubstr("do not make latents"));
+                   HasSubstr("frames cannot be encoded"));
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ void expect_same_parameters(const Vae& a, const Vae& b) {
 TEST(Vae, EqualsTheOriginal) {
   const at::NoGradGuard no_grad;
   const GoldenVae golden;
-  // Streamed, as the original does it.
+  // Streamed, as in the original.
   EXPECT_LT(relative_error(golden.vae.denormalise(VaeEncoder(golden.vae).encode(golden.video)),
                            golden.latent),
             1e-4);
@@ -40,21 +40,21 @@ TEST(Vae, EqualsTheOriginal) {
   EXPECT_LT(relative_error(decoder.decode(golden.vae.normalise(golden.latent)),
                            golden.decoded.clamp(-1, 1)),
             1e-4);
-  // Layer by layer over the whole clip, as training does it.
+  // Layer by layer over the whole clip, as in training.
   EXPECT_LT(relative_error(golden.vae.encode(golden.video).mean, golden.latent), 1e-4);
   EXPECT_LT(
       relative_error(golden.vae.decode(golden.latent).clamp(-1, 1), golden.decoded.clamp(-1, 1)),
       1e-4);
 }
 
-TEST(Vae, Bf16StaysNear) {
+TEST(Vae, Bf16IsCloseToFp32) {
   const at::NoGradGuard no_grad;
   const GoldenVae golden(at::kBFloat16);
   const at::Tensor latent = golden.vae.encode(golden.video).mean;
   const at::Tensor video = golden.vae.decode(golden.latent);
   EXPECT_EQ(latent.scalar_type(), at::kFloat);
   EXPECT_EQ(video.scalar_type(), at::kFloat);
-  // 8 bits of mantissa through some thirty layers.
+  // 8 bits of mantissa through about thirty layers.
   const auto deviation = [](const at::Tensor& got, const at::Tensor& expected) {
     return ((got - expected).square().mean().sqrt() / expected.std()).item<double>();
   };
@@ -67,11 +67,11 @@ TEST(Vae, PublishedSizes) {
   EXPECT_EQ(config.spatial_factor(), 16);
   EXPECT_EQ(config.temporal_factor(), 4);
   const Vae vae(config, {.device = at::kMeta});
-  // 2.82 GB in FP32, as the published file.
+  // 2.82 GB in FP32, like the published file.
   EXPECT_EQ(vae.parameters().count(), 704'688'668u);
 }
 
-TEST(Vae, OriginalAndDiffusersNamesGiveTheSameModel) {
+TEST(Vae, LoadsOriginalAndDiffusersNames) {
   const at::NoGradGuard no_grad;
   const Vae diffusers = Vae::load(test_data("model/vae_diffusers"));
   EXPECT_EQ(diffusers.config().latents_std, (std::vector<double>{0.5, 2.0}));
@@ -80,7 +80,7 @@ TEST(Vae, OriginalAndDiffusersNamesGiveTheSameModel) {
   const at::Tensor clip = at::rand({1, 3, 5, 24, 16}) * 2 - 1;
   EXPECT_TRUE(original.encode(clip).mean.equal(diffusers.encode(clip).mean));
 
-  // Saved and read again.
+  // Saved and loaded again.
   const TestFolder folder;
   diffusers.save(folder.path());
   const Vae again = Vae::load(folder.path());
@@ -93,7 +93,7 @@ TEST(Vae, OriginalAndDiffusersNamesGiveTheSameModel) {
             "encoder.mid_block.resnets.0.norm1.gamma");
 }
 
-TEST(Vae, GradientsAreThoseOfFiniteDifferences) {
+TEST(Vae, GradientsEqualFiniteDifferences) {
   const Vae vae = Vae::load(test_data("model/vae_diffusers"));
   vae.parameters().set_requires_grad(true);
   at::manual_seed(3);
@@ -104,7 +104,7 @@ TEST(Vae, GradientsAreThoseOfFiniteDifferences) {
   const at::NoGradGuard no_grad;
   int checked = 0;
   for (const Parameter& parameter : vae.parameters().all()) {
-    // The half of the posterior's convolution that makes the variance is not part of this loss.
+    // This loss does not depend on the half of the convolution that computes the variance.
     ASSERT_TRUE(parameter.tensor.grad().defined()) << parameter.name;
     if (parameter.tensor.numel() < 16 || ++checked % 4 != 0) continue;
     const at::Tensor direction = at::randn_like(parameter.tensor);
@@ -121,16 +121,16 @@ TEST(Vae, GradientsAreThoseOfFiniteDifferences) {
   EXPECT_GT(checked, 20);
 }
 
-TEST(Vae, RefusesWhatDoesNotFit) {
+TEST(Vae, RejectsInvalidInputs) {
   const GoldenVae golden;
   EXPECT_BAD_INPUT(golden.vae.encode(at::zeros({1, 4, 1, 32, 32})),
-                   HasSubstr("pixels have 4 channels; RGB has 3"));
+                   HasSubstr("pixels have 4 channels; expected 3 (RGB)"));
   EXPECT_BAD_INPUT(golden.vae.encode(at::zeros({1, 3, 1, 40, 32})),
-                   AllOf(HasSubstr("32x40"), HasSubstr("use e.g. 32x32")));
+                   AllOf(HasSubstr("32x40"), HasSubstr("use for example 32x32")));
   EXPECT_BAD_INPUT(golden.vae.encode(at::zeros({1, 3, 4, 32, 32})),
-                   HasSubstr("4 frames do not make latents"));
+                   HasSubstr("4 frames cannot be encoded; expected 1 plus"));
   EXPECT_BAD_INPUT(golden.vae.decode(at::zeros({1, 48, 1, 2, 2})),
-                   HasSubstr("latents have 48 channels; this autoencoder has 6"));
+                   HasSubstr("latents have 48 channels; this autoencoder expects 6"));
   EXPECT_BAD_INPUT(Vae::load(VaeConfig::wan22(), golden.weights),
                    HasSubstr("does not fit the autoencoder's config"));
   const TestFolder folder;

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(VaeTiles, CoverAnyLengthAndShareEnough) {
+TEST(VaeTiles, CoverAnyLengthWithTheOverlap) {
   EXPECT_EQ(tile_axis(7, 0, 4), (std::vector<TileSpan>{{0, 7}}));
   EXPECT_EQ(tile_axis(8, 8, 4), (std::vector<TileSpan>{{0, 8}}));
   EXPECT_EQ(tile_axis(12, 8, 4), (std::vector<TileSpan>{{0, 8}, {4, 8}}));
@@ -39,18 +39,18 @@ TEST(VaeTiles, CoverAnyLengthAndShareEnough) {
   }
 }
 
-TEST(VaeTiles, RefuseSizesThatDoNotFit) {
+TEST(VaeTiles, RejectInvalidSizes) {
   const VaeConfig config = VaeConfig::wan22();
   VaeTiling{}.check(config);
   VaeTiling{256, 64}.check(config);
-  EXPECT_BAD_INPUT((VaeTiling{100, 16}.check(config)), HasSubstr("multiple of 16 from 32 on"));
-  EXPECT_BAD_INPUT((VaeTiling{16, 16}.check(config)), HasSubstr("multiple of 16 from 32 on"));
+  EXPECT_BAD_INPUT((VaeTiling{100, 16}.check(config)), HasSubstr("multiple of 16, at least 32"));
+  EXPECT_BAD_INPUT((VaeTiling{16, 16}.check(config)), HasSubstr("multiple of 16, at least 32"));
   EXPECT_BAD_INPUT((VaeTiling{-32, 16}.check(config)), HasSubstr("multiple of 16"));
-  EXPECT_BAD_INPUT((VaeTiling{64, 48}.check(config)), HasSubstr("multiple of 16 up to 32"));
+  EXPECT_BAD_INPUT((VaeTiling{64, 48}.check(config)), HasSubstr("multiple of 16, at most 32"));
   EXPECT_BAD_INPUT((VaeTiling{64, 0}.check(config)), HasSubstr("cannot overlap by 0"));
 }
 
-// A picture that moves, smooth as pictures are: [1, 3, 5, height, width].
+// A smooth moving picture, [1, 3, 5, height, width].
 at::Tensor smooth_clip(int64_t height, int64_t width) {
   const at::Tensor y = at::arange(height).view({1, 1, height, 1}) / 19.0;
   const at::Tensor x = at::arange(width).view({1, 1, 1, width}) / 23.0;
@@ -75,23 +75,24 @@ TiledAndWhole tiled_and_whole(const VaeTiling& tiling, int64_t height, int64_t w
   return result;
 }
 
-// Convolutions of the tiled levels see 42 pixels far; an overlap of 112 or more hides all of it.
-TEST(VaeTiles, WithAWideOverlapNothingChanges) {
+// Convolutions of the tiled levels reach 42 pixels; an overlap of 112 or more hides all
+// differences.
+TEST(VaeTiles, AWideOverlapChangesNothing) {
   const TiledAndWhole both = tiled_and_whole({224, 112}, 176, 240);
   EXPECT_LT(largest_difference(both.tiled_frames, both.frames), 2e-5);
   EXPECT_LT(largest_difference(both.tiled_latents, both.latents), 2e-5);
 }
 
 TEST(VaeTiles, SeamsOfANarrowOverlapAreSmallAndLocal) {
-  // 11x15 latents, which tiles of 6 do not divide.
+  // 11x15 latents are not a multiple of tiles of 6.
   const TiledAndWhole both = tiled_and_whole({96, 32}, 176, 240);
   const at::Tensor difference = (both.tiled_frames - both.frames).abs();
-  // Random weights have no reason to be local, so this bounds what trained ones do.
+  // Random weights are less local than trained weights, so this is an upper bound.
   EXPECT_LT(difference.max().item<double>(), 0.05);
   EXPECT_LT(difference.mean().item<double>(), 0.002);
   EXPECT_LT(largest_difference(both.tiled_latents, both.latents),
             0.1 * both.latents.std().item<double>());
-  // No line shows: from each pixel to the next the tiled frame steps as the whole one.
+  // No visible line: differences between neighbouring pixels are those of the whole frame.
   for (const int64_t axis : {3, 4}) {
     EXPECT_LT(
         largest_difference(at::diff(both.tiled_frames, 1, axis), at::diff(both.frames, 1, axis)),
@@ -99,8 +100,8 @@ TEST(VaeTiles, SeamsOfANarrowOverlapAreSmallAndLocal) {
   }
 }
 
-TEST(VaeTiles, FarFromSeamsOnlyRoundingDiffers) {
-  // Two tiles of 160 pixels side by side that share pixels 128 to 160.
+TEST(VaeTiles, OnlyRoundingDiffersFarFromSeams) {
+  // Two tiles of 160 pixels that overlap in pixels 128 to 160.
   const TiledAndWhole both = tiled_and_whole({160, 32}, 64, 288);
   const at::Tensor difference = (both.tiled_frames - both.frames).abs();
   EXPECT_GT(difference.narrow(4, 128, 32).max().item<double>(), 0);

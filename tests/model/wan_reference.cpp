@@ -21,7 +21,7 @@ class Wan {
                        .flatten(2)
                        .squeeze(0)
                        .t();  // [N, width]
-    // One embedding a frame, spread over its tokens.
+    // One embedding per frame, repeated for its tokens.
     const at::Tensor t = timesteps.repeat_interleave(rows_ * columns_);
     const at::Tensor time =
         linear("time_embedding.2", at::silu(linear("time_embedding.0", sinusoid(t))));
@@ -61,7 +61,7 @@ class Wan {
     return at::cat({at::cos(angle), at::sin(angle)}, 1);
   }
 
-  // [N, heads, 128] as complex numbers turned by time, row and column.
+  // [N, heads, 128] as complex numbers, rotated by time, row and column.
   at::Tensor rotary(const at::Tensor& x) const {
     const auto angles = [](int64_t count, int64_t size) {
       const at::Tensor rates =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain Wan2.2 transformer, written from its description in straight ATen with the original's
-// weight names: nothing here is shared with the engine.
+// The plain Wan2.2 transformer in ATen operations, with the original's weight names. It shares no
+// code with the engine.
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@ struct WanSizes {
 
 using WanWeights = std::map<std::string, at::Tensor>;  // original names, FP64
 
-// Random values of a size that keeps activations near one.
+// Random weights with a magnitude that keeps activations near one.
 WanWeights random_wan_weights(const WanSizes& sizes, uint64_t seed);
 
-// latents [C, F, h, w], one timestep a frame [F], text [l, text_dim], l <= text_len → velocity.
+// latents [C, F, h, w], timesteps [F], text [l, text_dim], l <= text_len → velocity.
 // Attention is over all frames. FP64.
 at::Tensor wan_velocity(const WanSizes& sizes, const WanWeights& weights, const at::Tensor& latents,
                         const at::Tensor& timesteps, const at::Tensor& text);

@@ -33,7 +33,7 @@ class Weights : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // The tensors as the file has them.
+  // The tensors of the file.
   io::NamedTensors stored(const fs::path& path) const {
     const io::Checkpoint checkpoint = io::Checkpoint::open(path);
     io::NamedTensors tensors;
@@ -67,7 +67,7 @@ void expect_equal(const Transformer& got, const Transformer& expected, bool bran
   }
 }
 
-TEST_F(Weights, EveryLayoutSurvivesTheRoundTrip) {
+TEST_F(Weights, EveryLayoutSurvivesSaveAndLoad) {
   const Json branches = {{"hybrid_layers", {1}}, {"camera_attn_compress", 1}, {"chunk_size", 2}};
   for (const WeightLayout layout : kWeightLayouts) {
     const fs::path path = folder_ / name_of(layout);
@@ -128,7 +128,7 @@ TEST_F(Weights, LayoutsHaveTheirPublishedNames) {
   EXPECT_EQ(to_release_name("blocks.x.self_attn.q.bias"), "blocks.x.self_attn.q.bias");
 }
 
-TEST_F(Weights, UntrainedBranchesAreHarmlessAsSpecified) {
+TEST_F(Weights, NewBranchesHaveNoEffect) {
   save_model(config_, model_.parameters().all(), folder_ / "wan",
              {.layout = WeightLayout::kWan, .dtype = at::kFloat});
   const LoadedModel loaded = load_model(
@@ -148,7 +148,7 @@ TEST_F(Weights, UntrainedBranchesAreHarmlessAsSpecified) {
   EXPECT_LT(at_name.at("blocks.1.kda.gate_proj.weight").std().item<float>(), 0.05);
 }
 
-TEST_F(Weights, EveryTensorThatDoesNotFitIsNamed) {
+TEST_F(Weights, ErrorsListEveryTensorThatDoesNotFit) {
   save_model(config_, model_.parameters().all(), folder_ / "good", {.dtype = at::kFloat});
   io::NamedTensors tensors = stored(folder_ / "good");
   std::erase_if(tensors, [](const auto& t) {
@@ -173,7 +173,7 @@ TEST_F(Weights, EveryTensorThatDoesNotFitIsNamed) {
   EXPECT_EQ(fit.report.unexpected.size(), 2U);
   EXPECT_EQ(fit.report.misshapen.size(), 2U);
 
-  // What is allowed is not in the message; all of it together loads.
+  // Allowed differences are not in the message; with all of them allowed the model loads.
   EXPECT_BAD_INPUT(load_model(path, {.allow_missing = true, .allow_misshapen = true}),
                    AllOf(HasSubstr("2 unexpected"), Not(HasSubstr("missing"))));
   EXPECT_BAD_INPUT(load_model(path, {.allow_missing = true, .allow_unexpected = true}),
@@ -184,7 +184,7 @@ TEST_F(Weights, EveryTensorThatDoesNotFitIsNamed) {
   EXPECT_FALSE(loaded.new_branches);
 }
 
-TEST_F(Weights, ABranchThatIsOnlyPartlyThereIsNotInvented) {
+TEST_F(Weights, PartialBranchesAreRejected) {
   save_model(config_, model_.parameters().all(), folder_ / "good", {.dtype = at::kFloat});
   io::NamedTensors tensors = stored(folder_ / "good");
   std::erase_if(tensors, [](const auto& t) { return t.first.find(".kda.") != std::string::npos; });
@@ -192,13 +192,13 @@ TEST_F(Weights, ABranchThatIsOnlyPartlyThereIsNotInvented) {
                    AllOf(HasSubstr("8 missing"), HasSubstr("blocks.1.kda.dt_bias")));
 }
 
-TEST_F(Weights, AmbiguousNamesAreRefused) {
+TEST_F(Weights, AmbiguousNamesAreRejected) {
   EXPECT_BAD_INPUT(load_model(write("twice", {{"scale_shift_table", at::zeros({1, 2, 128})},
                                               {"head.modulation", at::zeros({1, 2, 128})}})),
                    AllOf(HasSubstr("head.modulation"), HasSubstr("ambiguous")));
 }
 
-TEST_F(Weights, ShardsAndTypesAsAsked) {
+TEST_F(Weights, SavesRequestedShardsAndTypes) {
   const fs::path path = folder_ / "sharded";
   save_model(config_, model_.parameters().all(), path, {.shard_bytes = 200'000});
   EXPECT_TRUE(fs::exists(path / "diffusion_pytorch_model.safetensors.index.json"));
@@ -212,7 +212,7 @@ TEST_F(Weights, ShardsAndTypesAsAsked) {
                           model_.parameters().all()[i].tensor.to(at::kBFloat16)));
   }
   EXPECT_EQ(loaded.transformer.compute_type(), at::kBFloat16);
-  // A folder with something in it is not overwritten unless that is asked for.
+  // A folder that is not empty is overwritten only on request.
   EXPECT_BAD_INPUT(save_model(config_, model_.parameters().all(), path), HasSubstr("sharded"));
   save_model(config_, model_.parameters().all(), path,
              {.dtype = at::kFloat, .existing = AtomicDirectory::Existing::kReplace});
@@ -220,24 +220,24 @@ TEST_F(Weights, ShardsAndTypesAsAsked) {
   expect_equal(load_model(path).transformer, model_, true);
 }
 
-TEST_F(Weights, ModelsAreFoundWhereTheyAreKept) {
+TEST_F(Weights, FindsModelsInFoldersAndFiles) {
   fs::create_directories(folder_ / "pipeline");
   save_model(config_, model_.parameters().all(), folder_ / "pipeline" / "transformer",
              {.dtype = at::kFloat});
   const fs::path transformer = folder_ / "pipeline" / "transformer";
-  // The folder of a pipeline, the folder itself, the file inside it.
+  // The folder of a pipeline, the model folder, the weights file.
   expect_equal(load_model(folder_ / "pipeline").transformer, model_, true);
   expect_equal(load_model(transformer / "diffusion_pytorch_model.safetensors").transformer, model_,
                true);
-  // A file alone may carry its config.
+  // A single file can contain its config.
   io::write_safetensors(folder_ / "alone.safetensors", stored(transformer),
                         {{"loci.config", config_.to_json().dump()}});
   expect_equal(load_model(folder_ / "alone.safetensors").transformer, model_, true);
-  // A config alone has no weights.
+  // A config without weights.
   EXPECT_FALSE(open_model(transformer / "config.json").weights.has_value());
   EXPECT_BAD_INPUT(load_model(transformer / "config.json"), HasSubstr("no weights"));
   EXPECT_BAD_INPUT(load_model(folder_), HasSubstr("has no config.json"));
-  // A file without any config is measured against the 5B model.
+  // A file without a config is compared with the 5B model.
   io::write_safetensors(folder_ / "unknown.safetensors", stored(transformer));
   const ModelFiles unknown = open_model(folder_ / "unknown.safetensors");
   EXPECT_EQ(unknown.config.layers, 30);

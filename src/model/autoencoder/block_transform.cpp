@@ -21,7 +21,7 @@ BlockTransform::Map make_map(const Scope& analysis, const Scope& synthesis, int6
   return map;
 }
 
-// The first of `x` along `dim` by one map, the rest by another; both may be empty.
+// Applies one map to the first entry of `x` along `dim` and another to the rest; both may be empty.
 at::Tensor in_two_parts(const at::Tensor& x, int64_t dim, int64_t joined, bool first,
                         const std::function<at::Tensor(const at::Tensor&)>& one,
                         const std::function<at::Tensor(const at::Tensor&)>& rest) {

@@ -12,7 +12,7 @@ at::Tensor pixels_from_frames(const at::Tensor& frames) {
              "expected uint8 [T, H, W, 3], got {} with {} dimensions",
              at::toString(frames.scalar_type()), frames.dim());
   const at::Tensor clip = frames.dim() == 3 ? frames.unsqueeze(0) : frames;
-  if (clip.size(-1) != 3) fail("an image has {} channels; RGB has 3", clip.size(-1));
+  if (clip.size(-1) != 3) fail("an image has {} channels; expected 3 (RGB)", clip.size(-1));
   return clip.permute({3, 0, 1, 2}).unsqueeze(0).to(at::kFloat).div(127.5).sub(1);
 }
 

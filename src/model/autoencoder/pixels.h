@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images as people store them, uint8 RGB, and as the autoencoder takes them.
+// Converts between uint8 RGB images and the pixels of the autoencoder.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kWeightsStem = "diffusion_pytorch_model";
 
-// The config that belongs to the weights at `path`. A folder of the original release has a
-// config.json, but it is the transformer's.
+// The config for the weights at `path`. The config.json in a folder of the original release belongs
+// to the transformer.
 VaeConfig find_config(const fs::path& path) {
   const bool folder = fs::is_directory(path);
   const fs::path file = (folder ? path : path.parent_path()) / "config.json";
@@ -32,8 +32,9 @@ VaeConfig find_config(const fs::path& path) {
   }
   if (folder) {
     fail(
-        "{} has no config.json of an AutoencoderKLWan; give the folder of the autoencoder, or its "
-        "weights file",
+        "{} has no config.json of an AutoencoderKLWan; give the autoencoder's folder or its "
+        "weights "
+        "file",
         path.string());
   }
   return VaeConfig::wan22();
@@ -42,12 +43,12 @@ VaeConfig find_config(const fs::path& path) {
 at::Tensor channels_first(const at::Tensor& x) { return x.permute({1, 4, 0, 2, 3}); }
 at::Tensor channels_last(const at::Tensor& x) { return x.permute({2, 0, 3, 4, 1}).contiguous(); }
 
-// The posterior starts narrow (a standard deviation of 0.08): noise of the size of the signal would
-// drown the first updates.
+// The posterior starts with a standard deviation of 0.08. Noise as large as the signal would
+// dominate the first updates.
 constexpr double kFirstLogVariance = -5;
 
-// What stands for the posterior's width where a transform encodes: the decoder learns to forgive
-// errors of this size, in model space.
+// Standard deviation in model space that is used as the posterior's if a transform encodes. The
+// decoder learns to tolerate errors of this size.
 constexpr double kTransformNoise = 0.05;
 
 void start_quant_bias(at::Tensor& bias, at::Generator&) {
@@ -119,7 +120,8 @@ Vae Vae::from_tensors(const VaeConfig& config, const std::map<std::string, at::T
     return found == tensors.end() ? at::Tensor() : found->second;
   };
   {
-    // Without memory of its own first: weights that do not fit shall not cost gigabytes to refuse.
+    // Checked on meta tensors first, so that weights that do not fit are rejected before memory is
+    // allocated.
     const Vae sketch(config, std::make_unique<Parameters>(
                                  Parameters::Options{.device = at::kMeta, .seed = 0}, find));
     const LoadReport report = sketch.parameters().report(available);
@@ -155,14 +157,13 @@ void Vae::set_statistics(std::vector<double> mean, std::vector<double> deviation
 Vae::Posterior Vae::encode(const at::Tensor& pixels, const VaePass& pass) const {
   LOCI_CHECK(pixels.dim() == 5, "pixels have {} dimensions, expected [B, 3, T, H, W]",
              pixels.dim());
-  if (pixels.size(1) != 3) fail("pixels have {} channels; RGB has 3", pixels.size(1));
+  if (pixels.size(1) != 3) fail("pixels have {} channels; expected 3 (RGB)", pixels.size(1));
   config_.check_frame_size(pixels.size(3), pixels.size(4));
   const int64_t factor = config_.temporal_factor();
   const int64_t frames = pixels.size(2), whole = pass.first() ? frames - 1 : frames;
   if (frames == 0 || whole < 0 || whole % factor != 0) {
-    fail("{} frames do not make latents: {} a multiple of {}", frames,
-         pass.first() ? "a clip starts with one frame, and the rest must be" : "there must be",
-         factor);
+    fail("{} frames cannot be encoded; expected {} of {}", frames,
+         pass.first() ? "1 plus a multiple" : "a multiple", factor);
   }
   if (transform_) {
     const at::Tensor z = channels_first(transform_->encode(pixels, pass.first()));
@@ -179,14 +180,14 @@ at::Tensor Vae::decode(const at::Tensor& latents, const VaePass& pass) const {
   LOCI_CHECK(latents.dim() == 5, "latents have {} dimensions, expected [B, z, T, h, w]",
              latents.dim());
   if (latents.size(1) != config_.z_dim) {
-    fail("latents have {} channels; this autoencoder has {}", latents.size(1), config_.z_dim);
+    fail("latents have {} channels; this autoencoder expects {}", latents.size(1), config_.z_dim);
   }
   const at::Tensor last = channels_last(latents);
   at::Tensor beneath;
   if (transform_) beneath = transform_->decode(last, pass.first());
   at::Tensor patches = decoder_(post_quant_conv_(last.to(compute_)), pass).to(at::kFloat);
   if (refiner_) {
-    // The picture as it would be without a refiner.
+    // The refiner adds to the picture of the network and the transform.
     if (beneath.defined())
       patches = add_to(std::move(patches), patchify(beneath, config_.patch_size));
     beneath.reset();

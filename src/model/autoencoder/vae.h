@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Wan2.2 video autoencoder: weights, networks, and the spaces they map between.
+// The Wan2.2 video autoencoder: its weights and networks.
 //
 // Pixels are [B, 3, frames, height, width] in [-1, 1]; latents are [B, z, latents, height/16,
 // width/16] in model space, (mean - latents_mean) / latents_std. A clip of 1 + 4n frames has 1 + n
@@ -15,33 +15,33 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/model/autoencoder/block_transform.h"
-#include "loci/model/weights/parameters.h"
 #include "loci/model/autoencoder/vae_config.h"
 #include "loci/model/autoencoder/vae_network.h"
 #include "loci/model/autoencoder/vae_refiner.h"
+#include "loci/model/weights/parameters.h"
 
 namespace loci::model {
 
 struct VaeOptions {
-  at::ScalarType dtype = at::kFloat;  // of weights and arithmetic: kFloat or kBFloat16
+  at::ScalarType dtype = at::kFloat;  // type of weights and arithmetic: kFloat or kBFloat16
   at::Device device = at::kCPU;
-  uint64_t seed = 0;  // of random weights
+  uint64_t seed = 0;  // for random weights
 };
 
 class Vae {
  public:
-  // With random weights.
+  // An autoencoder with random weights.
   explicit Vae(const VaeConfig& config, const VaeOptions& options = {});
 
-  // From a folder with config.json and weights, or a file of weights (.pth, .safetensors) in the
-  // naming of Diffusers or of the original. A file without an autoencoder's config.json beside it
-  // is taken for Wan2.2's published sizes. Weights that are missing, left over or of the wrong
-  // shape are bad input that lists them.
+  // Loads a folder with config.json and weights, or a weights file (.pth, .safetensors) with the
+  // names of Diffusers or of the original release. A file without an autoencoder's config.json in
+  // its folder must have the published sizes of Wan2.2. Missing, unexpected and wrongly shaped
+  // tensors are bad input; the error lists them.
   static Vae load(const std::filesystem::path& path, const VaeOptions& options = {});
   static Vae load(const VaeConfig& config, const std::filesystem::path& weights,
                   const VaeOptions& options = {});
 
-  // From tensors by name, which are copied; `source` names them in messages.
+  // Copies tensors by name; `source` names their origin in messages.
   static Vae from_tensors(const VaeConfig& config, const std::map<std::string, at::Tensor>& tensors,
                           const std::string& source, const VaeOptions& options = {});
 
@@ -53,17 +53,17 @@ class Vae {
   void set_statistics(std::vector<double> mean, std::vector<double> deviation);
   const Parameters& parameters() const { return *parameters_; }
   at::ScalarType dtype() const { return parameters_->options().dtype; }
-  // The type of arithmetic: that of the parameters unless told otherwise, as in training in BF16
-  // with FP32 weights.
+  // The type of arithmetic, by default the type of the parameters. Training in BF16 keeps FP32
+  // parameters.
   void set_compute_type(at::ScalarType type) { compute_ = type; }
 
-  // One call for a clip, or for the next part of a streamed one (pass.cache): 1 + 4n frames at the
-  // start, 4n afterwards. Differentiable.
+  // Encodes a whole clip, or with pass.cache the next part of a clip: 1 + 4n frames at its start,
+  // 4n frames afterwards. Differentiable.
   struct Posterior {
     at::Tensor mean, log_variance;  // [B, z, latents, h, w], FP32, not normalised
   };
   Posterior encode(const at::Tensor& pixels, const VaePass& pass = {}) const;
-  // `latents` not normalised. FP32, not clamped.
+  // `latents` are not normalised. Returns FP32 pixels, not clamped.
   at::Tensor decode(const at::Tensor& latents, const VaePass& pass = {}) const;
 
   at::Tensor normalise(const at::Tensor& mean) const;  // to model space
@@ -78,7 +78,7 @@ class Vae {
   std::unique_ptr<Parameters> parameters_;
   at::ScalarType compute_;
   std::optional<BlockTransform> transform_;
-  std::optional<EncoderNetwork> encoder_;  // unless there is a transform
+  std::optional<EncoderNetwork> encoder_;  // none if there is a transform
   std::optional<PointConv> quant_conv_;
   PointConv post_quant_conv_;
   DecoderNetwork decoder_;

@@ -17,8 +17,9 @@ at::Tensor VaeCache::take(const std::string& name, bool expected, at::IntArrayRe
   if (found == tensors_.end() && !expected) return {};
   if (found == tensors_.end() || found->second.sizes() != shape) {
     fail(
-        "the autoencoder's state has {} for '{}', which takes [{}]; it belongs to another model, "
-        "frame size or tiling",
+        "the autoencoder's state has {} for '{}', expected [{}]; it belongs to another model, "
+        "frame "
+        "size or tiling",
         found == tensors_.end() ? "nothing"
                                 : fmt::format("[{}]", fmt::join(found->second.sizes(), ", ")),
         name, fmt::join(shape, ", "));
@@ -50,7 +51,7 @@ VaeCache VaeCache::restore(std::map<std::string, at::Tensor> tensors) {
     const auto found = tensors.find(name);
     if (found == tensors.end() || found->second.numel() != 1 ||
         found->second.scalar_type() != at::kLong) {
-      fail("the autoencoder's saved state lacks the number '{}'", name);
+      fail("the autoencoder's saved state lacks the integer '{}'", name);
     }
     const int64_t value = found->second.item<int64_t>();
     tensors.erase(found);
@@ -59,7 +60,8 @@ VaeCache VaeCache::restore(std::map<std::string, at::Tensor> tensors) {
   VaeCache cache;
   cache.latents_ = number(kLatents);
   cache.half_ = number(kHalf) != 0;
-  if (cache.latents_ < 0) fail("the autoencoder's saved state counts {} latents", cache.latents_);
+  if (cache.latents_ < 0)
+    fail("the autoencoder's saved state has {} latents; expected 0 or more", cache.latents_);
   cache.tensors_ = std::move(tensors);
   return cache;
 }

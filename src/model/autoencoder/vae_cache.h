@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a streaming autoencoder remember between calls.
+// The state of a streaming autoencoder between calls.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace loci::model {
 
-// Its size depends on the frame size only, never on how many frames passed. Copying is cheap
-// (tensors are shared and never written to once stored), so a copy is a snapshot.
+// The size of the state depends on the frame size only, not on the number of frames. Stored tensors
+// are never modified, so a copy shares them and is a snapshot.
 class VaeCache {
  public:
-  // With half set, tensors are kept as float16: half the memory of FP32, rounded to 11 bits.
+  // `half` stores tensors as float16: half the memory of FP32, rounded to 11 bits.
   explicit VaeCache(bool half = false) : half_(half) {}
 
   bool half() const { return half_; }
 
-  // Latents that passed so far.
+  // Number of latents processed so far.
   int64_t latents() const { return latents_; }
   void count(int64_t latents) { latents_ += latents; }
 
-  // Removes and returns the tensor of that name; the layer puts its successor back, and in between
-  // the memory is the layer's to release. Undefined when nothing is expected to be there yet;
-  // bad input when it should have this shape and has not (a state of another model or frame size).
+  // Removes and returns a tensor, so that the layer can release its memory before it calls put().
+  // Undefined if nothing is stored and `expected` is false. A missing tensor or another shape is
+  // bad input (the state belongs to another model or frame size).
   at::Tensor take(const std::string& name, bool expected, at::IntArrayRef shape);
   void put(const std::string& name, const at::Tensor& tensor);
 
   uint64_t bytes() const;
 
-  // Everything as named tensors, for a file, and back.
+  // The state as named tensors for a file.
   std::map<std::string, at::Tensor> save() const;
   static VaeCache restore(std::map<std::string, at::Tensor> tensors);
 

@@ -8,7 +8,7 @@ namespace loci::model {
 
 namespace {
 
-// Of Wan2.2's 48 channels.
+// Latent statistics of Wan2.2's 48 channels.
 const std::vector<double> kPublishedMean = {
     -0.2289, -0.0052, -0.1323, -0.2339, -0.2799, 0.0174,  0.1838,  0.1557,  -0.1382, 0.0542,
     0.2813,  0.0891,  0.1570,  -0.0098, 0.0375,  -0.1825, -0.2246, -0.1207, -0.0698, 0.5109,
@@ -21,8 +21,8 @@ const std::vector<double> kPublishedStd = {
     0.7069, 0.5338, 0.4889, 0.4917, 0.4069, 0.4999, 0.6866, 0.4093, 0.5709, 0.6065, 0.6415, 0.4944,
     0.5726, 1.2042, 0.5458, 1.6887, 0.3971, 1.0600, 0.3943, 0.5537, 0.5444, 0.4089, 0.7468, 0.7744};
 
-// Between levels the shortcuts average or repeat whole groups of channels, in pixels of 2x2 (and of
-// two frames): from a channels to b in the encoder needs 4a (8a) to be a multiple of b.
+// The shortcuts between levels average or repeat whole groups of channels over 2x2 pixels (and two
+// frames). From a to b channels, the encoder needs 4a (8a) to be a multiple of b.
 void check_shortcuts(const VaeConfig& config, const std::string& where) {
   const std::vector<int64_t>& mult = config.dim_mult;
   const size_t last = mult.size() - 1;
@@ -31,14 +31,14 @@ void check_shortcuts(const VaeConfig& config, const std::string& where) {
     const int64_t before = i == 0 ? 1 : mult[i - 1];
     const int64_t factor = i == last ? 1 : config.temporal_downsample[i] ? 8 : 4;
     possible = possible && before * factor % mult[i] == 0;
-    // The decoder goes from level i + 2 (at first from the last) to i + 1 before it doubles the
-    // size.
+    // The decoder changes from the channels of level i + 2 (first: of the last level) to those of
+    // level i + 1 before it doubles the size.
     if (i < last) possible = possible && mult[i + 1] * factor % mult[std::min(i + 2, last)] == 0;
   }
   if (!possible) {
     fail(
-        "{}: dim_mult [{}] has steps that the shortcuts between levels cannot make; use e.g. "
-        "[1, 2, 4, 4]",
+        "{}: dim_mult [{}] has steps that the shortcuts between levels do not support; use for "
+        "example [1, 2, 4, 4]",
         where, fmt::join(mult, ", "));
   }
 }
@@ -83,11 +83,13 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.temporal_downsample =
       reader.get<std::vector<bool>>("temperal_downsample", config.temporal_downsample);
   if (!reader.get<bool>("is_residual", true)) {
-    fail("{}: is_residual is false, which is the autoencoder of Wan2.1; this one is Wan2.2's",
-         where);
+    fail(
+        "{}: is_residual is false (the autoencoder of Wan2.1); only the autoencoder of Wan2.2 is "
+        "supported",
+        where);
   }
   if (!reader.get<std::vector<double>>("attn_scales", {}).empty()) {
-    fail("{}: attn_scales must be empty; attention stands in the middle block only", where);
+    fail("{}: attn_scales must be empty; attention is supported in the middle block only", where);
   }
   if (config.dim_mult.empty() || config.dim_mult.size() > 6 ||
       *std::min_element(config.dim_mult.begin(), config.dim_mult.end()) < 1 ||
@@ -103,14 +105,14 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   for (const char* key : {"in_channels", "out_channels"}) {
     const auto channels = reader.get<int64_t>(key, config.patch_channels());
     if (channels != config.patch_channels()) {
-      fail("{}: {} is {}; RGB in patches of {}x{} pixels has {} channels", where, key, channels,
+      fail("{}: {} is {}; patches of {}x{} RGB pixels have {} channels", where, key, channels,
            config.patch_size, config.patch_size, config.patch_channels());
     }
   }
   const auto check_factor = [&](const char* key, int64_t factor) {
     if (reader.get<int64_t>(key, factor) != factor) {
-      fail("{}: {} is {}, but the levels and patch_size make it {}", where, key,
-           reader.get<int64_t>(key), factor);
+      fail("{}: {} is {}; dim_mult and patch_size give {}", where, key, reader.get<int64_t>(key),
+           factor);
     }
   };
   check_factor("scale_factor_spatial", config.spatial_factor());
@@ -164,8 +166,9 @@ void VaeConfig::check_frame_size(int64_t height, int64_t width) const {
   const int64_t factor = spatial_factor();
   if (height >= factor && width >= factor && height % factor == 0 && width % factor == 0) return;
   const auto fit = [factor](int64_t side) { return std::max(factor, side / factor * factor); };
-  fail("a frame of {}x{} pixels does not divide into latents of {}x{}; use e.g. {}x{}", width,
-       height, factor, factor, fit(width), fit(height));
+  fail(
+      "a frame of {}x{} pixels does not divide into latents of {}x{} pixels; use for example {}x{}",
+      width, height, factor, factor, fit(width), fit(height));
 }
 
 }  // namespace loci::model

@@ -16,18 +16,19 @@ struct VaeConfig {
   int64_t decoder_base_dim = 256;  // decoder channels at the finest level
   int64_t z_dim = 48;
   std::vector<int64_t> dim_mult = {1, 2, 4, 4};  // finest level first
-  int64_t num_res_blocks = 2;                    // a level of the encoder; the decoder has one more
+  int64_t num_res_blocks = 2;                    // per encoder level; the decoder has one more
   std::vector<bool> temporal_downsample = {false, true, true};  // between levels, finest first
-  int64_t patch_size = 2;  // pixels become channels in patches of this side
-  // Whether the decoder doubles its frames by turning channels into pixels instead of repeating
-  // pixels as Wan2.2 does: a narrow network draws the inside of a 16x16 block sooner that way.
+  int64_t patch_size = 2;  // side of the pixel patches that become channels
+  // Whether the decoder upsamples by pixel shuffle instead of repeating pixels as Wan2.2 does. A
+  // narrow network learns the inside of a 16x16 block faster with pixel shuffle.
   bool shuffle = false;
-  // Whether a linear transform of whole blocks (block_transform.h) stands in the encoder's place,
-  // and the decoder adds to its inverse what a linear map cannot give.
+  // Whether a linear transform of whole blocks (block_transform.h) replaces the encoder. The
+  // decoder network then adds a correction to the inverse transform.
   bool block_transform = false;
-  // Of the network that looks at the decoded picture once more (vae_refiner.h); 0 channels: none.
+  // Channels and residual blocks of the refiner of decoded pictures (vae_refiner.h); 0 channels:
+  // no refiner.
   int64_t refiner_dim = 0, refiner_blocks = 2;
-  std::vector<double> latents_mean, latents_std;  // [z_dim], of the encoder's mean
+  std::vector<double> latents_mean, latents_std;  // [z_dim], statistics of the encoder's mean
 
   // The published sizes and statistics.
   static VaeConfig wan22();
@@ -36,10 +37,10 @@ struct VaeConfig {
   Json to_json() const;
 
   int64_t patch_channels() const { return 3 * patch_size * patch_size; }
-  int64_t spatial_factor() const;   // pixels a latent, per side: 16
-  int64_t temporal_factor() const;  // frames a latent after the first: 4
+  int64_t spatial_factor() const;   // side of a latent in pixels: 16
+  int64_t temporal_factor() const;  // frames per latent after the first: 4
 
-  // Refuses a frame size that does not divide into latents, naming one that does.
+  // Rejects a frame size that is not a multiple of a latent's side and suggests one that is.
   void check_frame_size(int64_t height, int64_t width) const;
 };
 

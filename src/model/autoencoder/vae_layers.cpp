@@ -11,8 +11,8 @@ namespace loci::model {
 
 namespace {
 
-// Gives the parameter the memory order `order` of its dimensions without changing its shape.
-// Parameters keeps its handle to the same tensor.
+// Changes the memory order of the parameter's dimensions to `order` and keeps its shape. The handle
+// in Parameters stays valid.
 void set_memory_order(const at::Tensor& parameter, at::IntArrayRef order) {
   std::vector<int64_t> back(order.size());
   for (size_t i = 0; i < order.size(); ++i)
@@ -24,8 +24,8 @@ at::Tensor to_type(const at::Tensor& parameter, const at::Tensor& x) {
   return parameter.defined() ? parameter.to(x.scalar_type()) : parameter;
 }
 
-// Adds to one frame [B, H, W, C] what a cache kept of it. Kept in another type it would first be
-// copied to that of the sum, so rows go one by one.
+// Adds the cached contribution to one frame [B, H, W, C]. A contribution of another type would
+// first be copied as a whole, so it is added row by row.
 void add_kept(const at::Tensor& sum, const at::Tensor& kept) {
   if (sum.scalar_type() == kept.scalar_type()) {
     sum.add_(kept);
@@ -116,9 +116,10 @@ at::Tensor CausalConv::operator()(const at::Tensor& x, const VaePass& pass, bool
     }
     return out;
   }
-  // Kept between calls is not the input of the last two frames but what they add to the next two
-  // outputs: where a layer narrows, that is smaller, and no window has to be put together. Nothing
-  // is held longer than its use: this is where an autoencoder's memory peaks.
+  // The cache keeps the contributions of the last two frames to the next two outputs instead of the
+  // frames themselves. They are smaller if the layer reduces the channels, and no window has to be
+  // assembled. Tensors are released after their last use, because the autoencoder's memory peaks
+  // here.
   const std::vector<int64_t> shape(out.sizes().begin() + 1, out.sizes().end());
   const auto take = [&](const char* what) {
     return pass.cache->take(pass.tile + name + what, started, shape);
@@ -147,7 +148,8 @@ ResidualBlock::ResidualBlock(const Scope& scope, int64_t in, int64_t out)
     : norm1(scope["norm1"], in),
       norm2(scope["norm2"], out),
       conv1(scope["conv1"], in, out, 3),
-      // Starting as the identity, a new network is nearly linear, and learns like one.
+      // Residual blocks start as the identity, so that a new network is nearly linear and trains
+      // like one.
       conv2(scope["conv2"], out, out, 3, init::zeros) {
   if (in != out) shortcut.emplace(scope["conv_shortcut"], in, out);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using Renaming = std::pair<std::string_view, std::string_view>;
 
-// Beginnings of what follows "encoder." or "decoder.".
+// Prefixes after "encoder." or "decoder.".
 constexpr std::array kParts = {Renaming{"conv1.", "conv_in."},
                                Renaming{"head.0.", "norm_out."},
                                Renaming{"head.2.", "conv_out."},
@@ -21,7 +21,7 @@ constexpr std::array kParts = {Renaming{"conv1.", "conv_in."},
                                Renaming{"middle.1.", "mid_block.attentions.0."},
                                Renaming{"middle.2.", "mid_block.resnets.1."}};
 
-// Beginnings of what follows a residual block's name.
+// Prefixes after the name of a residual block.
 constexpr std::array kLayers = {
     Renaming{"residual.0.", "norm1."}, Renaming{"residual.2.", "conv1."},
     Renaming{"residual.3.", "norm2."}, Renaming{"residual.6.", "conv2."},
@@ -39,7 +39,7 @@ bool rename_start(std::string_view& text, const std::array<Renaming, N>& table, 
   return false;
 }
 
-// Cuts the part up to and including the next dot off the text.
+// Removes and returns the text up to the next dot; the dot is removed, too.
 std::string_view take_part(std::string_view& text) {
   const size_t dot = text.find('.');
   const std::string_view part = text.substr(0, dot);

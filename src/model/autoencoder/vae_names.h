@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the autoencoder's parameters in the original Wan2.2 checkpoint.
+// Translates parameter names of the original Wan2.2 autoencoder.
 #pragma once
 
 #include <string>
 
 namespace loci::model {
 
-// "encoder.downsamples.0.downsamples.1.residual.2.weight" to
-// "encoder.down_blocks.0.resnets.1.conv1.weight", as Diffusers calls it. Names that are not of the
-// original's kind come back unchanged.
+// The Diffusers name of an original name, for example
+// "encoder.downsamples.0.downsamples.1.residual.2.weight" →
+// "encoder.down_blocks.0.resnets.1.conv1.weight". Other names are returned unchanged.
 std::string vae_name_from_wan(const std::string& name);
 
 }  // namespace loci::model

@@ -26,7 +26,7 @@ EncoderNetwork::EncoderNetwork(const Scope& scope, const VaeConfig& config)
     level.temporal = config.temporal_downsample[i];
     level.downsampler.emplace(here["downsampler"], level.out, level.temporal);
   }
-  // Two convolutions a residual block; the step to the next level sees two positions further.
+  // Two convolutions per residual block; the step to the next level reaches two positions further.
   reach_ = 1;
   for (size_t i = 0; i < tiled_levels(); ++i) reach_ += (2 * config.num_res_blocks + 2) << i;
 }
@@ -74,7 +74,7 @@ at::Tensor EncoderNetwork::operator()(const at::Tensor& patches, const VaePass& 
 
 DecoderNetwork::DecoderNetwork(const Scope& scope, const VaeConfig& config)
     : conv_in(scope["conv_in"], config.z_dim, config.decoder_base_dim * config.dim_mult.back(), 3),
-      // Beside a transform it starts by adding nothing.
+      // With a transform, the network starts with zero output.
       conv_out(scope["conv_out"], config.decoder_base_dim * config.dim_mult.front(),
                config.patch_channels(), 3,
                config.block_transform
@@ -98,7 +98,7 @@ DecoderNetwork::DecoderNetwork(const Scope& scope, const VaeConfig& config)
     level.temporal = config.temporal_downsample[levels - 2 - i];
     level.upsampler.emplace(here["upsampler"], level.out, level.temporal, config.shuffle);
   }
-  // Of a step up, one position of the finer level and one for rounding.
+  // A step up reaches one position of the finer level; one more accounts for rounding.
   reach_ = 1;
   for (size_t i = 0; i < levels - first_tiled(); ++i) {
     reach_ += (2 * (config.num_res_blocks + 1) << i) + (i > 0 ? 1 << i : 0);

@@ -15,7 +15,7 @@
 
 namespace loci::model {
 
-// Frames as patches [T, B, H/p, W/p, 3pp] to mean and log variance [T', B, h, w, 2z].
+// Frames as patches [T, B, H/p, W/p, 3pp] → mean and log variance [T', B, h, w, 2z].
 struct EncoderNetwork {
   struct Level {
     std::vector<ResidualBlock> resnets;
@@ -34,18 +34,18 @@ struct EncoderNetwork {
   EncoderNetwork(const Scope& scope, const VaeConfig& config);
   at::Tensor operator()(const at::Tensor& patches, const VaePass& pass) const;
 
-  // Levels whose frames are cut into tiles: the two finest, if they are followed by coarser ones.
+  // Number of levels that are tiled: the two finest, if coarser levels follow.
   size_t tiled_levels() const { return std::min<size_t>(2, down_blocks.size() - 1); }
 
  private:
   // The first convolution and the levels below tiled_levels().
   at::Tensor start(const at::Tensor& patches, const VaePass& pass) const;
 
-  int64_t latent_ = 0, patch_ = 0;  // their sides in pixels
-  int64_t reach_ = 0;               // of a tile's convolutions, in patches
+  int64_t latent_ = 0, patch_ = 0;  // side of a latent and of a patch in pixels
+  int64_t reach_ = 0;               // reach of a tile's convolutions in patches
 };
 
-// Latents [T', B, h, w, z] to frames as patches.
+// Latents [T', B, h, w, z] → frames as patches [T, B, H/p, W/p, 3pp].
 struct DecoderNetwork {
   struct Level {
     std::vector<ResidualBlock> resnets;
@@ -64,16 +64,16 @@ struct DecoderNetwork {
   DecoderNetwork(const Scope& scope, const VaeConfig& config);
   at::Tensor operator()(const at::Tensor& latents, const VaePass& pass) const;
 
-  // From this level on, frames are cut into tiles.
+  // The first level that is tiled.
   size_t first_tiled() const { return up_blocks.size() - std::min<size_t>(2, up_blocks.size()); }
 
  private:
-  // From level `level` to the end. Large frames go through one at a time.
+  // Runs the levels from `level` on. Large frames pass one at a time.
   at::Tensor finish(at::Tensor x, size_t level, const VaePass& pass) const;
   at::Tensor finish_tiles(const at::Tensor& x, const VaePass& pass) const;
 
-  int64_t latent_ = 0, patch_ = 0;  // their sides in pixels
-  int64_t reach_ = 0;               // of a tile's convolutions, in patches
+  int64_t latent_ = 0, patch_ = 0;  // side of a latent and of a patch in pixels
+  int64_t reach_ = 0;               // reach of a tile's convolutions in patches
 };
 
 }  // namespace loci::model

@@ -19,8 +19,8 @@ Refiner::Refiner(const Scope& scope, const VaeConfig& config)
   }
 }
 
-at::Tensor Refiner::look(const at::Tensor& patches, const at::Tensor& place,
-                         const VaePass& pass) const {
+at::Tensor Refiner::correction(const at::Tensor& patches, const at::Tensor& place,
+                               const VaePass& pass) const {
   at::Tensor x = add_to(conv_in(patches, pass), place);
   for (const ResidualBlock& resnet : resnets) x = resnet(std::move(x), pass);
   return conv_out(norm_out.silu(std::move(x)), pass);
@@ -37,10 +37,10 @@ at::Tensor Refiner::operator()(const at::Tensor& patches, const VaePass& pass) c
          place});
   }
   place = place.narrow(0, 0, patches.size(0)).unsqueeze(1).to(patches.scalar_type());
-  if (!pass.singly(patches, conv_in.out())) return look(patches, place, pass);
+  if (!pass.singly(patches, conv_in.out())) return correction(patches, place, pass);
   std::vector<at::Tensor> parts;
   for (int64_t t = 0; t < patches.size(0); ++t) {
-    parts.push_back(look(patches.narrow(0, t, 1), place.narrow(0, t, 1), pass));
+    parts.push_back(correction(patches.narrow(0, t, 1), place.narrow(0, t, 1), pass));
   }
   return at::cat(parts);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A last look at the decoded picture.
+// Refines the decoded picture.
 //
-// The decoder's network sees latents and would have to redo the block transform to know how its
-// blocks meet. This one sees the picture: joining what does not quite meet is then a local matter.
+// The decoder network sees latents. To remove edges between blocks it would have to learn the block
+// transform. The refiner sees the picture, where such edges are local.
 #pragma once
 
 #include <vector>
@@ -16,21 +16,22 @@ namespace loci::model {
 
 struct Refiner {
   CausalConv conv_in, conv_out;
-  // What is added where in its block a patch lies, [1 + f, s, s, C] for blocks of s x s patches in
-  // f frames; the first row is for a clip's first frame, which has a latent of its own.
+  // Learned vector for a patch's position in its block, [1 + f, s, s, C] for blocks of s x s
+  // patches in f frames. The first row is for the first frame of a clip, which has its own latent.
   at::Tensor position;
   std::vector<ResidualBlock> resnets;
   ChannelNorm norm_out;
 
   Refiner(const Scope& scope, const VaeConfig& config);
 
-  // The picture as patches [T, B, H/p, W/p, 3pp] to what is to be added to it; nothing at first.
-  // T: the frames of whole latents.
+  // The picture as patches [T, B, H/p, W/p, 3pp] → the correction to add, zero before training. T
+  // is the number of frames of whole latents.
   at::Tensor operator()(const at::Tensor& patches, const VaePass& pass) const;
 
  private:
-  // `place` [T, 1, H/p, W/p, C]: the positions of all patches.
-  at::Tensor look(const at::Tensor& patches, const at::Tensor& place, const VaePass& pass) const;
+  // `place` [T, 1, H/p, W/p, C]: position vectors of all patches.
+  at::Tensor correction(const at::Tensor& patches, const at::Tensor& place,
+                        const VaePass& pass) const;
 };
 
 }  // namespace loci::model

@@ -22,7 +22,7 @@ at::Tensor Downsample::operator()(const at::Tensor& x, const VaePass& pass) cons
   return time_weight.defined() ? halve_rate(half, pass) : half;
 }
 
-// Output i sees frames 2i-1, 2i and 2i+1 of those that follow the clip's first frame.
+// Output i depends on frames 2i-1, 2i and 2i+1, counted from the second frame of the clip.
 at::Tensor Downsample::halve_rate(const at::Tensor& x, const VaePass& pass) const {
   const std::vector<int64_t> shape(x.sizes().begin() + 1, x.sizes().end());
   at::Tensor before, pairs = x;
@@ -36,7 +36,7 @@ at::Tensor Downsample::halve_rate(const at::Tensor& x, const VaePass& pass) cons
   if (pass.cache != nullptr)
     pass.cache->put(pass.tile + name + ".last", x.select(0, x.size(0) - 1).clone());
   if (pairs.size(0) == 0) return x;
-  LOCI_CHECK(pairs.size(0) % 2 == 0, "{} frames after the first do not make pairs", pairs.size(0));
+  LOCI_CHECK(pairs.size(0) % 2 == 0, "{} frames after the first are not pairs", pairs.size(0));
 
   const at::Tensor even = pairs.slice(0, 0, {}, 2), odd = pairs.slice(0, 1, {}, 2);
   const at::Tensor earlier = at::cat({before, odd.narrow(0, 0, odd.size(0) - 1)});
@@ -70,7 +70,7 @@ at::Tensor Upsample::operator()(at::Tensor x, const VaePass& pass) const {
   return resample(repeated);
 }
 
-// The clip's first frame stays single and is not part of what later frames look back on.
+// The first frame of the clip stays single, and later frames do not depend on it here.
 at::Tensor Upsample::double_rate(const at::Tensor& x, const VaePass& pass) const {
   const at::Tensor pairs = pass.first() ? x.narrow(0, 1, x.size(0) - 1) : x;
   if (pairs.size(0) == 0) return x;
@@ -82,7 +82,7 @@ at::Tensor Upsample::double_rate(const at::Tensor& x, const VaePass& pass) const
 
 at::Tensor shrink_shortcut(const at::Tensor& x, int64_t out, bool space, bool time, bool first) {
   const int64_t s = space ? 2 : 1, t = time ? 2 : 1;
-  // The clip's first frame is paired with nothing.
+  // The first frame of the clip has no partner.
   const at::Tensor whole =
       time && first ? at::constant_pad_nd(x, {0, 0, 0, 0, 0, 0, 0, 0, 1, 0}) : x;
   const int64_t frames = whole.size(0) / t, batch = x.size(1);
@@ -104,7 +104,8 @@ at::Tensor add_grown(at::Tensor x, const at::Tensor& in, bool time, bool first) 
                                  .reshape({frames * t, batch, 2 * height, 2 * width, out});
     return x + (time && first ? grown.narrow(0, 1, frames * t - 1) : grown);
   }
-  // The same sum, one of 2x2 pixels and of the pair at a time: a quarter of the memory or less.
+  // Computed for one of the 2x2 pixels and one frame of the pair at a time, which needs at most a
+  // quarter of the memory.
   const at::Tensor channels = at::arange(out, at::TensorOptions(at::kLong).device(x.device()));
   for (int64_t frame = 0; frame < frames * t; ++frame) {
     const int64_t place = time && first ? frame - 1 : frame;

@@ -14,13 +14,13 @@ namespace loci::model {
 
 namespace {
 
-// The empty state of a new clip whose frames have `size` numbers of it.
+// The empty state of a new clip; its full state will have `size` numbers.
 VaeCache new_cache(VaeState state, const Vae& vae, uint64_t size) {
   const bool large = size * c10::elementSize(vae.dtype()) > kLargeVaeState;
   return VaeCache(state == VaeState::kHalf || (state == VaeState::kAuto && large));
 }
 
-// Every convolution over time keeps two frames of its output.
+// Each causal convolution keeps two frames of its output.
 uint64_t two_frames(int64_t channels, int64_t positions) {
   return 2 * static_cast<uint64_t>(channels) * static_cast<uint64_t>(positions);
 }
@@ -28,7 +28,7 @@ uint64_t two_frames(int64_t channels, int64_t positions) {
 }  // namespace
 
 uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t width) {
-  if (config.block_transform) return 0;  // a block knows nothing of the others
+  if (config.block_transform) return 0;  // blocks are independent
   int64_t positions = height / config.patch_size * (width / config.patch_size);
   uint64_t size = two_frames(config.base_dim, positions);
   for (size_t i = 0; i < config.dim_mult.size(); ++i) {
@@ -36,7 +36,7 @@ uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t wid
     size += two_frames(channels, positions) * static_cast<uint64_t>(2 * config.num_res_blocks);
     if (i + 1 == config.dim_mult.size()) break;
     positions /= 4;
-    // The step in time looks back on one frame.
+    // The temporal step keeps one frame.
     if (config.temporal_downsample[i]) size += two_frames(channels, positions) / 2;
   }
   return size + 4 * two_frames(config.base_dim * config.dim_mult.back(), positions) +
@@ -64,7 +64,7 @@ uint64_t decoder_state_size(const VaeConfig& config, int64_t height, int64_t wid
 }
 
 int64_t decoder_reach(const VaeConfig& config) {
-  // Every convolution looks back on two frames of its level: `per` of a latent each.
+  // Every convolution depends on two earlier frames of its level, each `per` latents long.
   double per = 1, reach = 2 * 5;  // the first convolution and the middle block's four
   const size_t levels = config.dim_mult.size();
   for (size_t i = 0; i < levels; ++i) {
@@ -75,7 +75,7 @@ int64_t decoder_reach(const VaeConfig& config) {
   }
   reach += 2 * per;  // the last convolution
   if (config.refiner_dim > 0) reach += 2 * per * static_cast<double>(2 + 2 * config.refiner_blocks);
-  // And the latent that it took for the clip's first.
+  // One more for the latent that it treated as the first of the clip.
   return static_cast<int64_t>(std::ceil(reach)) + 1;
 }
 
@@ -102,7 +102,7 @@ at::Tensor VaeEncoder::encode(const at::Tensor& pixels) {
   std::vector<at::Tensor> latents;
   for (int64_t begin = 0; begin < frames;) {
     check_interrupt();
-    // A last group that is too short is refused by encode().
+    // encode() rejects an incomplete last group.
     const int64_t count = std::min(pass.first() ? 1 : factor, frames - begin);
     latents.push_back(vae_->normalise(vae_->encode(pixels.narrow(2, begin, count), pass).mean));
     begin += count;

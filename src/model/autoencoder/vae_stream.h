@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames to latents and back, part by part, in memory that does not grow with the length.
+// Encodes and decodes a clip in parts, in memory that does not grow with its length.
 //
-// However a clip is cut into calls, the numbers are the same to the last bit: it always passes
-// through the networks one latent at a time.
+// A clip passes through the networks one latent at a time, so the result does not depend on how the
+// clip is divided into calls, bit for bit.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,11 +12,11 @@
 
 namespace loci::model {
 
-// How the state between calls is kept.
+// Type of the state between calls.
 enum class VaeState {
-  kAuto,  // kHalf where the full state of such frames would exceed kLargeVaeState, else kFull
-  kFull,  // in the autoencoder's own type
-  kHalf   // as float16
+  kAuto,  // kHalf if the full state would exceed kLargeVaeState, else kFull
+  kFull,  // the autoencoder's type
+  kHalf   // float16
 };
 constexpr uint64_t kLargeVaeState = uint64_t{1} << 30;  // bytes
 
@@ -27,13 +27,13 @@ struct VaeStreamOptions {
 
 class VaeEncoder {
  public:
-  // The Vae must outlive it.
+  // The Vae must outlive the encoder.
   explicit VaeEncoder(const Vae& vae, const VaeStreamOptions& options = {});
-  // Goes on from a saved state, which must have been made with the same tiling.
+  // Continues from a saved state with the same tiling.
   VaeEncoder(const Vae& vae, VaeCache cache, const VaeTiling& tiling = {});
 
   // The next frames of the clip, [B, 3, T, H, W] in [-1, 1]: 1 + 4n frames in the first call, 4n
-  // in later ones. Gives latents [B, z, T', h, w] in model space.
+  // in later ones. Returns latents [B, z, T', h, w] in model space.
   at::Tensor encode(const at::Tensor& pixels);
 
   const VaeCache& cache() const { return cache_; }
@@ -49,8 +49,8 @@ class VaeDecoder {
   explicit VaeDecoder(const Vae& vae, const VaeStreamOptions& options = {});
   VaeDecoder(const Vae& vae, VaeCache cache, const VaeTiling& tiling = {});
 
-  // The next latents of the clip, [B, z, T', h, w] in model space. Gives their frames
-  // [B, 3, T, H, W], clamped to [-1, 1]: one for the clip's first latent, 4 for every other.
+  // The next latents of the clip, [B, z, T', h, w] in model space. Returns frames [B, 3, T, H, W],
+  // clamped to [-1, 1]: one for the first latent of the clip, 4 for every other latent.
   at::Tensor decode(const at::Tensor& latents);
 
   const VaeCache& cache() const { return cache_; }
@@ -61,12 +61,12 @@ class VaeDecoder {
   VaeCache cache_;
 };
 
-// Numbers that the state between calls consists of, for untiled frames of this size.
+// Count of numbers in the state between calls, for untiled frames of this size in pixels.
 uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t width);
 uint64_t decoder_state_size(const VaeConfig& config, int64_t height, int64_t width);
 
-// Latents after which a decoder that was started anywhere in a clip goes on as one that has seen
-// all of it, bit by bit: as far as its convolutions look back.
+// Temporal receptive field in latents. After this many latents, a decoder that was started in the
+// middle of a clip gives the same bits as a decoder that has seen the whole clip.
 int64_t decoder_reach(const VaeConfig& config);
 
 }  // namespace loci::model

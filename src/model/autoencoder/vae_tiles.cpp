@@ -11,7 +11,7 @@ namespace loci::model {
 
 namespace {
 
-// Where `right` begins to count within its overlap with `left`, [overlap * scale] from 0 to 1.
+// Weights of `right` within its overlap with `left`, [overlap * scale], from 0 to 1.
 at::Tensor rise(const TileSpan& left, const TileSpan& right, int64_t scale, int64_t reach) {
   const auto shared = static_cast<double>((left.end() - right.begin) * scale);
   const double blind = std::min(static_cast<double>(reach), shared * 3 / 8);
@@ -19,7 +19,7 @@ at::Tensor rise(const TileSpan& left, const TileSpan& right, int64_t scale, int6
   return ((middle - blind) / (shared - 2 * blind)).clamp(0, 1);
 }
 
-// Before the shares are made to add up: where three tiles meet they exceed 1.
+// Weights before normalisation; their sum exceeds 1 where three tiles meet.
 at::Tensor raw_shares(const std::vector<TileSpan>& spans, size_t index, int64_t scale,
                       int64_t reach) {
   const TileSpan& span = spans[index];
@@ -41,12 +41,12 @@ void VaeTiling::check(const VaeConfig& config) const {
   if (tile == 0) return;
   const int64_t side = config.spatial_factor();
   if (tile < 2 * side || tile % side != 0) {
-    fail("a tile of {} pixels does not divide into latents; use a multiple of {} from {} on", tile,
-         side, 2 * side);
+    fail("a tile of {} pixels does not divide into latents; use a multiple of {}, at least {}",
+         tile, side, 2 * side);
   }
   if (overlap < side || overlap % side != 0 || 2 * overlap > tile) {
-    fail("tiles of {} pixels cannot overlap by {}; use a multiple of {} up to {}", tile, overlap,
-         side, tile / 2 / side * side);
+    fail("tiles of {} pixels cannot overlap by {} pixels; use a multiple of {}, at most {}", tile,
+         overlap, side, tile / 2 / side * side);
   }
 }
 

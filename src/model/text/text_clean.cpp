@@ -15,14 +15,14 @@ namespace {
 struct Entity {
   std::string_view name;
   char32_t value;
-  bool bare;  // also known without the semicolon
+  bool bare;  // valid without the semicolon, too
 };
 
 constexpr Entity kEntities[] = {
 #include "loci/model/text/text_entities.inc"
 };
 
-// Windows-1252's characters for bytes 0x80 to 0x9F; the five it leaves free stay as they are.
+// Characters of Windows-1252 for bytes 0x80 to 0x9F; the five undefined bytes map to themselves.
 constexpr std::array<char32_t, 32> kWindows1252 = {
     0x20AC, 0x81,   0x201A, 0x192,  0x201E, 0x2026, 0x2020, 0x2021, 0x2C6,  0x2030, 0x160,
     0x2039, 0x152,  0x8D,   0x17D,  0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
@@ -36,7 +36,7 @@ constexpr std::pair<char32_t, std::u32string_view> kLigatures[] = {
     {0xFB01, U"fi"},      {0xFB02, U"fl"},     {0xFB03, U"ffi"},    {0xFB04, U"ffl"},
     {0xFB05, U"\u017Ft"}, {0xFB06, U"st"}};
 
-// What Python's str.isspace() and \s agree on.
+// White space by both Python's str.isspace() and \s.
 bool is_space(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
@@ -48,16 +48,17 @@ bool is_control(char32_t c) {
          (c >= 0x206A && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFC);
 }
 
-// The byte that Windows-1252 (or Latin-1, where it is silent) shows as this character, or -1.
+// The byte that Windows-1252 (or Latin-1 where Windows-1252 is undefined) decodes to this
+// character, or -1.
 int windows_byte(char32_t c) {
   if (c < 0x100) return static_cast<int>(c);
   const auto found = std::find(kWindows1252.begin(), kWindows1252.end(), c);
   return found == kWindows1252.end() ? -1 : 0x80 + static_cast<int>(found - kWindows1252.begin());
 }
 
-// Whether these bytes, read as characters, look like garbled UTF-8 and not like a word: Latin
-// letters with accents and signs (C2 to C5), punctuation and symbols (E2), emoji (F0 9F), and the
-// byte order mark. Other leads are letters that people write before such signs.
+// Whether these bytes, decoded as characters, are likely garbled UTF-8 rather than a word: accented
+// Latin letters and signs (C2 to C5), punctuation and symbols (E2), emoji (F0 9F) and the byte
+// order mark. Other lead bytes are letters that occur before such signs in ordinary text.
 bool looks_garbled(const std::array<unsigned char, 4>& bytes, size_t length) {
   if (length == 2) return bytes[0] <= 0xC5;
   if (length == 3)
@@ -65,9 +66,9 @@ bool looks_garbled(const std::array<unsigned char, 4>& bytes, size_t length) {
   return bytes[0] == 0xF0 && bytes[1] == 0x9F;
 }
 
-// In garbled text the letter "à" ends in a no-break space, which people and programs turn into a
-// plain one: "voilÃ  la". A single space then was also the word's end. Portuguese words that do
-// begin with "à" keep their letters together.
+// In garbled text the letter "à" ends in a no-break space, which is often replaced by a plain
+// space: "voilÃ  la". A single space then also ended the word. Portuguese words that begin with "à"
+// stay in one piece.
 std::u32string restore_a_grave(const std::u32string& text) {
   std::u32string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -83,7 +84,7 @@ std::u32string restore_a_grave(const std::u32string& text) {
   return out;
 }
 
-// One pass over UTF-8 that was read as Windows-1252.
+// One pass of repairs of UTF-8 that was decoded as Windows-1252.
 std::u32string undo_windows_1252(const std::u32string& text) {
   std::u32string out;
   bool garbled = false;
@@ -113,7 +114,7 @@ std::u32string undo_windows_1252(const std::u32string& text) {
   return garbled ? restore_a_grave(out) : out;
 }
 
-// ESC [ numbers letter: colours and cursor movements of terminals.
+// Terminal escapes for colours and cursor movement: ESC [ numbers letter.
 size_t terminal_escape(std::u32string_view text) {
   if (text.size() < 3 || text[0] != 0x1B || text[1] != U'[') return 0;
   size_t i = 2;
@@ -151,7 +152,7 @@ std::u32string replace_characters(const std::u32string& text) {
   return out;
 }
 
-// A numeric reference, by Python's rules. Returns the number of characters it takes, or 0.
+// A numeric character reference by Python's rules. Returns its length in characters, or 0.
 size_t numeric_reference(std::u32string_view text, std::u32string& out) {
   const bool hex = text.size() > 2 && (text[2] == U'x' || text[2] == U'X');
   size_t i = hex ? 3 : 2;
@@ -183,7 +184,7 @@ size_t numeric_reference(std::u32string_view text, std::u32string& out) {
   return i;
 }
 
-// A named reference; of names that also stand without a semicolon, the longest that fits.
+// A named character reference. Of names that are valid without a semicolon, the longest match.
 size_t named_reference(std::u32string_view text, std::u32string& out) {
   const Entity* best = nullptr;
   size_t taken = 0;
@@ -228,7 +229,7 @@ std::string unescape_html(std::string_view text) { return to_utf8(unescape(to_ut
 
 std::string repair_text(std::string_view text) {
   std::u32string current = to_utf32(text);
-  // Repairs uncover others: "&acirc;&euro;&trade;" is garbled text once it is unescaped.
+  // A repair can reveal another: unescaping "&acirc;&euro;&trade;" gives garbled text.
   for (;;) {
     std::u32string next = current.find(U'<') == std::u32string::npos ? unescape(current) : current;
     next = replace_characters(undo_windows_1252(next));

@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Which of the buckets the distance from query i to key j falls into, [L, L]: half of them for keys
-// to the right; of each half the first half one distance each, the rest logarithmic.
+// Bucket of the distance from query i to key j, [L, L]. Half of the buckets are for keys to the
+// right. In each half, the first half of the buckets holds one distance each and the rest grow
+// logarithmically.
 at::Tensor distance_buckets(int64_t length, const TextConfig& config, at::Device device) {
   const at::Tensor place = at::arange(length, at::TensorOptions(at::kLong).device(device));
   const at::Tensor distance = place.unsqueeze(0) - place.unsqueeze(1);
@@ -73,7 +74,7 @@ TextConfig TextConfig::from_json(const Json& json, const std::string& where) {
   config.eps = reader.get<double>("layer_norm_epsilon", config.eps, 0.0, 1.0);
   const auto activation = reader.get<std::string>("feed_forward_proj", "gated-gelu");
   if (activation != "gated-gelu") {
-    fail("{}: feed_forward_proj is '{}'; umT5 has 'gated-gelu'", where, activation);
+    fail("{}: feed_forward_proj is '{}'; expected 'gated-gelu' (umT5)", where, activation);
   }
   if (config.max_distance <= config.buckets / 4) {
     fail("{}: relative_attention_max_distance is {}; with {} buckets it must exceed {}", where,
@@ -121,7 +122,7 @@ TextNetwork::TextNetwork(const Scope& scope, const TextConfig& sizes) : config(s
   final_norm = RmsNorm(scope["encoder"]["final_layer_norm"], dim, config.eps);
 }
 
-// Scores are not divided by the root of the head's size: T5 has it in its weights.
+// Scores are not divided by the root of the head size; T5 includes the factor in its weights.
 at::Tensor TextNetwork::attend(const Block& block, const at::Tensor& x, const at::Tensor& buckets,
                                const at::Tensor& hidden) const {
   const auto heads = [&](const at::Tensor& flat) {
@@ -181,7 +182,7 @@ TextConfig find_text_config(const fs::path& path) {
   }
   if (folder) {
     fail(
-        "{} has no config.json of a umT5 encoder; give the text encoder's folder, or its weights "
+        "{} has no config.json of a umT5 encoder; give the text encoder's folder or its weights "
         "file",
         path.string());
   }
@@ -211,12 +212,12 @@ TextEncoder TextEncoder::load(const fs::path& path, const Options& options) {
 TextEncoder TextEncoder::load(const TextConfig& config, const fs::path& weights,
                               const Options& options) {
   const io::Checkpoint checkpoint = io::Checkpoint::open(weights);
-  std::map<std::string, std::string> stored;  // our name -> name in the file
+  std::map<std::string, std::string> stored;  // parameter name → name in the file
   std::vector<std::string> available;
   at::ScalarType dtype = options.dtype;
   for (const io::TensorInfo& info : checkpoint.tensors()) {
     std::string name = text_name_from_wan(info.name);
-    // The embedding table has two names in Hugging Face's files, of which either may be left out.
+    // The embedding table has two names in Hugging Face's files; either may be missing.
     if (name == "encoder.embed_tokens.weight") name = "shared.weight";
     if (options.as_stored && name == "shared.weight") dtype = info.dtype;
     if (stored.emplace(name, info.name).second) available.push_back(name);
@@ -226,7 +227,8 @@ TextEncoder TextEncoder::load(const TextConfig& config, const fs::path& weights,
     return found == stored.end() ? at::Tensor() : checkpoint.tensor(found->second);
   };
   {
-    // Without memory of its own first: weights that do not fit shall not cost gigabytes to refuse.
+    // Checked on meta tensors first, so that weights that do not fit are rejected before memory is
+    // allocated.
     const TextEncoder sketch(
         config,
         std::make_unique<Parameters>(Parameters::Options{.device = at::kMeta, .seed = 0}, source),
@@ -250,7 +252,7 @@ at::Tensor TextEncoder::encode(std::span<const int64_t> ids) const {
   for (const int64_t id : ids) {
     if (id < 0 || id >= vocabulary) {
       fail(
-          "the tokenizer gives token {}, but the text encoder knows {}; they belong to different "
+          "the tokenizer returns token {}, but the text encoder has {}; they belong to different "
           "models",
           id, vocabulary);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The umT5 encoder: token numbers to one vector a token.
+// The umT5 encoder: token IDs → one vector per token.
 #pragma once
 
 #include <filesystem>
@@ -21,12 +21,12 @@ namespace loci::model {
 struct TextConfig {
   int64_t vocab_size = 256384;
   int64_t d_model = 4096;
-  int64_t d_kv = 64;  // channels a head
+  int64_t d_kv = 64;  // channels per head
   int64_t d_ff = 10240;
   int64_t num_heads = 64;
   int64_t num_layers = 24;
-  int64_t buckets = 32;        // of distances between tokens
-  int64_t max_distance = 128;  // from which on all distances are alike
+  int64_t buckets = 32;        // of relative positions
+  int64_t max_distance = 128;  // larger distances share the last bucket
   double eps = 1e-6;
 
   static TextConfig from_json(const Json& json, const std::string& where);
@@ -49,8 +49,8 @@ struct TextNetwork {
 
   TextNetwork(const Scope& scope, const TextConfig& config);
 
-  // ids int64 [B, L]; mask [B, L], nonzero where a token stands, or undefined when all do. Gives
-  // [B, L, d_model] in `type`; what stands at masked places has no meaning.
+  // ids int64 [B, L]; mask [B, L], zero at padding, undefined = no padding. Returns [B, L, d_model]
+  // in `type`; the values at padding are meaningless.
   at::Tensor operator()(const at::Tensor& ids, const at::Tensor& mask, at::ScalarType type) const;
 
  private:
@@ -58,23 +58,23 @@ struct TextNetwork {
                     const at::Tensor& hidden) const;
 };
 
-// An encoder with weights of its own.
+// An encoder that owns its weights.
 class TextEncoder {
  public:
   struct Options {
-    at::ScalarType dtype = at::kFloat;  // of weights; kept as stored in the file if `as_stored`
-    bool as_stored = true;              // maps the file's tensors instead of copying them
+    at::ScalarType dtype = at::kFloat;  // type of weights, unless as_stored
+    bool as_stored = true;              // map the file's tensors in their type, do not copy
     at::ScalarType compute = at::kFloat;
     uint64_t seed = 0;
   };
 
-  // With random weights.
+  // An encoder with random weights.
   explicit TextEncoder(const TextConfig& config);
   TextEncoder(const TextConfig& config, const Options& options);
 
-  // From a folder with config.json and weights, or a file of weights, in the naming of Hugging Face
-  // or of the original Wan. A file without a text encoder's config.json beside it is taken for
-  // umT5-XXL. Weights that are missing, left over or of the wrong shape are bad input.
+  // Loads a folder with config.json and weights, or a weights file, with the names of Hugging Face
+  // or of the original Wan. A file without a text encoder's config.json in its folder must be
+  // umT5-XXL. Missing, unexpected and wrongly shaped tensors are bad input.
   static TextEncoder load(const std::filesystem::path& path);
   static TextEncoder load(const std::filesystem::path& path, const Options& options);
   static TextEncoder load(const TextConfig& config, const std::filesystem::path& weights,
@@ -98,11 +98,11 @@ class TextEncoder {
   at::ScalarType compute_ = at::kFloat;
 };
 
-// "blocks.0.attn.q.weight" to "encoder.block.0.layer.0.SelfAttention.q.weight"; other names come
-// back unchanged.
+// The Hugging Face name of an original name, for example "blocks.0.attn.q.weight" →
+// "encoder.block.0.layer.0.SelfAttention.q.weight". Other names are returned unchanged.
 std::string text_name_from_wan(const std::string& name);
 
-// The sizes that belong to the weights at `path`; see TextEncoder::load().
+// The config for the weights at `path`; see TextEncoder::load().
 TextConfig find_text_config(const std::filesystem::path& path);
 
 }  // namespace loci::model

@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kWanEncoder = "models_t5_umt5-xxl-enc-bf16.pth";
 
-// FNV-1a twice, with different starts: 128 bits.
+// FNV-1a with two different offsets: 128 bits.
 class Hash {
  public:
   void add(std::string_view bytes) {
@@ -33,7 +33,7 @@ class Hash {
       a_ = (a_ ^ static_cast<unsigned char>(byte)) * kPrime;
       b_ = (b_ ^ static_cast<unsigned char>(byte)) * kPrime;
     }
-    // The length ends each part, so that parts cannot flow into each other.
+    // The length after each part separates the parts.
     a_ = (a_ ^ bytes.size()) * kPrime;
     b_ = (b_ ^ ~bytes.size()) * kPrime;
   }
@@ -44,8 +44,8 @@ class Hash {
   uint64_t a_ = 0xcbf29ce484222325, b_ = 0x9e3779b97f4a7c15;
 };
 
-// Tells sets of weights apart without reading gigabytes: names, shapes, types, and a few numbers
-// from all over each tensor.
+// Identifies weights without reading all of them: names, shapes, types and a few numbers spread
+// over each tensor.
 void add_weights(Hash& hash, const fs::path& path) {
   const io::Checkpoint checkpoint = io::Checkpoint::open(path);
   for (const io::TensorInfo& info : checkpoint.tensors()) {
@@ -72,8 +72,8 @@ void add_tokenizer(Hash& hash, const fs::path& path) {
   }
 }
 
-// The cached embedding of this prompt, [tokens, dim]; nothing if absent, damaged or of another
-// prompt.
+// The cached embedding of this prompt, [tokens, dim]; none if it is missing, damaged or belongs to
+// another prompt.
 std::optional<at::Tensor> read_cached(const fs::path& file, const std::string& prompt,
                                       int64_t text_len) {
   if (!fs::exists(file)) return std::nullopt;
@@ -110,7 +110,7 @@ PromptOptions find_prompt_files(const fs::path& folder) {
                                                                 : folder / "text_encoder"};
   }
   if (fs::exists(wan)) return {.encoder = wan, .tokenizer = folder / "google" / "umt5-xxl"};
-  fail("{} holds no text encoder: expected text_encoder/config.json or {}", folder.string(),
+  fail("{} has no text encoder; expected text_encoder/config.json or {}", folder.string(),
        wan.filename().string());
 }
 
@@ -123,7 +123,7 @@ std::vector<at::Tensor> encode_prompts(std::span<const std::string> prompts,
     std::error_code error;
     fs::create_directories(cache, error);
     if (error) {
-      log_warning("encoded prompts are not kept: {} cannot be made: {}", cache.string(),
+      log_warning("prompt embeddings are not cached: cannot create {}: {}", cache.string(),
                   error.message());
       cache.clear();
     }
@@ -155,7 +155,7 @@ std::vector<at::Tensor> encode_prompts(std::span<const std::string> prompts,
         try {
           io::write_safetensors(file, {{"embedding", *embedding}}, {{"prompt", prompt}});
         } catch (const Error& error) {
-          log_warning("an encoded prompt is not kept: {}", error.what());
+          log_warning("a prompt embedding is not cached: {}", error.what());
         }
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prompts to embeddings: cleaned, tokenized, encoded, and remembered on disk, with the encoder in
-// memory no longer than needed.
+// Prompts → embeddings: cleaning, tokenizing, encoding and a cache on disk. The encoder is in
+// memory only while it is needed.
 #pragma once
 
 #include <filesystem>
@@ -14,22 +14,22 @@ namespace loci::model {
 
 struct PromptOptions {
   std::filesystem::path encoder;    // folder or weights file of the text encoder
-  std::filesystem::path tokenizer;  // folder or file; empty: the encoder's folder
-  // Where embeddings are kept, made if absent; empty: nowhere.
+  std::filesystem::path tokenizer;  // folder or file; empty = the encoder's folder
+  // Folder of cached embeddings, created if needed; empty = no cache.
   std::filesystem::path cache;
-  int64_t text_len = 512;  // tokens; longer prompts are cut
+  int64_t text_len = 512;  // maximum number of tokens; longer prompts are truncated
   at::ScalarType compute = at::kFloat;
 };
 
 // Whether a model's folder has a text encoder.
 bool has_prompt_files(const std::filesystem::path& model_folder);
 
-// Where a Diffusers or an original Wan folder keeps its text encoder and tokenizer. Bad input lists
-// what was looked for.
+// The text encoder and tokenizer of a Diffusers folder or an original Wan folder. Bad input if
+// there are none; the error lists the expected files.
 PromptOptions find_prompt_files(const std::filesystem::path& model_folder);
 
-// One embedding [text_len, dim] FP32 a prompt, zeros after its last token. The encoder is loaded
-// only if some prompt is not in the cache, and released before this returns.
+// One embedding [text_len, dim] FP32 per prompt, with zeros after its last token. The encoder is
+// loaded only if a prompt is not in the cache, and released before the function returns.
 std::vector<at::Tensor> encode_prompts(std::span<const std::string> prompts,
                                        const PromptOptions& options);
 

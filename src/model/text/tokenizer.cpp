@@ -19,13 +19,13 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path) {
   if (spiece.extension() == ".model" && fs::exists(spiece)) return load_spiece_tokenizer(spiece);
   if (config.filename() == "tokenizer_config.json" && fs::exists(config)) {
     const Json settings = load_json(config);
-    // Compared as JSON: the value may be anything.
+    // Compared as JSON, because the value may have any type.
     if (settings.is_object() && settings.value("tokenizer_class", Json()) == "ByteTokenizer") {
       return std::make_unique<ByteTokenizer>();
     }
   }
   fail(
-      "{} holds no tokenizer: expected tokenizer.json, spiece.model, or a tokenizer_config.json of "
+      "{} has no tokenizer; expected tokenizer.json, spiece.model, or a tokenizer_config.json of "
       "a "
       "ByteTokenizer; copy it from the model's text encoder or tokenizer folder",
       path.string());

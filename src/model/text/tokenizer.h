@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to token numbers.
+// Text → token IDs.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace loci::model {
 
-// Thread-safe once made.
+// Thread-safe after construction.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -21,20 +21,20 @@ class Tokenizer {
   // "ByteTokenizer". `path` is the folder or one of those files.
   static std::unique_ptr<Tokenizer> load(const std::filesystem::path& path);
 
-  // Without padding, the end-of-text token included. With a limit, text is cut so that no more than
-  // that come out, the end-of-text token among them.
+  // Token IDs with the end-of-text token, without padding. With a limit, the text is truncated so
+  // that at most `limit` IDs are returned, including the end-of-text token.
   std::vector<int64_t> encode(std::string_view text, int64_t limit = 0) const;
 
   virtual int64_t vocabulary() const = 0;
 
  protected:
   virtual std::vector<int64_t> tokens(std::string_view text) const = 0;
-  // Tokens that follow every text.
+  // Tokens appended to every text.
   virtual const std::vector<int64_t>& suffix() const = 0;
 };
 
-// Bytes as tokens: 0 pads, 1 ends, byte b is 3 + b. The vocabulary of small models, with nothing to
-// store.
+// Bytes as tokens: 0 is padding, 1 ends the text, byte b is 3 + b. For small models; it needs no
+// file.
 class ByteTokenizer : public Tokenizer {
  public:
   static constexpr int64_t kEnd = 1, kFirst = 3;

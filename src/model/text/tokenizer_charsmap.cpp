@@ -10,7 +10,7 @@ namespace loci::model {
 
 namespace {
 
-// A unit of the trie, as the darts-clone library packs it.
+// A unit of the trie in the format of the darts-clone library.
 bool has_leaf(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t leaf_value(uint32_t unit) { return unit & 0x7FFFFFFFu; }
 uint32_t label(uint32_t unit) { return unit & 0x800000FFu; }
@@ -75,7 +75,7 @@ std::string Charsmap::normalize_graphemes(std::string_view text) const {
   while (!text.empty()) {
     size_t length = first_code_point(text).bytes;
     if (text.starts_with("\r\n")) length = 2;
-    // Control characters stand alone.
+    // Control characters are separate graphemes.
     const bool joins = static_cast<unsigned char>(text[0]) >= 0x20 && text[0] != 0x7F;
     while (joins && length < text.size()) {
       const CodePoint next = first_code_point(text.substr(length));

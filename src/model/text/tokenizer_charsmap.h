@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sentencepiece's precompiled character map: a double-array trie from sequences of characters to
-// their normal form (NFKC and some), as stored in spiece.model and tokenizer.json.
+// sentencepiece's precompiled character map: a double-array trie from character sequences to their
+// normal form (NFKC with additions), as stored in spiece.model and tokenizer.json.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace loci::model {
 
 class Charsmap {
  public:
-  // Empty data is the map that changes nothing. `source` names the file in messages.
+  // Empty data is the identity map. `source` names the file in messages.
   Charsmap() = default;
   Charsmap(std::string_view data, const std::string& source);
 
   bool empty() const { return units_.empty(); }
 
-  // As sentencepiece does it: at every position the longest sequence that the map knows.
+  // Like sentencepiece: replaces the longest known sequence at every position.
   std::string normalize_longest(std::string_view text) const;
 
-  // As Hugging Face's tokenizers does it: character by character, but units of fewer than 6 bytes
-  // with combining marks first as a whole, and of all matches the shortest.
+  // Like Hugging Face's tokenizers: character by character with the shortest match, after trying
+  // graphemes with combining marks of fewer than 6 bytes as a whole.
   std::string normalize_graphemes(std::string_view text) const;
 
  private:
@@ -31,11 +31,11 @@ class Charsmap {
     size_t bytes = 0;
     std::string_view form;
   };
-  // Matches at the start of the text, the shortest or the longest.
+  // The shortest or longest match at the start of the text.
   std::optional<Match> find(std::string_view text, bool longest) const;
 
   std::vector<uint32_t> units_;
-  std::string forms_;  // strings, each ended by a zero byte
+  std::string forms_;  // zero-terminated strings
 };
 
 }  // namespace loci::model

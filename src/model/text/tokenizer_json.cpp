@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tokenizer.json of Hugging Face's tokenizers, as far as Unigram models of the T5 family use it.
+// tokenizer.json of Hugging Face's tokenizers: the subset that Unigram models of the T5 family use.
 #include <algorithm>
 #include <functional>
 
@@ -14,7 +14,7 @@ namespace loci::model {
 namespace {
 
 using TextMap = std::function<std::string(std::string)>;
-// Cuts a section of text into words; `first` says whether the section begins the text.
+// Splits a section of text into words; `first`: the section begins the text.
 using Splitter = std::function<std::vector<std::string>(std::string text, bool first)>;
 
 bool is_space(char32_t c) {
@@ -78,7 +78,7 @@ std::string strip(const std::string& text, bool left, bool right) {
 
 [[noreturn]] void unsupported(const std::string& source, const char* part,
                               const std::string& kind) {
-  fail("{}: the {} '{}' is not supported; Unigram tokenizers of the T5 family are", source, part,
+  fail("{}: the {} '{}' is not supported; use a Unigram tokenizer of the T5 family", source, part,
        kind);
 }
 
@@ -132,7 +132,7 @@ std::vector<std::string> split_at_spaces(const std::string& text) {
   return words;
 }
 
-// Spaces become visible marks; words begin with theirs.
+// Replaces spaces by visible marks; a word begins with its mark.
 std::vector<std::string> split_at_marks(std::string text, const std::string& mark, bool prepend,
                                         bool cut) {
   text = replace_all(std::move(text), " ", mark);
@@ -159,7 +159,7 @@ void add_splitters(const Json& json, const std::string& source, std::vector<Spli
     steps.push_back([](const std::string& text, bool) { return split_at_spaces(text); });
   } else if (kind == "Metaspace") {
     const auto mark = reader.get<std::string>("replacement", "\u2581");
-    // Older files have add_prefix_space instead of the scheme.
+    // Older files have add_prefix_space instead of prepend_scheme.
     const std::string scheme = reader.choose(
         "prepend_scheme", reader.get<bool>("add_prefix_space", true) ? "always" : "never",
         {"always", "first", "never"});
@@ -197,7 +197,7 @@ class JsonTokenizer : public Tokenizer {
   int64_t vocabulary() const override { return vocabulary_; }
 
  protected:
-  // Added tokens are found in the text as it stands; what lies between is normalised and cut.
+  // Added tokens are matched in the original text. The text between them is normalised and split.
   std::vector<int64_t> tokens(std::string_view text) const override {
     std::vector<int64_t> ids;
     size_t begin = 0;
@@ -235,7 +235,7 @@ class JsonTokenizer : public Tokenizer {
                    reader.get<bool>("byte_fallback", false), source);
   }
 
-  // Only tokens after the text are known in the T5 family: its end.
+  // The T5 family only appends tokens: the end of the text.
   void read_template(const Json& json, const std::string& source) {
     if (json.is_null()) return;
     const auto kind = json.value("type", "");
@@ -255,7 +255,7 @@ class JsonTokenizer : public Tokenizer {
     }
   }
 
-  // The longest added token that the text begins with.
+  // The longest added token at the start of the text.
   const AddedToken* added_at(std::string_view text) const {
     const AddedToken* best = nullptr;
     for (const AddedToken& token : added_) {
@@ -295,11 +295,11 @@ class JsonTokenizer : public Tokenizer {
 
 std::unique_ptr<Tokenizer> load_json_tokenizer(const std::filesystem::path& path) {
   const Json json = load_json(path);
-  if (!json.is_object()) fail("{} is not a tokenizer: expected an object", path.string());
+  if (!json.is_object()) fail("{} is not a tokenizer; expected a JSON object", path.string());
   try {
     return std::make_unique<JsonTokenizer>(json, path.string());
   } catch (const Json::exception& error) {
-    fail("{} is not a tokenizer of Hugging Face's: {}", path.string(), error.what());
+    fail("{} is not a tokenizer of Hugging Face's tokenizers: {}", path.string(), error.what());
   }
 }
 

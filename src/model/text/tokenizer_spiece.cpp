@@ -12,18 +12,18 @@ namespace loci::model {
 
 namespace {
 
-// The little of the protocol buffer format that the file needs.
+// The subset of the protocol buffer format that the file uses.
 class Message {
  public:
   struct Field {
     uint64_t number = 0;
-    uint64_t value = 0;      // of integers, and the bits of 32-bit numbers
-    std::string_view bytes;  // of strings and messages
+    uint64_t value = 0;      // an integer, or the bits of a 32-bit number
+    std::string_view bytes;  // a string or a message
   };
 
   Message(std::string_view data, const std::string& source) : rest_(data), source_(&source) {}
 
-  // The next field; false at the end.
+  // Reads the next field; false at the end.
   bool next(Field& field) {
     if (rest_.empty()) return false;
     const uint64_t key = varint();
@@ -51,7 +51,7 @@ class Message {
 
  private:
   [[noreturn]] void damaged() const {
-    fail("{} is not a sentencepiece model, or it is damaged", *source_);
+    fail("{} is not a sentencepiece model or is damaged", *source_);
   }
 
   std::string_view take(uint64_t count) {
@@ -123,14 +123,14 @@ Spiece read_spiece(std::string_view data, const std::string& source) {
     if (field.number == 1) read_piece(field.bytes, source, spiece);
     Message inner(field.bytes, source);
     Message::Field part;
-    if (field.number == 2) {  // how it was trained
+    if (field.number == 2) {  // training settings
       while (inner.next(part)) {
         if (part.number == 3) spiece.model = part.value;
         if (part.number == 24) spiece.space_as_suffix = part.value != 0;
         if (part.number == 35) spiece.byte_fallback = part.value != 0;
         if (part.number == 42) spiece.end = static_cast<int32_t>(part.value);
       }
-    } else if (field.number == 3) {  // how text is normalised
+    } else if (field.number == 3) {  // normalisation settings
       while (inner.next(part)) {
         if (part.number == 2) spiece.charsmap = part.bytes;
         if (part.number == 3) spiece.dummy_prefix = part.value != 0;
@@ -185,7 +185,7 @@ class SpieceTokenizer : public Tokenizer {
  private:
   static constexpr const char* kMark = "\u2581";
 
-  // Pieces that users defined win over any other way to cut the text.
+  // User-defined pieces take precedence over any other segmentation.
   static Unigram make_unigram(Spiece& spiece, const std::string& source) {
     double highest = -1e9;
     int64_t unknown = -1;

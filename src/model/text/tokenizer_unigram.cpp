@@ -11,7 +11,7 @@ namespace loci::model {
 
 namespace {
 
-// An unknown character scores this much below the worst piece.
+// The score of an unknown character, relative to the lowest score of a piece.
 constexpr double kUnknownPenalty = 10;
 
 }  // namespace
@@ -62,7 +62,7 @@ void Unigram::tokenize(std::string_view text, std::vector<int64_t>& ids) const {
     size_t from = 0;
     int64_t id = -1;
   };
-  std::vector<Step> best(text.size() + 1);  // of the ways that end before this byte
+  std::vector<Step> best(text.size() + 1);  // best segmentation of the text before each byte
   best[0].score = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t character = first_code_point(text.substr(begin)).bytes;
@@ -81,7 +81,7 @@ void Unigram::tokenize(std::string_view text, std::vector<int64_t>& ids) const {
     begin += character;
   }
 
-  std::vector<std::pair<size_t, int64_t>> cuts;  // begin and token, from the end
+  std::vector<std::pair<size_t, int64_t>> cuts;  // begin and token, from last to first
   for (size_t at = text.size(); at > 0; at = best[at].from) {
     cuts.emplace_back(best[at].from, best[at].id);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8 to code points and back.
+// Converts between UTF-8 and code points.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace loci::model {
 
 struct CodePoint {
   char32_t value = 0;
-  size_t bytes = 0;   // it takes in the text
-  bool valid = true;  // false: the byte belongs to no character; value is U+FFFD, bytes is 1
+  size_t bytes = 0;   // length in the text
+  bool valid = true;  // false: an invalid byte; value is U+FFFD, bytes is 1
 };
 
-// The character at the start of a text that is not empty. Overlong forms, surrogates and cut-off
-// sequences are not valid.
+// The first character of a non-empty text. Overlong forms, surrogates and truncated sequences are
+// invalid.
 CodePoint first_code_point(std::string_view text);
 
 void append_utf8(std::string& text, char32_t value);
@@ -23,7 +23,7 @@ void append_utf8(std::string& text, char32_t value);
 std::u32string to_utf32(std::string_view text);
 std::string to_utf8(std::u32string_view text);
 
-// Whether the character joins the one before it to one visible unit: combining marks, variation
+// Whether the character forms one grapheme with the previous one: combining marks, variation
 // selectors, the zero-width (non-)joiner.
 bool is_combining(char32_t value);
 

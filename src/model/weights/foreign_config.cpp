@@ -29,7 +29,7 @@ Json from_wan(Json json, const std::string& where) {
   for (const auto& [from, to] : kWanKeys) {
     if (!json.contains(from)) continue;
     if (json.contains(to))
-      fail("{}: both {} and {} are given; they mean the same", where, from, to);
+      fail("{}: both {} and {} are given; they mean the same, remove one", where, from, to);
     json[to] = json[from];
     json.erase(from);
   }
@@ -37,17 +37,17 @@ Json from_wan(Json json, const std::string& where) {
   const auto width = reader.get<int64_t>("dim");
   const auto heads = reader.get<int64_t>("num_attention_heads");
   if (width % kHeadChannels != 0 || width / kHeadChannels != heads) {
-    fail("{}: dim is {} with {} heads; heads of {} channels are supported", where, width, heads,
-         kHeadChannels);
+    fail("{}: dim is {} with {} heads; only heads of {} channels are supported", where, width,
+         heads, kHeadChannels);
   }
   reader.choose("model_type", "ti2v", {"t2v", "ti2v"});
   if (!reader.get<bool>("qk_norm", true)) {
-    fail("{}: qk_norm is false; this model family always has it", where);
+    fail("{}: qk_norm is false; only true is supported", where);
   }
   const auto window = reader.get<std::vector<int64_t>>("window_size", {-1, -1});
   if (window != std::vector<int64_t>{-1, -1}) {
-    fail("{}: window_size is [{}]; attention over the whole chunk, [-1, -1], is supported", where,
-         fmt::join(window, ", "));
+    fail("{}: window_size is [{}]; only [-1, -1] (attention over the whole chunk) is supported",
+         where, fmt::join(window, ", "));
   }
   for (const char* key : {"dim", "model_type", "qk_norm", "window_size"}) json.erase(key);
   return json;
@@ -82,7 +82,7 @@ bool describes_transformer(const Json& json) {
 Json to_release_config(const Json& json, const std::string& where) {
   if (!json.is_object()) fail("{}: expected a JSON object of settings", where);
   if (!describes_transformer(json)) {
-    fail("{}: it describes a {}, not a transformer of the Wan family", where,
+    fail("{}: the file describes a {}, not a transformer of the Wan family", where,
          class_name(json).empty() ? "model of another kind" : one_line(class_name(json)));
   }
   if (json.contains("model_kwargs")) return from_training(json, where);
@@ -123,7 +123,7 @@ Json to_diffusers_config(const TransformerConfig& config) {
                {"image_dim", nullptr},
                {"added_kv_proj_dim", nullptr},
                {"rope_max_seq_len", 1024}};
-  // Diffusers fixes the length of texts in its pipeline.
+  // Diffusers sets the length of texts in its pipeline, not in the config.
   if (config.text_len != TransformerConfig().text_len) json["text_len"] = config.text_len;
   return json;
 }

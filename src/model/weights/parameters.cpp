@@ -13,7 +13,7 @@ namespace loci::model {
 
 namespace {
 
-uint64_t name_hash(std::string_view name) {  // FNV-1a: the same on every machine
+uint64_t name_hash(std::string_view name) {  // FNV-1a, equal on every machine
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
@@ -64,7 +64,7 @@ Parameters::Parameters(Options options, Source source)
 
 void Parameters::start(const std::string& name, at::Tensor& tensor,
                        const Initialiser& initialise) const {
-  // Every parameter has its own stream, so its start does not depend on which others exist.
+  // Every parameter has its own random stream, so its initial value does not depend on others.
   at::Generator generator =
       at::make_generator<at::CPUGeneratorImpl>(hash_keys({options_.seed, name_hash(name)}));
   initialise(tensor, generator);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named parameters of a network: where they come from (a checkpoint, or an initialiser), in which
-// order and type. Networks are plain structs that ask a Scope for their tensors while being built.
+// Named parameters of a network, from a checkpoint or an initialiser. Networks are plain structs
+// that get their tensors from a Scope while they are constructed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace loci::model {
 
-// Fills a freshly allocated parameter; runs without gradient.
+// Fills a new parameter; runs without gradient.
 using Initialiser = std::function<void(at::Tensor& parameter, at::Generator& generator)>;
 
 namespace init {
@@ -23,7 +23,7 @@ void zeros(at::Tensor& parameter, at::Generator& generator);
 void ones(at::Tensor& parameter, at::Generator& generator);
 Initialiser constant(double value);
 Initialiser normal(double deviation);
-// Uniform in ±1/sqrt(fan_in): what libtorch gives linear layers and convolutions.
+// Uniform in ±1/sqrt(fan_in), libtorch's default for linear layers and convolutions.
 Initialiser fan_in(int64_t fan_in);
 }  // namespace init
 
@@ -32,18 +32,17 @@ struct Parameter {
   at::Tensor tensor;
 };
 
-// What a checkpoint lacks or has too much of, seen from the network that was built from it.
+// Differences between a checkpoint and the network that was constructed from it.
 struct LoadReport {
-  std::vector<std::string> missing;     // initialised instead
-  std::vector<std::string> unexpected;  // in the checkpoint, asked for by nobody
+  std::vector<std::string> missing;     // initialised instead of loaded
+  std::vector<std::string> unexpected;  // in the checkpoint, but not used by the network
   std::vector<std::string> misshapen;   // "name: [2, 3] in the file, [2, 4] expected"; not used
   bool clean() const { return missing.empty() && unexpected.empty() && misshapen.empty(); }
   // One line that lists all of them.
   std::string text() const;
 };
 
-// Hands out tensors to a network under construction and keeps them in the order they were asked
-// for.
+// Provides the tensors of a network under construction and keeps them in the order of the requests.
 class Parameters {
  public:
   // The tensor of that name, or an undefined tensor.
@@ -51,28 +50,29 @@ class Parameters {
 
   struct Options {
     at::ScalarType dtype = at::kFloat;
-    at::Device device = at::kCPU;  // kMeta allocates nothing: for counting
-    uint64_t seed = 0;             // of the initialisers
+    at::Device device = at::kCPU;  // kMeta allocates nothing, for counting
+    uint64_t seed = 0;             // for the initialisers
   };
 
   Parameters() : Parameters(Options()) {}
   explicit Parameters(Options options, Source source = {});
 
   // A parameter from the source, converted to the options' type and device (shared with the source
-  // when both already fit), or a new one from `initialise` when the source lacks it.
+  // if both are equal already), or a new one from `initialise` if the source does not have it.
   at::Tensor add(const std::string& name, at::IntArrayRef shape, const Initialiser& initialise);
 
-  // One whose type is not the options': numbers of few bits, their scales.
+  // A parameter with its own type: quantized weights and their scales.
   at::Tensor add_exact(const std::string& name, at::IntArrayRef shape, at::ScalarType type,
                        const Initialiser& initialise);
 
-  // The parameter is kept as `tensor` from now on, in whatever layout; what it was is let go.
+  // Replaces the parameter's tensor, possibly by one with another layout, and releases the old one.
   void replace(const std::string& name, at::Tensor tensor);
 
   const std::vector<Parameter>& all() const { return all_; }
-  // Forgets the source, once everything was asked for: a file need not stay open for a copy of it.
+  // Releases the source after construction, so that its file can be closed.
   void release_source() { source_ = {}; }
-  // Missing and misshapen so far; `available` (names in the checkpoint) gives the unexpected ones.
+  // Missing and misshapen parameters so far, and the names of the checkpoint (`available`) that
+  // were not used.
   LoadReport report(const std::vector<std::string>& available) const;
 
   uint64_t count() const;  // elements
@@ -81,7 +81,7 @@ class Parameters {
   const Options& options() const { return options_; }
 
  private:
-  // Fills `tensor` as `name` starts.
+  // Initialises `tensor` with the random numbers of `name`.
   void start(const std::string& name, at::Tensor& tensor, const Initialiser& initialise) const;
 
   Options options_;
@@ -91,7 +91,7 @@ class Parameters {
   LoadReport report_;
 };
 
-// A place in the tree of names: scope["attn1"]["to_q"].parameter("weight", …).
+// A prefix of parameter names: scope["attn1"]["to_q"].parameter("weight", …).
 class Scope {
  public:
   explicit Scope(Parameters& parameters, std::string prefix = "")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model costs, from its config alone: parameters by part, and the bytes of its history.
+// Computes the size of a model from its config: parameters by part, and bytes of its history.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct ParameterCounts {
   uint64_t total() const { return base + camera + recurrent; }
 };
 
-// Nothing is allocated.
+// Allocates nothing.
 ParameterCounts count_parameters(const TransformerConfig& config);
 
-// One letter a block: S attends to its history, R has a recurrent memory.
+// One letter per block: S attends to its history, R has a recurrent memory.
 std::string layer_letters(const TransformerConfig& config);
 
 // The same model with every block attending to its history.
 TransformerConfig full_softmax(const TransformerConfig& config);
 
-// Bytes that a stream keeps of its past, chunk in work included.
+// Bytes that a stream keeps of its past, including the current chunk.
 struct HistoryBytes {
   uint64_t state = 0;   // recurrent states, FP32
   uint64_t main = 0;    // keys and values of blocks that attend to their history
@@ -33,7 +33,7 @@ struct HistoryBytes {
   uint64_t total() const { return state + main + camera; }
 };
 
-// `frames` latent frames are kept; keys and values have `dtype`.
+// For `frames` retained latent frames with keys and values in `dtype`.
 HistoryBytes history_bytes(const TransformerConfig& config, const camera::TokenGrid& grid,
                            int64_t frames, at::ScalarType dtype);
 

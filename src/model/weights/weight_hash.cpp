@@ -12,7 +12,7 @@ namespace loci::model {
 
 namespace {
 
-// Eight bytes at a time, several gigabytes a second.
+// Hashes eight bytes at a time: several gigabytes per second.
 uint64_t hash_bytes(uint64_t start, const void* data, size_t size) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   uint64_t hash = hash_keys({start, size});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells sets of weights apart.
+// Identifies weights.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace loci::model {
 
-// 16 hexadecimal digits over the names, shapes, types and every byte of the parameters. Not a
-// cryptographic hash: it finds mistakes, not forgeries.
+// 16 hexadecimal digits computed from the names, shapes, types and all bytes of the parameters. Not
+// a cryptographic hash: it detects mistakes, not manipulation.
 std::string weight_hash(const Parameters& parameters);
 
 }  // namespace loci::model

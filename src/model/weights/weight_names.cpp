@@ -8,10 +8,10 @@ namespace loci::model {
 
 namespace {
 
-// Release, other.
+// The release's name and the other name.
 using Pair = std::pair<std::string_view, std::string_view>;
 
-// Beginnings of whole names.
+// Prefixes of whole names.
 constexpr std::array kWanTop = {
     Pair{"condition_embedder.time_embedder.linear_1.", "time_embedding.0."},
     Pair{"condition_embedder.time_embedder.linear_2.", "time_embedding.2."},
@@ -22,7 +22,7 @@ constexpr std::array kWanTop = {
     Pair{"scale_shift_table", "head.modulation"},
 };
 
-// Beginnings of what follows "blocks.N.".
+// Prefixes after "blocks.N.".
 constexpr std::array kWanBlock = {
     Pair{"attn1.to_q.", "self_attn.q."},
     Pair{"attn1.to_k.", "self_attn.k."},
@@ -36,7 +36,7 @@ constexpr std::array kWanBlock = {
     Pair{"attn2.to_out.0.", "cross_attn.o."},
     Pair{"attn2.norm_q.", "cross_attn.norm_q."},
     Pair{"attn2.norm_k.", "cross_attn.norm_k."},
-    // The only norm with weights: the third of the original's list, the second of the release's.
+    // The only norm with weights: the third norm of the original, the second of the release.
     Pair{"norm2.", "norm3."},
     Pair{"ffn.net.0.proj.", "ffn.0."},
     Pair{"ffn.net.2.", "ffn.2."},
@@ -47,12 +47,12 @@ constexpr std::array kTrainingBlock = {Pair{"camera_attn.", "cam_self_attn."},
                                        Pair{"kda.", "attn1.gdn."}};
 
 constexpr std::string_view kTrainingPrefix = "model.";
-// What other programs put before every name, the longest first.
+// Prefixes that other programs put before every name, longest first.
 constexpr std::array<std::string_view, 3> kPrefixes = {"model.diffusion_model.", "diffusion_model.",
                                                        kTrainingPrefix};
 constexpr std::string_view kDropped = "negative_embeddings";
 
-// "blocks.12." of a block's name, otherwise "".
+// The prefix "blocks.12." of a block's parameter, otherwise "".
 std::string_view block_prefix(std::string_view name) {
   constexpr std::string_view kBlocks = "blocks.";
   if (!name.starts_with(kBlocks)) return {};
@@ -66,13 +66,13 @@ std::string_view block_prefix(std::string_view name) {
 
 enum class Direction { kToRelease, kFromRelease };
 
-// Replaces the beginning of `rest` by the table; true when one fitted.
+// Replaces the prefix of `rest` by the table; true if an entry matched.
 template <size_t N>
 bool rename(std::string& rest, const std::array<Pair, N>& table, Direction direction) {
   for (const auto& [release, other] : table) {
     const std::string_view from = direction == Direction::kToRelease ? other : release;
     const std::string_view to = direction == Direction::kToRelease ? release : other;
-    // Without a dot at its end an entry is the whole of the name.
+    // An entry without a dot at its end matches the whole name only.
     const bool fits = from.ends_with('.') ? std::string_view(rest).starts_with(from) : rest == from;
     if (!fits) continue;
     rest = std::string(to) + rest.substr(from.size());

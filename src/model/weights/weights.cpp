@@ -51,7 +51,7 @@ ModelFiles open_folder(const fs::path& folder, const Json& overrides) {
     if (is_there(folder / "transformer" / "config.json")) {
       return open_folder(folder / "transformer", overrides);
     }
-    fail("{}: the folder has no config.json; give a model's folder, or its weights file",
+    fail("{}: the folder has no config.json; give a model's folder or its weights file",
          folder.string());
   }
   ModelFiles files{
@@ -73,13 +73,13 @@ ModelFiles open_weights(const fs::path& path, const Json& overrides) {
     files.config_source = fmt::format("{}: {}", path.string(), kConfigKey);
     json = parse_json(found->second, files.config_source);
   } else {
-    files.config_source = "the 5B model's sizes (no config.json stands beside the file)";
+    files.config_source = "the 5B model's sizes (the folder of the file has no config.json)";
   }
   files.config = parse_config(json, overrides, files.config_source);
   return files;
 }
 
-// The checkpoint's tensors under the release's names.
+// The tensors of a checkpoint under the release's names.
 struct Renamed {
   std::map<std::string, std::string> stored;  // release name → name in the checkpoint
   std::vector<std::string> available;         // release names, in the checkpoint's order
@@ -104,7 +104,8 @@ Renamed rename_tensors(const io::Checkpoint& weights) {
   return renamed;
 }
 
-// Takes what a plain checkpoint lacks as a whole out of the report; says whether there was any.
+// Removes the branches that a plain checkpoint does not have from the report; true if there are
+// any.
 bool accept_new_branches(WeightLayout layout, LoadReport& report) {
   if (!is_plain(layout)) return false;
   return std::erase_if(report.missing, [](const std::string& name) {
@@ -112,7 +113,7 @@ bool accept_new_branches(WeightLayout layout, LoadReport& report) {
          }) > 0;
 }
 
-// Refuses what the options do not allow.
+// Rejects differences that the options do not allow.
 void judge(const LoadReport& report, const io::Checkpoint& weights, const LoadOptions& options) {
   if (report.clean()) return;
   LoadReport refused = report;
@@ -141,7 +142,7 @@ ModelFiles open_model(const fs::path& path, const Json& overrides) {
 LoadedModel load_model(const fs::path& path, const LoadOptions& options) {
   const ModelFiles files = open_model(path, options.overrides);
   if (!files.weights) {
-    fail("{}: there are no weights beside {}", path.string(), files.config_source);
+    fail("{}: there are no weights in the folder of {}", path.string(), files.config_source);
   }
   return load_model(files.config, *files.weights, options);
 }
@@ -187,7 +188,7 @@ FitReport check_fit(const TransformerConfig& config, const io::Checkpoint& weigh
 
 namespace {
 
-// Names of the weights that may be kept in fewer bits.
+// Names of the weights that may be quantized.
 std::set<std::string> large_weights(const TransformerConfig& config) {
   Transformer transformer(config, std::make_shared<Parameters>(Parameters::Options{
                                       .dtype = at::kFloat, .device = at::kMeta}));
