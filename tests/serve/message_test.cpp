@@ -7,7 +7,7 @@
 #include "loci/serve/net/http_message.h"
 #include "loci/serve/net/multipart.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/walk/starts.h"
+#include "loci/serve/walk/uploaded_picture.h"
 
 namespace loci::serve {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the server that need no network: queue, outbox, controls, pace, records, tours.
+// Components of the server without a network: engine, outbox, controls, pace, records, tours.
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,8 +57,8 @@ void wait_for(const std::function<bool()>& condition) {
   EXPECT_TRUE(condition());
 }
 
-// Nothing around the first place stays unseen, and the walk that follows starts there.
-TEST(Tour, LooksAllRoundThenWalks) {
+// The turn covers all directions, and the walk starts at the same place.
+TEST(Tour, TurnsOnceAroundThenWalks) {
   world::ClipOptions options;
   options.width = 48;
   options.height = 32;
@@ -102,7 +102,7 @@ TEST(Engine, SharesTimeNotSlices) {
   // Slices of the quick task take a tenth of the time, more or less.
   EXPECT_GT(quick->slices, 4 * slow->slices);
   EXPECT_LT(quick->slices, 20 * slow->slices);
-  // One that slept gets no time back: it takes its place beside the others.
+  // A task that slept is not credited for that time.
   const auto late = std::make_shared<CountingTask>(milliseconds(2));
   late->ready = false;
   engine.add(late);
@@ -115,7 +115,7 @@ TEST(Engine, SharesTimeNotSlices) {
   EXPECT_GT(quick->slices - asleep, 20);
 }
 
-TEST(Engine, OutlivesBrokenTasks) {
+TEST(Engine, DropsTasksThatThrow) {
   Metrics metrics;
   Engine engine(metrics);
   const auto broken = std::make_shared<CountingTask>(milliseconds(1));
@@ -128,7 +128,7 @@ TEST(Engine, OutlivesBrokenTasks) {
   EXPECT_EQ(metrics.errors, 1U);
 }
 
-TEST(Outbox, DropsOldFramesAndNeverGrows) {
+TEST(Outbox, DropsTheOldestFramesBeyondTheLimit) {
   Outbox outbox(1000, 500);
   const Clock::time_point now = Clock::now();
   for (int i = 0; i < 100; ++i) {
@@ -144,7 +144,7 @@ TEST(Outbox, DropsOldFramesAndNeverGrows) {
   EXPECT_TRUE(outbox.take(now, next)->text);
   EXPECT_FALSE(outbox.take(now, next));
   EXPECT_FALSE(next);
-  // Frames wait for their time; messages do not wait for them.
+  // Frames wait for their time; messages do not.
   outbox.put({"gone", false, 1, now + milliseconds(50)});
   outbox.drop_frames();
   outbox.put({"later", false, 1, now + milliseconds(50)});
@@ -161,32 +161,32 @@ CameraActions state(const Json& transition) {
   return actions({{"mode", "state"}, {"transitions", {transition}}});
 }
 
-TEST(Controls, MakePosesOfKeysSticksAndLooks) {
+TEST(Controls, TurnKeysSticksAndLooksIntoPoses) {
   Controls controls(16, 4, 4096);
   EXPECT_FALSE(controls.active());
   controls.apply(state({{"actions", {"w"}}}));
   std::vector<camera::Pose> poses = controls.take(2);
   ASSERT_EQ(poses.size(), 2U);
-  // A metre a second: four frames are a quarter of one.
+  // One metre per second: a quarter of a metre in four frames.
   EXPECT_NEAR(poses[0].position.z, 0.25, 1e-9);
   EXPECT_NEAR(poses[1].position.z, 0.5, 1e-9);
   controls.apply(state({{"actions", Json::array()}, {"look", {30, 0}}}));
   poses = controls.take(2);
-  EXPECT_NEAR(poses[1].position.z, 0.5, 1e-9);  // let go, and not tapped: it was used already
+  EXPECT_NEAR(poses[1].position.z, 0.5, 1e-9);  // released, and not a tap: the chunk before used it
   EXPECT_NEAR(poses[0].yaw(), camera::radians(15), 1e-9);
   EXPECT_NEAR(poses[1].yaw(), camera::radians(30), 1e-9);
   controls.apply(state({{"look", {-30, 500}}}));
   poses = controls.take(2);
   EXPECT_NEAR(poses[1].yaw(), 0, 1e-9);
   EXPECT_NEAR(poses[1].pitch(), controls.speeds().pitch_limit, 1e-9);
-  // A tap between two chunks counts for one latent.
+  // A tap between two chunks moves the camera for one latent frame.
   controls.set_pose(camera::Pose());
   controls.apply(state({{"actions", {"d"}}}));
   controls.apply(state({{"actions", Json::array()}}));
   poses = controls.take(2);
   EXPECT_NEAR(poses[0].position.x, 0.25, 1e-9);
   EXPECT_NEAR(poses[1].position.x, 0.25, 1e-9);
-  // A stick half forward, with a key to the side: no faster than a metre a second.
+  // A stick forward and a key sideways: still one metre per second.
   controls.set_pose(camera::Pose());
   controls.apply(state({{"actions", {"d"}}, {"axes", {{"forward", 1}}}}));
   EXPECT_NEAR(camera::norm(controls.take(1)[0].position), 0.25, 1e-9);
@@ -223,7 +223,7 @@ TEST(Controls, FollowScriptsFrameByFrameAndRefuseNonsense) {
   EXPECT_FALSE(controls.active());  // nothing of it was taken
 }
 
-TEST(Controls, FollowPathsUntilSomebodyTakesOver) {
+TEST(Controls, FollowPathsUntilAKeyIsPressed) {
   Controls controls(16, 4, 10);
   camera::Pose here;
   here.position = {0, 0, 5};
@@ -239,7 +239,7 @@ TEST(Controls, FollowPathsUntilSomebodyTakesOver) {
   EXPECT_NEAR(taken[0].position.x, 0.25, 1e-9);
   EXPECT_NEAR(taken[0].position.z, 5, 1e-9);
   EXPECT_NEAR(taken[0].right().y, 1, 1e-9);
-  // Letting go of nothing changes nothing; then it ends, and the camera stays.
+  // Releasing no key does not end the path. After its end the camera stays.
   controls.apply(state({{"actions", Json::array()}}));
   taken = controls.take(2);
   EXPECT_NEAR(taken[0].position.x, 0.5, 1e-9);
@@ -258,14 +258,14 @@ TEST(Controls, FollowPathsUntilSomebodyTakesOver) {
   }
 }
 
-TEST(Pace, SpreadsFramesOverTheTimeTheyTakeToMake) {
+TEST(Pace, SpreadsFramesOverTheTimeOfAChunk) {
   Pace pace;
   pace.start(16);
   const Clock::time_point zero = Clock::time_point(std::chrono::hours(1));
   const auto at = [&](double seconds) {
     return zero + std::chrono::duration_cast<Clock::duration>(Pace::Seconds(seconds));
   };
-  // Faster than real time: the video's own rate, and the next chunk waits.
+  // Faster than real time: frames at the video's rate, and the next chunk waits.
   EXPECT_EQ(pace.add(at(0), 16, 0.2), at(0));
   EXPECT_NEAR(pace.frame_seconds(), 1.0 / 16, 1e-6);
   EXPECT_NEAR(Pace::Seconds(pace.next_begin() - at(0)).count(), 1 - 0.25, 1e-6);
@@ -277,7 +277,7 @@ TEST(Pace, SpreadsFramesOverTheTimeTheyTakeToMake) {
   EXPECT_LE(pace.next_begin(), at(4.0 * 29 + 0.01));
 }
 
-TEST(TokenBucket, LetsBurstsPassAndThenTheRate) {
+TEST(TokenBucket, AllowsABurstThenTheRate) {
   TokenBucket bucket(5);
   int passed = 0;
   for (int i = 0; i < 100; ++i) passed += bucket.take();
@@ -290,7 +290,7 @@ TEST(TokenBucket, LetsBurstsPassAndThenTheRate) {
   EXPECT_TRUE(limiter.take("b"));
 }
 
-TEST(ChunkRecord, ComesBackAsItWas) {
+TEST(ChunkRecord, RoundTripsThroughAFile) {
   const fs::path file = fs::path(::testing::TempDir()) /
                         ("loci_chunk_" + std::to_string(::getpid()) + ".safetensors");
   ChunkRecord record;

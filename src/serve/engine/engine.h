@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "loci/serve/net/clock.h"
 #include "loci/serve/net/metrics.h"
-#include "loci/serve/net/outbox.h"
 
 namespace loci::serve {
 

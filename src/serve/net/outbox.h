@@ -3,7 +3,6 @@
 // their time. The bytes of both are bounded.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -11,9 +10,9 @@
 #include <optional>
 #include <string>
 
-namespace loci::serve {
+#include "loci/serve/net/clock.h"
 
-using Clock = std::chrono::steady_clock;
+namespace loci::serve {
 
 struct Outgoing {
   std::string bytes;

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "loci/serve/net/outbox.h"
+#include "loci/serve/net/clock.h"
 
 namespace loci::serve {
 

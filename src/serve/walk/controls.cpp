@@ -10,7 +10,7 @@ namespace loci::serve {
 
 namespace {
 
-constexpr double kMostLook = 90;  // degrees a chunk
+constexpr double kMostLook = 90;  // degrees per chunk
 
 }  // namespace
 
@@ -88,7 +88,7 @@ std::vector<camera::Pose> Controls::take(int64_t latents) {
       axes = {tap_or(axes.forward, tapped_.forward), tap_or(axes.right, tapped_.right),
               tap_or(axes.yaw, tapped_.yaw), tap_or(axes.pitch, tapped_.pitch)};
     }
-    std::optional<camera::Pose> followed;  // as it is: the camera under the keys has no roll
+    std::optional<camera::Pose> followed;  // the exact pose: camera_ cannot represent roll
     for (int64_t frame = 0; frame < frames_per_latent_; ++frame) {
       followed.reset();
       if (!path_.empty()) {

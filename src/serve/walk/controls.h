@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user holds, pushes and scripts, gathered between chunks, and the poses it makes of a
-// chunk.
+// The camera controls of a walk. They collect the client's input between chunks and turn it into
+// the poses of the next chunk.
 #pragma once
 
 #include <deque>
@@ -12,9 +12,10 @@
 
 namespace loci::serve {
 
+// Not thread-safe; the mailbox guards it.
 class Controls {
  public:
-  // `script_limit`: most video frames queued.
+  // `script_limit`: maximum number of video frames in the script.
   Controls(double fps, int64_t frames_per_latent, size_t script_limit)
       : fps_(fps), frames_per_latent_(frames_per_latent), script_limit_(script_limit) {}
 
@@ -26,12 +27,12 @@ class Controls {
     camera_.set_pose(pose);
   }
   const camera::KeySpeeds& speeds() const { return speeds_; }
-  // Lets go of everything.
+  // Releases all keys and drops scripts and paths.
   void release();
-  // Whether anything is held or waits.
+  // Whether the next chunk would move the camera.
   bool active() const { return !script_.empty() || !path_.empty() || moving(); }
 
-  // Poses of the next chunk's latents; uses up scripts, taps and looks.
+  // Poses of the next chunk's latent frames. Consumes scripts, paths, taps and looks.
   std::vector<camera::Pose> take(int64_t latents);
 
  private:
@@ -40,7 +41,7 @@ class Controls {
   void apply(const CameraPath& path);
   void set_keys(const camera::Keys& keys);
   camera::Axes held() const;
-  // Whether anything is held, was tapped or looked at since the last chunk.
+  // Whether a key or stick is held, or a tap or look came since the last chunk.
   bool moving() const;
 
   double fps_;
@@ -48,9 +49,10 @@ class Controls {
   size_t script_limit_;
   camera::KeySpeeds speeds_;
   camera::KeyCamera camera_{speeds_};
-  camera::Pose stands_;  // after the newest chunk
-  camera::Keys keys_;
-  camera::Keys pressed_, tapped_;  // since the last chunk: went down; went down and up again
+  camera::Pose stands_;  // pose after the newest chunk
+  camera::Keys keys_;    // held
+  // Since the last chunk: keys that were pressed; keys that were pressed and released again.
+  camera::Keys pressed_, tapped_;
   camera::Axes axes_;
   double look_yaw_ = 0, look_pitch_ = 0;  // degrees
   std::deque<camera::Keys> script_;

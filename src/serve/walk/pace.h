@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "loci/serve/net/outbox.h"
+#include "loci/serve/net/clock.h"
 
 namespace loci::serve {
 

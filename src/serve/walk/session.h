@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's side of one WebSocket: messages in, and the walk that they are for.
+// The server's end of one WebSocket: it dispatches the client's messages to a walk.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@ namespace loci::serve {
 
 class Walk;
 
-// Of one connection's strand.
+// Used by one connection's strand only.
 class Session {
  public:
   Session(Services& services, std::shared_ptr<Client> client);
   ~Session();
 
-  // Answers through the client; never throws.
+  // Handles a message and answers through the client. Never throws.
   void receive(std::string_view bytes, bool text);
-  // `init` was accepted.
+  // Whether `init` was accepted.
   bool begun() const { return begun_; }
 
  private:

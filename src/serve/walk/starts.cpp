@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int64_t kThumbnailWidth = 288, kThumbnailHeight = 192;
+constexpr int64_t kStartWidth = 288, kStartHeight = 192;  // of thumbnails
 constexpr size_t kMostPictures = 64;
 constexpr uint64_t kPromptBytes = 4000;
 
@@ -30,7 +30,7 @@ std::vector<world::Style> styles() {
   return all;
 }
 
-world::ClipOptions place_options(const world::SceneOptions& look, int64_t width, int64_t height,
+world::ClipOptions scene_options(const world::SceneOptions& look, int64_t width, int64_t height,
                                  double fov) {
   world::ClipOptions options;
   options.frames = 1;
@@ -45,13 +45,13 @@ world::ClipOptions place_options(const world::SceneOptions& look, int64_t width,
   return options;
 }
 
-StartPicture render_place(const world::ClipOptions& options, uint64_t seed) {
+StartPicture render_scene(const world::ClipOptions& options, uint64_t seed) {
   const world::Clip clip = world::make_clip(seed, 0, options);
   return {clip.frames[0].clone(), clip.caption};
 }
 
 // Style and seed of a procedural start.
-std::pair<world::Style, uint64_t> place_of(const ProceduralStart& start) {
+std::pair<world::Style, uint64_t> scene_of(const ProceduralStart& start) {
   return {checked("bad_request", [&] { return world::parse_style(start.style); }),
           start.seed.value};
 }
@@ -130,7 +130,7 @@ Start Starts::with_thumbnail(size_t index) {
   const std::lock_guard lock(mutex_);
   Start& start = starts_[index];
   if (start.thumbnail.empty()) {
-    const StartPicture picture = make(start.id, kThumbnailWidth, kThumbnailHeight, 75);
+    const StartPicture picture = make(start.id, kStartWidth, kStartHeight, 75);
     const std::vector<std::byte> jpeg = io::encode_jpeg(picture.image, 85);
     start.thumbnail.assign(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
     if (start.picture.empty()) start.prompt = picture.prompt;
@@ -199,7 +199,7 @@ void Starts::check(const std::optional<StartChoice>& start) const {
   if (const auto* id = std::get_if<std::string>(&*start)) {
     find(*id);
   } else {
-    place_of(std::get<ProceduralStart>(*start));
+    scene_of(std::get<ProceduralStart>(*start));
   }
 }
 
@@ -213,16 +213,16 @@ const Start* Starts::listed(const std::optional<StartChoice>& start) const {
   return id == nullptr ? nullptr : &starts_[find(*id)];
 }
 
-std::pair<world::ClipOptions, uint64_t> Starts::place(const std::optional<StartChoice>& start,
+std::pair<world::ClipOptions, uint64_t> Starts::scene(const std::optional<StartChoice>& start,
                                                       int64_t width, int64_t height,
                                                       double fov) const {
   const Start* found = listed(start);
   if (found == nullptr) {
-    const auto [style, seed] = place_of(std::get<ProceduralStart>(*start));
-    return {place_options({.style = style}, width, height, fov), seed};
+    const auto [style, seed] = scene_of(std::get<ProceduralStart>(*start));
+    return {scene_options({.style = style}, width, height, fov), seed};
   }
   if (!found->picture.empty()) refuse_tour_of_picture();
-  return {place_options(found->look, width, height, fov), found->seed};
+  return {scene_options(found->look, width, height, fov), found->seed};
 }
 
 StartPicture Starts::make(const std::optional<StartChoice>& start, int64_t width, int64_t height,
@@ -232,8 +232,8 @@ StartPicture Starts::make(const std::optional<StartChoice>& start, int64_t width
     return {io::resize_and_crop(io::read_image(found->picture), width, height).image,
             found->prompt};
   }
-  const auto [options, seed] = place(start, width, height, fov);
-  return render_place(options, seed);
+  const auto [options, seed] = scene(start, width, height, fov);
+  return render_scene(options, seed);
 }
 
 }  // namespace loci::serve

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The starts of walks: pictures from folders, rendered scenes, and pictures uploaded by clients.
+// The starts of walks: pictures from folders and rendered scenes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -62,7 +61,7 @@ class Starts {
   StartPicture make(const std::optional<StartChoice>& start, int64_t width, int64_t height,
                     double fov) const;
   // Options and seed of the scene of `start`, for a tour. Pictures are refused.
-  std::pair<world::ClipOptions, uint64_t> place(const std::optional<StartChoice>& start,
+  std::pair<world::ClipOptions, uint64_t> scene(const std::optional<StartChoice>& start,
                                                 int64_t width, int64_t height, double fov) const;
 
  private:
@@ -78,13 +77,5 @@ class Starts {
 };
 
 [[noreturn]] void refuse_tour_of_picture();
-
-// Decodes a client's JPEG or PNG of at most `most_pixels` pixels and crops and resizes it to the
-// given size. Other bytes are refused.
-at::Tensor uploaded_picture(std::string_view bytes, int64_t most_pixels, int64_t width,
-                            int64_t height);
-
-// Width and height from the header of a picture; nothing if it is not a known format.
-std::optional<std::pair<int64_t, int64_t>> announced_size(std::string_view bytes);
 
 }  // namespace loci::serve

@@ -33,9 +33,9 @@ std::string jpeg_of(const at::Tensor& frame, int quality) {
 
 std::string thumbnail_of(const at::Tensor& frame) {
   const int64_t height =
-      std::max<int64_t>(1, frame.size(0) * kThumbnailPixels / std::max<int64_t>(1, frame.size(1)));
+      std::max<int64_t>(1, frame.size(0) * kThumbnailWidth / std::max<int64_t>(1, frame.size(1)));
   return jpeg_of(
-      io::resize_image(frame.contiguous(), kThumbnailPixels, height, io::ResizeFilter::kBilinear),
+      io::resize_image(frame.contiguous(), kThumbnailWidth, height, io::ResizeFilter::kBilinear),
       80);
 }
 
@@ -82,7 +82,7 @@ void View::adopt(View rebuilt) {
   prompt_ = rebuilt.prompt_;
   negative_ = rebuilt.negative_;
   stream_->adopt(std::move(*rebuilt.stream_));
-  // The records tell what held for their chunks; the user may have changed it since.
+  // The records contain the settings of their chunks; the client may have changed them since.
   set_prompt(prompt, negative);
   stream_->set_solver(now.solver);
   stream_->set_readout(sample::parse_readout(now.readout));
@@ -150,27 +150,25 @@ View View::open(const ServedModel& model, const WorldFolder& folder, size_t view
   return opened;
 }
 
-bool View::load(const std::filesystem::path& file, const memory::HistoryOptions& history,
+void View::load(const std::filesystem::path& file, const memory::HistoryOptions& history,
                 int64_t chunks) {
-  if (!std::filesystem::exists(file)) return false;
+  if (!std::filesystem::exists(file)) return;
   try {
     const sample::ModelFolder& folder = model_->folder();
     sample::Stream stream =
         sample::Stream::load(file, folder.transformer(), &folder.vae(), folder.hashes());
-    if (!equal(stream.options().history, history)) return false;
-    // Newer than the records, some of which are lost.
-    if (stream.frames() > model_->time_grid().latents_in_chunks(chunks)) return false;
+    if (!equal(stream.options().history, history)) return;
+    // The snapshot is newer than the records, some of which were lost.
+    if (stream.frames() > model_->time_grid().latents_in_chunks(chunks)) return;
     prompt_ = stream.prompt().text;
     negative_ = stream.prompt().negative;
     settings_.history = history;
     settings_.solver = stream.options().solver;
     settings_.readout = sample::name_of(stream.readout());
     stream_.emplace(std::move(stream));
-    return true;
   } catch (const Error& error) {
-    // The records hold everything; the snapshot only saves time.
-    log_warning("a snapshot cannot be used: {}", error.what());
-    return false;
+    // The view can be rebuilt from the records; the snapshot only saves time.
+    log_warning("ignoring a snapshot: {}", error.what());
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One model with its memory, as a walk uses it: a thin user of sample::Stream. Of the engine's
-// thread.
+// A view of a walk: one model with its memory. It wraps sample::Stream. The engine's thread alone
+// uses it.
 #pragma once
 
 #include <filesystem>
@@ -21,9 +21,9 @@
 
 namespace loci::serve {
 
-inline constexpr int64_t kThumbnailPixels = 96;  // wide
+inline constexpr int64_t kThumbnailWidth = 96;  // pixels
 
-// JPEG of a frame uint8 [H, W, 3].
+// JPEG of a frame, uint8 [H, W, 3]; the thumbnail is kThumbnailWidth wide.
 std::string jpeg_of(const at::Tensor& frame, int quality);
 std::string thumbnail_of(const at::Tensor& frame);
 
@@ -32,11 +32,11 @@ class View {
   View(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
        const std::string& prompt, const std::string& negative);
 
-  // A view of a world on disk, with what its snapshot holds; records from next_chunk() on are yet
-  // to be replayed.
+  // Opens a view of a stored world from its snapshot, if there is a usable one. The caller must
+  // replay the records from next_chunk() on.
   static View open(const ServedModel& model, const WorldFolder& folder, size_t view);
-  // One that makes no frames yet and replays every record of a world that began with `first`:
-  // faster than open(), for what shall adopt() it, or join a view that has shown the frames.
+  // A view that decodes no frames, to replay all records of a world whose first record is `first`.
+  // Faster than open(). Its memory is then used by adopt(), or the view itself after join().
   static View blind(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
                     const ChunkRecord& first);
 
@@ -45,43 +45,45 @@ class View {
   int64_t latents() const { return stream_->frames(); }
   int64_t next_chunk() const { return model_->time_grid().chunks_in_latents(latents()); }
 
-  // The first frame, or the next chunk. Seconds go to where they are asked for.
+  // Commits the first frame; generates the next chunk.
   sample::Chunk start(const at::Tensor& image, const camera::Lens& lens);
   sample::Chunk push(std::span<const camera::Camera> cameras);
   // Frames of a tour, uint8 [T, H, W, 3]: the first frame, which starts the view, then chunk by
   // chunk until end_showing().
   sample::Chunk show(const at::Tensor& frames, std::span<const camera::Camera> cameras);
   void end_showing() { encoder_.reset(); }
-  // Writes the newest chunk to memory.
+  // Commits the newest chunk to memory.
   void settle() { stream_->settle(); }
 
-  // From the next chunk on. The record of that chunk tells.
+  // Settings from the next chunk on; the record of that chunk contains them.
   void set_prompt(const std::string& prompt, const std::string& negative);
   void set_solver(const sample::SolverOptions& solver);
   void set_readout(const std::string& readout);
   void reset_memory();
-  // After the record of a chunk was written.
+  // Call it after the record of a chunk was written.
   void recorded() { settings_.reset = false; }
 
-  // Takes over a chunk of the past; records come in order from latents() on.
+  // Commits a recorded chunk. Records must come in order from next_chunk() on.
   void replay(const ChunkRecord& record, size_t view);
 
-  // Goes on with the memory of a blind view that replayed the same records under another history.
+  // Takes over the memory of a blind view that replayed the same records under another history
+  // policy.
   void adopt(View rebuilt);
-  // A blind view makes frames from now on, which go on from those of `other`.
+  // Turns a blind view into one that decodes frames, continuing the frames of `other`.
   void join(const View& other) { stream_->show_like(*other.stream_, model_->folder().vae()); }
 
   void save(const std::filesystem::path& file) { stream_->save(file, model_->folder().hashes()); }
 
-  // `seen` are latents that the newest chunk attended to.
+  // Statistics of the memory. `seen`: sorted latent frames that the newest chunk attended to.
   MemoryStats memory_stats(const std::vector<int64_t>& seen);
   ViewInfo describe() const;
 
  private:
   View(const ServedModel& model, const ViewSettings& settings, sample::Stream stream,
        std::string prompt, std::string negative);
-  // False when there is no snapshot that fits model and history, or one beyond `chunks`.
-  bool load(const std::filesystem::path& file, const memory::HistoryOptions& history,
+  // Loads the snapshot if there is one for this model and history policy with at most `chunks`
+  // chunks.
+  void load(const std::filesystem::path& file, const memory::HistoryOptions& history,
             int64_t chunks);
   // What every frame of `held` shows, kept from chunk to chunk.
   std::vector<camera::VisibleDirections> views_of(const std::vector<memory::RetainedFrame>& held,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view tells about its memory.
+// Statistics of a view's memory.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,12 +12,12 @@ namespace loci::serve {
 
 namespace {
 
-constexpr double kRadius = 6;          // metres, as for the bank
+constexpr double kRadius = 6;          // metres; frames farther away do not count as overlapping
 constexpr double kLeastOverlap = 0.3;  // of a revisit
-constexpr size_t kMostListed = 128;    // retained frames
+constexpr size_t kMostListed = 128;    // retained frames in the statistics
 
-// Drops frames of the bank from a long list, those with `keep` excepted: every nth by its number
-// stays, n a power of two, so that the same ones stay while the walk goes on.
+// Shortens a long list by removing frames of the bank, except those for which `keep` is true. Every
+// nth frame by its number stays. n is a power of two, so that the selection changes rarely.
 void thin(std::vector<RetainedFrame>& retained,
           const std::function<bool(const RetainedFrame&)>& keep) {
   if (retained.size() <= kMostListed) return;
@@ -38,7 +38,7 @@ std::vector<double> norms_of(const std::vector<at::Tensor>& states, double& mean
   double sum = 0;
   for (const at::Tensor& state : states) {
     if (!state.defined()) continue;
-    // [B, H, ...]: one matrix a head.
+    // [B, H, ...]: one matrix per head.
     const at::Tensor flat = state.flatten(0, 1).flatten(1).to(at::kFloat);
     const double square = flat.square().sum(1).mean().item<double>();
     sum += square;

@@ -18,10 +18,6 @@ Clock::duration seconds(double value) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(value));
 }
 
-double elapsed_ms(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
-}
-
 }  // namespace
 
 Walk::Walk(Services& services, WorldRequest request)

@@ -59,7 +59,7 @@ class Walk : public Task {
   void end_tour();
   void pause(const std::string& reason);
   void resume();
-  // Nobody has come back: saves the memory and ends the walk, unless a client comes meanwhile.
+  // No client has come back: saves the memory and ends the walk, unless a client comes meanwhile.
   void leave();
   // Ends the walk after an error and returns its client. The world is released first, so that a
   // client that is told of the error can open it again at once.

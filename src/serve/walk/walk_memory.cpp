@@ -31,18 +31,19 @@ void reading(Function&& function) {
   }
 }
 
-// The pictures of a record are encoded here, in the engine's thread: the record must be on disk
-// before the chunk is committed, so there is nothing that could be computed meanwhile.
-ChunkRecord::View record_of(const View& view, const sample::Chunk& chunk, int64_t frames_per_latent,
-                            int quality) {
+// The engine's thread encodes the pictures of a record itself. The record must be on disk before
+// the chunk is committed, so the thread would only wait for another one to encode them.
+ChunkRecord::View record_of(const View& view, const sample::Chunk& chunk,
+                            const camera::TimeGrid& grid, int64_t index, int quality) {
   ChunkRecord::View part;
   part.settings = view.settings();
   part.latents = chunk.latents;
-  const int64_t frames = chunk.frames.size(0);
-  for (int64_t i = std::min(frames, frames_per_latent) - 1; i < frames; i += frames_per_latent) {
-    part.thumbnails.push_back(thumbnail_of(chunk.frames[i]));
+  const camera::IndexRange frames = grid.frames_of_chunk(index);
+  const camera::IndexRange latents = grid.latents_of_chunk(index);
+  for (int64_t latent = latents.begin; latent < latents.end; ++latent) {
+    part.thumbnails.push_back(thumbnail_of(chunk.frames[grid.camera_frame(latent) - frames.begin]));
   }
-  part.newest = jpeg_of(chunk.frames[frames - 1], quality);
+  part.newest = jpeg_of(chunk.frames[frames.size() - 1], quality);
   return part;
 }
 
@@ -74,7 +75,7 @@ void WalkMemory::begin(const at::Tensor& first_frame) {
   for (View& view : views_) {
     const sample::Chunk chunk = tour_ ? view.show(first_frame.unsqueeze(0), record.cameras)
                                       : view.start(first_frame, record.cameras.front().lens);
-    record.views.push_back(record_of(view, chunk, facts().frames_per_latent, kFirstStillQuality));
+    record.views.push_back(record_of(view, chunk, facts().time_grid(), 0, kFirstStillQuality));
     seen_.emplace_back();
   }
   append(record);
@@ -101,7 +102,7 @@ void WalkMemory::start_reading() {
   for (const WorldFacts::View& view : facts().views) {
     models.push_back(&services_.models.maker(view.model, view.weights));
   }
-  if (folder_->chunks() == 0) refuse("bad_world", "this world was never begun");
+  if (folder_->chunks() == 0) refuse("bad_world", "this world has no frames");
   reading([&] {
     read_ = folder_->chunks();
     for (size_t v = 0; v < models.size(); ++v) {
@@ -184,10 +185,11 @@ WalkMemory::MadeChunk WalkMemory::make(std::vector<camera::Pose> poses,
     const Clock::time_point begun = Clock::now();
     const sample::Chunk chunk =
         record.given ? view.show(*recorded, record.cameras) : view.push(record.cameras);
-    made.forward_ms += std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
+    made.forward_ms += elapsed_ms(begun, Clock::now());
     made.frames.push_back(chunk.frames);
     seen_.push_back(chunk.visible);
-    record.views.push_back(record_of(view, chunk, facts().frames_per_latent, kStillQuality));
+    record.views.push_back(
+        record_of(view, chunk, facts().time_grid(), record.index, kStillQuality));
   }
   return made;
 }

@@ -20,10 +20,6 @@ std::string raw_of(const at::Tensor& frame) {
   return {static_cast<const char*>(dense.const_data_ptr()), static_cast<size_t>(dense.nbytes())};
 }
 
-double milliseconds(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
-}
-
 // The frames of one view's chunk, encoded and sent in batches.
 struct FrameSender {
   size_t view = 0;
@@ -247,9 +243,9 @@ std::shared_ptr<WalkOutput::Sent> WalkOutput::send_frames(
              sent->bytes[v] = sender.send(*client, frames[v]);
            }
            const Clock::time_point done = Clock::now();
-           sent->encode_ms = milliseconds(begun, done);
+           sent->encode_ms = elapsed_ms(begun, done);
            if (oldest_control) {
-             sent->latency_ms = milliseconds(*oldest_control, std::max(sender.first, done));
+             sent->latency_ms = elapsed_ms(*oldest_control, std::max(sender.first, done));
              metrics.control_latency_seconds.observe(*sent->latency_ms / 1e3);
            }
          });

@@ -39,8 +39,7 @@ std::optional<Clock::time_point> WalkState::next_chunk(bool paced) const {
 
 double WalkState::begin_chunk(Clock::time_point now) {
   const Clock::time_point before = std::exchange(begun_, now);
-  if (before == Clock::time_point()) return 0;
-  return std::chrono::duration<double, std::milli>(now - before).count();
+  return before == Clock::time_point() ? 0 : elapsed_ms(before, now);
 }
 
 bool WalkState::end_chunk(int64_t max_chunks) {

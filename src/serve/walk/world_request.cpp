@@ -9,6 +9,7 @@
 #include "loci/sample/stream/stream_options.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"
+#include "loci/serve/walk/uploaded_picture.h"
 
 namespace loci::serve {
 
@@ -28,7 +29,7 @@ void parse_size(WorldRequest& request, const std::optional<std::string>& text,
     refuse("bad_request", "size: both sides must be multiples of {}", side);
   }
   if (request.width > limits.pixels / request.height) {
-    refuse("limit", "size: at most {} pixels are served", limits.pixels);
+    refuse("limit", "size: at most {} pixels are allowed", limits.pixels);
   }
 }
 
@@ -50,7 +51,8 @@ WorldRequest::View resolve_view(const ViewRequest& asked, const Models& models,
 void check_pair(const ServedModel& a, const ServedModel& b) {
   if (a.chunk_latents() != b.chunk_latents() || a.frames_per_latent() != b.frames_per_latent() ||
       a.side() != b.side() || a.defaults().fps != b.defaults().fps) {
-    refuse("bad_request", "second: the two models differ in chunks, sizes or frame rate");
+    refuse("bad_request",
+           "second: the two models must have the same chunk size, frame size and frame rate");
   }
 }
 
@@ -132,13 +134,13 @@ void WorldRequest::check_start(const Starts& starts) const {
   starts.check(start);
   if (tour_seconds == 0) return;
   if (!picture.empty()) refuse_tour_of_picture();
-  starts.place(start, width, height, views.front().model->defaults().fov);
+  starts.scene(start, width, height, views.front().model->defaults().fov);
 }
 
 std::unique_ptr<Tour> WorldRequest::tour(const Starts& starts) const {
   if (tour_seconds == 0) return nullptr;
   const WorldFacts facts = this->facts();
-  auto [options, seed] = starts.place(start, width, height, facts.fov);
+  auto [options, seed] = starts.scene(start, width, height, facts.fov);
   options.fps = facts.fps;
   TourShape shape{.grid = facts.time_grid()};
   const auto chunk = static_cast<double>(shape.grid.frames_per_chunk());

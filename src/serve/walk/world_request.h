@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client asks for when it begins a walk or a video, checked against models and limits.
+// A client's request for a new or stored world, resolved against the served models and limits.
 #pragma once
 
 #include <memory>
@@ -18,10 +18,10 @@
 namespace loci::serve {
 
 struct WorldRequest {
-  std::string world;                 // go on with it; the rest is then without meaning
-  std::optional<StartChoice> start;  // absent: the first one
-  std::string picture;               // JPEG or PNG, before `start`
-  double tour_seconds = 0;           // of the start, a place, shown before the client takes over
+  std::string world;                 // id of a stored world; the other fields are then ignored
+  std::optional<StartChoice> start;  // absent: the first start
+  std::string picture;               // JPEG or PNG; if not empty, it replaces `start`
+  double tour_seconds = 0;           // length of a tour through the start's scene, 0: no tour
   std::optional<std::string> prompt;
   std::string negative;
   double guidance = 1;
@@ -33,31 +33,31 @@ struct WorldRequest {
   };
   std::vector<View> views;
 
-  // `world`, or a new one from `settings`. Unknown models and impossible sizes are refused.
+  // A request for the stored `world`, or for a new one with `settings`. Unknown models and invalid
+  // sizes are refused.
   static WorldRequest resolve(const std::optional<std::string>& world,
                               const WorldSettings& settings, const Models& models,
                               const Limits& limits);
 
   WorldFacts facts() const;
-  // Refuses starts that are not there or cannot be shown as asked.
+  // Refuses unknown starts, and tours of pictures.
   void check_start(const Starts& starts) const;
-  // Null where none is asked for.
+  // Null if no tour was requested.
   std::unique_ptr<Tour> tour(const Starts& starts) const;
-  // The first frame, that of the tour if there is one; fills in the start's own prompt where none
-  // was given.
+  // The first frame, from `tour` if there is one, and the request's prompt or else the start's.
   StartPicture first_frame(const Starts& starts, const Limits& limits, Tour* tour = nullptr) const;
 };
 
-// A view beside `first`; absent settings are those of `first`. Models that cannot walk together are
-// refused.
+// The second view of a split view. Absent settings are those of `first`. Models with different
+// chunk sizes, frame sizes or frame rates are refused.
 WorldRequest::View resolve_second(const ViewRequest& second, const Models& models,
                                   const WorldRequest::View& first);
 
 // The lens of a world's frames.
 camera::Lens lens_of(const WorldFacts& facts);
 
-// `history` with at most `frames` frames beside the chunk's own, and `archive` kept aside (0 =
-// all); impossible ones are refused.
+// Options of a history policy with at most `frames` retained frames, excluding the current chunk,
+// and at most `archive` archived frames (0: no limit). Invalid combinations are refused.
 memory::HistoryOptions history_options(const std::string& history, int64_t frames, int64_t archive);
 
 }  // namespace loci::serve

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of clients. Their size is read from the header and checked before they are decoded.
+#include "loci/serve/walk/uploaded_picture.h"
+
+#include <span>
+
 #include "loci/io/media/image.h"
 #include "loci/io/media/resize.h"
 #include "loci/serve/net/refusal.h"
-#include "loci/serve/walk/starts.h"
 
 namespace loci::serve {
 
@@ -15,7 +17,7 @@ int64_t big_endian(std::string_view bytes) {
   return value;
 }
 
-// Skips the segments of a JPEG up to the frame header (SOF).
+// Finds the frame header of a JPEG (a SOF segment) and reads the size there.
 std::optional<std::pair<int64_t, int64_t>> jpeg_size(std::string_view bytes) {
   size_t at = 2;
   while (at + 9 <= bytes.size()) {
@@ -52,7 +54,7 @@ at::Tensor uploaded_picture(std::string_view bytes, int64_t most_pixels, int64_t
   const auto size = announced_size(bytes);
   if (!size) refuse("bad_request", "the picture is neither a PNG nor a JPEG image");
   if (size->first < 1 || size->second < 1 || size->first > most_pixels / size->second) {
-    refuse("limit", "the picture has {} x {} pixels; the maximum is {} pixels", size->first,
+    refuse("limit", "the picture has {} x {} pixels; at most {} pixels are accepted", size->first,
            size->second, most_pixels);
   }
   return checked("bad_request", [&] {
