@@ -66,7 +66,7 @@ export class StartScreen {
         "span",
         {},
         h("b", {}, "Show the scene to the model first"),
-        `${kTourSeconds} s all around it; a step of yours ends it`,
+        `A tour of ${kTourSeconds} s; any step ends it.`,
       ),
     );
     this.#second.addEventListener("change", () => (secondFields.hidden = !this.#second.checked));
@@ -129,7 +129,7 @@ export class StartScreen {
           "label",
           { class: "switch" },
           this.#second,
-          h("span", {}, h("b", {}, "Split view"), "two memories on the same controls"),
+          h("span", {}, h("b", {}, "Split view"), "Two memories, controlled together"),
         ),
         secondFields,
         this.#go,
