@@ -177,6 +177,8 @@ TEST(Schema, DefinesEveryTableAndEveryReference) {
   const Json& defs = schema["$defs"];
   EXPECT_EQ(defs["init"]["properties"]["num_inference_steps"]["maximum"], 7);
   EXPECT_EQ(defs["init"]["properties"]["type"]["const"], "init");
+  EXPECT_EQ(defs["CameraPath"]["properties"]["poses"]["minItems"], 1);
+  EXPECT_EQ(defs["Transition"]["properties"]["look"]["minItems"], 2);
   EXPECT_EQ(defs["History"]["enum"], Json(memory::history_names()));
   EXPECT_EQ(defs["event"]["properties"]["kind"]["enum"].size(), event_kinds().size());
   for (const auto& tables : {client_message_tables(), client_map_tables(), server_message_tables(),

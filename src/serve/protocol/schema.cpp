@@ -27,7 +27,7 @@ Json field_schema(const FieldInfo& field, const Limits& limits) {
     if (rules.low) schema["minimum"] = number_in_json(rules.low->value(limits), integer);
     if (rules.high) schema["maximum"] = number_in_json(rules.high->value(limits), integer);
   }
-  if (type == "array") {
+  if (type == "array" && !rules.clamp) {
     if (rules.low) schema["minItems"] = number_in_json(rules.low->value(limits), true);
     if (rules.most) schema["maxItems"] = number_in_json(rules.most->value(limits), true);
   }
