@@ -5,10 +5,10 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/train/data/latent_folder.h"
+#include "loci/train/losses/channel_weights.h"
 #include "loci/train/losses/window_loss.h"
-#include "loci/train/windows/channel_weights.h"
 #include "loci/train/windows/history_access.h"
-#include "loci/train/windows/latent_folder.h"
 #include "loci/train/windows/noise_levels.h"
 
 #include "tests/base/expect_error.h"

@@ -8,12 +8,12 @@
 
 #include "loci/base/error.h"
 #include "loci/memory/recurrent/recurrent_registry.h"
-#include "loci/train/loop/trainer.h"
-#include "loci/train/windows/captions.h"
-#include "loci/train/windows/latent_folder.h"
+#include "loci/train/data/captions.h"
+#include "loci/train/data/latent_folder.h"
 #include "loci/train/windows/window_pass.h"
 
 #include "toy_clips.h"
+#include "training_runs.h"
 
 namespace loci::train {
 namespace {
@@ -69,7 +69,7 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(DeviceTest, AWindowGoesForwardAndBackOnTheDeviceOfTheParameters) {
   recipe_["model"]["recurrent_memory"] = GetParam();
-  const TrainConfig config = TrainConfig::from_json(recipe_, "toy");
+  const TransformerRecipe config = TransformerRecipe::from_json(recipe_, "toy");
   for (const bool checkpointed : {false, true}) {
     for (const double bounded : {0.0, 1.0}) {
       auto parameters =
@@ -107,10 +107,10 @@ TEST_F(DeviceTest, SaysWhenADeviceIsNotThere) {
   recipe_["device"] = "cuda";
   const auto single = make_single_communicator();
   try {
-    Trainer(TrainConfig::from_json(recipe_, "toy"), folder_ / "run", false, *single);
+    TransformerRun(TransformerRecipe::from_json(recipe_, "toy"), folder_ / "run", false, *single);
     FAIL() << "trained on a device that is not there";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("this libtorch sees 0"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("libtorch finds 0"), std::string::npos);
   }
 }
 

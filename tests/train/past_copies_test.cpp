@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "loci/memory/recurrent/recurrent_registry.h"
-#include "loci/train/loop/train_config.h"
-#include "loci/train/windows/latent_folder.h"
+#include "loci/train/data/latent_folder.h"
+#include "loci/train/transformer/transformer_recipe.h"
 #include "loci/train/windows/memory_gaps.h"
 #include "loci/train/windows/window_pass.h"
 
@@ -42,7 +42,7 @@ TEST_P(PastCopiesOf, GiveEveryChunkACleanPast) {
   const auto folder = write_toy_clips(fresh_folder("copies"), 2, 13);
   Json recipe = toy_recipe(folder);
   recipe["model"]["recurrent_memory"] = GetParam();
-  const TrainConfig config = TrainConfig::from_json(recipe, "toy");
+  const TransformerRecipe config = TransformerRecipe::from_json(recipe, "toy");
   const auto parameters = std::make_shared<model::Parameters>();
   const model::Transformer transformer(config.model, parameters);
   const at::NoGradGuard no_grad;
@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Memories, PastCopiesOf,
 
 TEST(PastCopies, ShowGuessesAndAskForTheTruth) {
   const auto folder = write_toy_clips(fresh_folder("copies_guess"), 2, 13);
-  const TrainConfig config = TrainConfig::from_json(toy_recipe(folder), "toy");
+  const TransformerRecipe config = TransformerRecipe::from_json(toy_recipe(folder), "toy");
   const Window window = LatentFolder(folder, 1).window(0, 13);
   const int64_t chunk = config.model.chunk_size;
   GuessedPast guess{window.latents + 5, std::vector<bool>(12 / chunk, true)};
@@ -127,7 +127,7 @@ TEST(PastCopies, OfAllAndPresentsOfSome) {
 // Chunks that are asked for get what they get when all are.
 TEST(PastCopies, AnswerAlikeWhoeverElseIsAsked) {
   const auto folder = write_toy_clips(fresh_folder("copies_asked"), 2, 21);
-  const TrainConfig config = TrainConfig::from_json(toy_recipe(folder), "toy");
+  const TransformerRecipe config = TransformerRecipe::from_json(toy_recipe(folder), "toy");
   const auto parameters = std::make_shared<model::Parameters>();
   const model::Transformer transformer(config.model, parameters);
   const at::NoGradGuard no_grad;
@@ -183,13 +183,15 @@ TEST(PastCopies, AnswerAlikeWhoeverElseIsAsked) {
 TEST(PastCopies, AreNeededToAskForSome) {
   Json recipe = toy_recipe("clips");
   recipe["phases"][0]["history"] = {{"new_share", 0.5}};
-  EXPECT_BAD_INPUT(TrainConfig::from_json(recipe, "toy"), ::testing::HasSubstr("past_copies"));
+  EXPECT_BAD_INPUT(TransformerRecipe::from_json(recipe, "toy"),
+                   ::testing::HasSubstr("past_copies"));
 }
 
 TEST(PastCopies, AreNoCleanShare) {
   Json recipe = toy_recipe("clips");
   recipe["noise"] = {{"past_copies", true}, {"past_share", 0.5}};
-  EXPECT_BAD_INPUT(TrainConfig::from_json(recipe, "toy"), ::testing::HasSubstr("past_copies"));
+  EXPECT_BAD_INPUT(TransformerRecipe::from_json(recipe, "toy"),
+                   ::testing::HasSubstr("past_copies"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/model/transformer/transformer.h"
-#include "loci/train/windows/window.h"
+#include "loci/train/data/window.h"
 
 namespace loci::train {
 

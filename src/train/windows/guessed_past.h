@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "loci/model/transformer/transformer.h"
+#include "loci/train/data/window.h"
 #include "loci/train/windows/history_access.h"
-#include "loci/train/windows/window.h"
 #include "loci/train/windows/window_pass.h"
 
 namespace loci::train {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "loci/train/windows/window.h"
+#include "loci/train/data/window.h"
 
 namespace loci::train {
 

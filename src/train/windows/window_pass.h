@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "loci/model/transformer/transformer.h"
+#include "loci/train/losses/window_loss.h"
 #include "loci/train/windows/history_access.h"
 #include "loci/train/windows/noise_levels.h"
-#include "loci/train/losses/window_loss.h"
 
 namespace loci::train {
 
