@@ -109,11 +109,11 @@ TEST(LoopConfig, BothRecipesShareTheirKeys) {
   for (const char* key : {"checkpoint_every", "validate_every", "keep", "validation_clips"}) {
     Json wrong = autoencoder;
     wrong[key] = 2;
-    EXPECT_BAD_INPUT(VaeRecipe::from_json(wrong, "recipe"), HasSubstr("unknown key")) << key;
+    SCOPED_TRACE(key);
+    EXPECT_BAD_INPUT(VaeRecipe::from_json(wrong, "recipe"), HasSubstr("unknown key"));
     wrong = transformer;
     wrong[key] = 2;
-    EXPECT_BAD_INPUT(TransformerRecipe::from_json(wrong, "recipe"), HasSubstr("unknown key"))
-        << key;
+    EXPECT_BAD_INPUT(TransformerRecipe::from_json(wrong, "recipe"), HasSubstr("unknown key"));
   }
 }
 

@@ -15,7 +15,6 @@
 #include "loci/train/transformer/export_model.h"
 #include "loci/train/transformer/grown_patches.h"
 #include "loci/train/transformer/validation.h"
-#include "loci/train/windows/memory_gaps.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"
@@ -234,21 +233,6 @@ TEST_F(RecipeTest, ValidatesOnOtherWindowsThanItTrainsOn) {
   recipe_.erase("validation");
   std::vector<Json> plain = train("plain", 4);
   EXPECT_EQ(plain.back()["loss"], lines[lines.size() - 2]["loss"]);
-}
-
-TEST(MemoryGaps, AreOfViewsSeenAndLeft) {
-  Window window;
-  // Turns by 80 degrees and back, in 13 latents.
-  for (int i = 0; i < 13; ++i) {
-    const double degrees = i <= 6 ? i * 80.0 / 6 : (12 - i) * 80.0 / 6;
-    window.cameras.push_back(
-        {{camera::rotation_from_angles(degrees * M_PI / 180, 0), {0, 0, 0}}, {}});
-  }
-  const auto gaps = memory_gaps(window, 4);
-  ASSERT_EQ(gaps.size(), 3u);
-  EXPECT_FALSE(gaps[0]);
-  ASSERT_TRUE(gaps[2]);
-  EXPECT_NEAR(*gaps[2], 3.0, 1e-9);  // frame 12 shows what frame 0 showed
 }
 
 }  // namespace

@@ -66,19 +66,20 @@ class RecurrentStartTest : public ::testing::Test {
   Measured measure() const {
     const at::NoGradGuard no_grad;
     const Window window = LatentFolder(folder_, 1).window(3, 13);
-    ChunkNoise clean;
-    clean.levels.assign(static_cast<size_t>(12 / config_.model.chunk_size), 0.01);
-    clean.weights.assign(clean.levels.size(), 1);
+    WindowPlan clean;
+    clean.noise.levels.assign(static_cast<size_t>(12 / config_.model.chunk_size), 0.01);
+    clean.noise.weights.assign(clean.noise.levels.size(), 1);
+    clean.chunks = model::window_chunks(13, config_.model.chunk_size);
     Measured result;
     PassOptions options;
-    options.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
+    options.observers.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
       EXPECT_EQ(layer, 1);
       result.beta = inputs.beta.mean().item<double>();
       const at::Tensor phi = parameter("blocks.1.kda.phi_k.weight").narrow(0, 0, 128).squeeze(-1);
       const at::Tensor keys = inputs.key[0].select(1, 0).matmul(phi.t());
       result.directions = directions(keys.t().mm(keys));
     };
-    run_window(*transformer_, prepare_window(window, config_.model, clean, {}, 0, 5),
+    run_window(*transformer_, assemble_window(window, config_.model, clean, 5),
                captions_->encode(window.caption), options);
     return result;
   }

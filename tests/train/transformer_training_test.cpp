@@ -14,7 +14,7 @@
 #include "loci/model/weights/weights.h"
 #include "loci/train/data/latent_folder.h"
 #include "loci/train/loop/run_folder.h"
-#include "loci/train/windows/guessed_past.h"
+#include "loci/train/windows/generated_past.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"
@@ -75,29 +75,29 @@ TEST_F(TransformerTraining, CheckpointedBlocksGiveTheSameLosses) {
   for (size_t i = 0; i < kept.size(); ++i) EXPECT_NEAR(again[i], kept[i], 1e-5 * kept[i]);
 }
 
-TEST_F(TransformerTraining, ThePastIsGuessedWhereItIsSaidToBe) {
+TEST_F(TransformerTraining, GeneratesPartOfThePast) {
   const TransformerRecipe config = TransformerRecipe::from_json(recipe_, "toy");
   const auto parameters = std::make_shared<model::Parameters>();
   const model::Transformer transformer(config.model, parameters);
   const Window window = LatentFolder(folder_ / "clips", 1).window(0, 13);
   const at::Tensor text = at::zeros({1, 1, config.model.text_dim});
-  const GuessedPast guess = guess_past(transformer, window, {}, text, 5);
-  const std::vector<bool>& guessed = guess.chunks;
+  const GeneratedPast past = generate_past(transformer, window, {}, text, 5);
+  const std::vector<bool>& generated = past.chunks;
   const int64_t chunk = config.model.chunk_size;
-  ASSERT_EQ(std::ssize(guessed), 12 / chunk);
-  EXPECT_THAT(guessed, ::testing::Contains(true));
-  EXPECT_THAT(guessed, ::testing::Contains(false));
-  EXPECT_TRUE(guess.latents.narrow(1, 0, 1).equal(window.latents.narrow(1, 0, 1)));
-  for (size_t i = 0; i < guessed.size(); ++i) {
+  ASSERT_EQ(std::ssize(generated), 12 / chunk);
+  EXPECT_THAT(generated, ::testing::Contains(true));
+  EXPECT_THAT(generated, ::testing::Contains(false));
+  EXPECT_TRUE(past.latents.narrow(1, 0, 1).equal(window.latents.narrow(1, 0, 1)));
+  for (size_t i = 0; i < generated.size(); ++i) {
     const int64_t begin = 1 + static_cast<int64_t>(i) * chunk;
-    EXPECT_NE(guess.latents.narrow(1, begin, chunk).equal(window.latents.narrow(1, begin, chunk)),
-              guessed[i])
+    EXPECT_NE(past.latents.narrow(1, begin, chunk).equal(window.latents.narrow(1, begin, chunk)),
+              generated[i])
         << i;
   }
-  EXPECT_FALSE(guess.latents.requires_grad());
-  const GuessedPast again = guess_past(transformer, window, {}, text, 5);
-  EXPECT_EQ(again.chunks, guessed);
-  EXPECT_TRUE(again.latents.equal(guess.latents));
+  EXPECT_FALSE(past.latents.requires_grad());
+  const GeneratedPast again = generate_past(transformer, window, {}, text, 5);
+  EXPECT_EQ(again.chunks, generated);
+  EXPECT_TRUE(again.latents.equal(past.latents));
 }
 
 TEST_F(TransformerTraining, RefusesBatchesSmallerThanTheNumberOfRanks) {
@@ -116,14 +116,13 @@ TEST_F(TransformerTraining, RefusesBatchesSmallerThanTheNumberOfRanks) {
 }
 
 TEST_F(TransformerTraining, AResumedRunHasTheSameBytes) {
-  recipe_["phases"][0]["history"] = {{"bounded_share", 0.5},
-                                     {"bank_frames", {0, 2}},
-                                     {"recent_frames", {1}},
-                                     {"guess_share", 0.5}};
+  recipe_["phases"][0]["history"] = {
+      {"bounded_share", 0.5}, {"bank_frames", {0, 2}}, {"recent_frames", {1}}};
+  recipe_["phases"][0]["generated_share"] = 0.5;
   recipe_["optimizer"]["kind"] = "muon";
   recipe_["optimizer"]["learning_rates"]["gates"] = 1e-4;
   recipe_["recurrent_start"] = {{"whiten", 0.1}, {"write", 0.2}};
-  recipe_["noise"] = {{"past_share", 0.5}};
+  recipe_["past"] = {{"chunk_share", 0.5}};
   train("whole", 8, false);
   train("parts", 3, false);
   train("parts", 8, true);

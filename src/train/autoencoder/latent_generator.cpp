@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
-#include "loci/train/windows/guessed_past.h"
+#include "loci/train/windows/generated_past.h"
 
 namespace loci::train {
 
@@ -40,8 +40,8 @@ at::Tensor LatentGenerator::generate(const model::Vae& vae, const at::Tensor& la
   const at::Tensor text = folder_.has_text_encoder()
                               ? folder_.prompt(clip.caption, "").embedding.unsqueeze(0)
                               : at::zeros({1, 1, folder_.config().text_dim});
-  const GuessedPast guess = guess_past(folder_.transformer(), window, {}, text, key);
-  return vae.denormalise(guess.latents.unsqueeze(0));
+  const GeneratedPast past = generate_past(folder_.transformer(), window, {}, text, key);
+  return vae.denormalise(past.latents.unsqueeze(0));
 }
 
 }  // namespace loci::train

@@ -25,7 +25,7 @@ class LatentGenerator {
   void check_clip(int64_t frames, const model::VaeConfig& vae) const;
 
   // Takes the latents [1, z, F, h, w] of a clip, not normalised, and returns them with about half
-  // of the chunks replaced by the model's denoised estimate (guess_past()), drawn by `key`.
+  // of the chunks replaced by the model's denoised estimate (generate_past()), drawn by `key`.
   at::Tensor generate(const model::Vae& vae, const at::Tensor& latents, const world::Clip& clip,
                       uint64_t key) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From frames to latents: a recorded clip as training windows are cut from it.
+// Encodes a recorded clip to the latents from which training windows are cut.
 #pragma once
 
 #include "loci/model/autoencoder/vae.h"
@@ -8,7 +8,7 @@
 
 namespace loci::train {
 
-// The clip must have 1 + 4n frames (for a temporal factor of 4). Latents are kept in BF16.
+// The clip must have 1 + 4n frames (for a temporal factor of 4). The latents are BF16.
 LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip);
 
 }  // namespace loci::train

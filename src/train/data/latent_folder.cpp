@@ -70,13 +70,13 @@ LatentClip read_latent_clip(const fs::path& file) {
 LatentFolder::LatentFolder(const fs::path& folder, uint64_t seed) : seed_(seed) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    // Hidden ones are on their way to disk, or left by a run that was killed.
+    // Hidden files are temporary files of a running or killed process.
     if (entry.path().filename().string().starts_with('.')) continue;
     if (entry.path().extension() == ".safetensors") files_.push_back(entry.path());
   }
   if (error) fail("cannot read the folder {}: {}", folder.string(), error.message());
   if (files_.empty()) {
-    fail("{} holds no latent clips (*.safetensors); make some with 'loci world encode'",
+    fail("{} contains no latent clips (*.safetensors); create some with 'loci world encode'",
          folder.string());
   }
   std::sort(files_.begin(), files_.end());
@@ -86,7 +86,7 @@ LatentFolder::LatentFolder(const fs::path& folder, uint64_t seed) : seed_(seed) 
     const at::Tensor& latents = clips_.back().latents;
     if (latents.size(0) != first.size(0) || latents.size(2) != first.size(2) ||
         latents.size(3) != first.size(3)) {
-      fail("{}: latents are [{}], but the first clip's are [{}]; keep one size a folder",
+      fail("{}: latents are [{}], but those of the first clip are [{}]; use one size per folder",
            file.string(), fmt::join(latents.sizes(), ", "), fmt::join(first.sizes(), ", "));
     }
   }
@@ -110,7 +110,7 @@ Window LatentFolder::window(uint64_t index, int64_t frames) const {
   const auto length = static_cast<int64_t>(clip.cameras.size());
   if (length < frames) {
     fail(
-        "{} has {} latents, fewer than the window of {}; record longer clips or use a shorter "
+        "{} has {} latent frames, fewer than the window of {}; record longer clips or use a shorter "
         "window",
         files_[which].string(), length, frames);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clips encoded once and kept on disk: one safetensors file a clip.
+// Latent clips on disk, one safetensors file per clip.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace loci::train {
 
 // A recorded clip in latent space.
-//   latents [C, F, h, w]  frame 0 from the first image, then one for every four images
+//   latents [C, F, h, w]  frame 0 encodes the first image, every later frame four images
 //   images  [C, F, h, w]  latent of image 4i alone: the first frame of a window that starts at i
 struct LatentClip {
   at::Tensor latents, images;
@@ -22,18 +22,18 @@ struct LatentClip {
 void write_latent_clip(const std::filesystem::path& file, const LatentClip& clip);
 LatentClip read_latent_clip(const std::filesystem::path& file);
 
-// Windows at random places of the folder's clips. Files are opened once; their tensors are mapped.
+// Windows at random positions of the clips in a folder. The tensors are memory-mapped.
 class LatentFolder : public WindowSource {
  public:
-  // Files "*.safetensors" in order of their names. An empty folder is bad input.
+  // Reads the files "*.safetensors" in the order of their names. An empty folder is bad input.
   LatentFolder(const std::filesystem::path& folder, uint64_t seed);
 
-  // A clip shorter than the window is bad input that names the clip.
+  // A clip that is shorter than the window is bad input.
   Window window(uint64_t index, int64_t frames) const override;
 
   size_t clips() const { return clips_.size(); }
   std::vector<std::string> captions() const override;
-  // Of the first clip, [C, h, w].
+  // [C, h, w] of the first clip.
   std::vector<int64_t> latent_shape() const;
 
  private:

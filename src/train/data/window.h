@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training sample: a window of latents with its cameras and its caption.
+// A training sample of the transformer: a window of latents with its cameras and caption.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@
 namespace loci::train {
 
 struct Window {
-  at::Tensor latents;                   // [C, F, h, w], model space; frame 0 is an image's latent
-  std::vector<camera::Camera> cameras;  // one per latent frame, in any world
+  at::Tensor latents;                   // [C, F, h, w], normalised; frame 0 is the latent of an image
+  std::vector<camera::Camera> cameras;  // one per latent frame, in any frame of reference
   std::string caption;
 };
 
-// Where windows come from. Window `index` is the same whoever asks, in whatever order: ranks and
-// resumed runs need no other agreement.
+// A source of windows. A window depends on its index and length only, so that ranks and resumed runs
+// get the same windows.
 class WindowSource {
  public:
   virtual ~WindowSource() = default;
   virtual Window window(uint64_t index, int64_t frames) const = 0;
-  // Captions that windows may have, each once, sorted.
+  // All captions, sorted, without duplicates.
   virtual std::vector<std::string> captions() const = 0;
 };
 

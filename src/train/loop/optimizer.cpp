@@ -8,7 +8,6 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/kernels/machine/cpu_features.h"
 #include "loci/sample/stream/finite.h"

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "loci/base/choice.h"
 #include "loci/base/error.h"
 
 namespace loci::train {

@@ -63,7 +63,7 @@ at::Tensor whitening(const at::Tensor& moments, double share) {
 
 void start_recurrent(const RecurrentStartConfig& config, const model::Transformer& transformer,
                      const CaptionEncoder& captions, const WindowSource& source, int64_t frames,
-                     const HistoryAccessConfig& history, uint64_t seed) {
+                     const HistoryConfig& history, uint64_t seed) {
   const at::NoGradGuard no_grad;
   const int64_t chunk = transformer.config().chunk_size;
   const ChunkNoise noise = alternating((frames - 1) / chunk);
@@ -71,10 +71,14 @@ void start_recurrent(const RecurrentStartConfig& config, const model::Transforme
   for (uint64_t i = 0; i < kStartWindows; ++i) {
     check_interrupt();
     const Window window = source.window(i, frames);
-    const WindowPass pass = prepare_window(window, transformer.config(), noise, history, 0,
-                                           hash_keys({seed, i}), transformer.device());
+    const uint64_t key = hash_keys({seed, i});
+    WindowPlan plan;
+    plan.noise = noise;
+    plan.chunks = draw_visible_history(history, window, transformer.config(), key);
+    const WindowPass pass =
+        assemble_window(window, transformer.config(), plan, key, transformer.device());
     PassOptions options;
-    options.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
+    options.observers.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
       LayerSums& sum = sums[layer];
       const int64_t tokens = inputs.h.size(1) / pass.maps.frames;
       for (size_t c = 1; c < pass.chunks.size(); ++c) {

@@ -9,7 +9,7 @@
 #include "loci/model/transformer/transformer.h"
 #include "loci/train/data/captions.h"
 #include "loci/train/data/window.h"
-#include "loci/train/windows/history_access.h"
+#include "loci/train/windows/visible_history.h"
 
 namespace loci::train {
 
@@ -29,7 +29,7 @@ struct RecurrentStartConfig {
 // latents.
 void start_recurrent(const RecurrentStartConfig& config, const model::Transformer& transformer,
                      const CaptionEncoder& captions, const WindowSource& source, int64_t frames,
-                     const HistoryAccessConfig& history, uint64_t seed);
+                     const HistoryConfig& history, uint64_t seed);
 
 // M^-1/2 of the second moments M [H, 128, 128], whose eigenvalues are raised by `share` of their
 // mean. The result has the Frobenius norm of the identity.

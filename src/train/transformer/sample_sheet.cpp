@@ -7,8 +7,8 @@
 
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/model/autoencoder/vae_stream.h"
-#include "loci/train/windows/memory_gaps.h"
 #include "loci/train/windows/rollout.h"
+#include "loci/train/windows/target_chunks.h"
 #include "loci/world/recording/contact_sheet.h"
 
 namespace loci::train {
@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kWindows = 3;
 constexpr int64_t kColumns = 5;
 
-// Frames [columns, H, W, 3] evenly over the last chunk.
+// Frames [columns, H, W, 3], evenly spaced over the last chunk.
 at::Tensor last_chunk(const model::Vae& vae, const at::Tensor& latents, int64_t chunk) {
   const at::Tensor frames =
       model::frames_from_pixels(model::VaeDecoder(vae).decode(latents.unsqueeze(0)));
@@ -40,7 +40,7 @@ at::Tensor sample_sheet(const model::Transformer& transformer, const CaptionEnco
   std::vector<std::pair<double, uint64_t>> candidates;  // gap, index
   for (int64_t i = 0; i < config.windows; ++i) {
     const auto index = static_cast<uint64_t>(i);
-    const auto gaps = memory_gaps(source.window(index, window_frames), chunk);
+    const auto gaps = return_gaps(source.window(index, window_frames), chunk);
     candidates.emplace_back(gaps.back().value_or(0), index);
   }
   std::stable_sort(candidates.begin(), candidates.end(),

@@ -65,11 +65,12 @@ at::Tensor Teacher::loss(const model::Transformer& student, const WindowPass& pa
     // The whole past is visible to the teacher, whatever is visible to the student.
     WindowPass whole = pass;
     whole.chunks = whole_past(pass, chunk);
-    target = run_window(transformer_, whole, text.detach(), {.block_outputs = &teacher_outputs});
+    target = run_window(transformer_, whole, text.detach(),
+                        {.observers = {.block_outputs = &teacher_outputs}});
   }
   PassOptions pass_options;
   pass_options.checkpoint_blocks = checkpoint_blocks;
-  if (config_.layers > 0) pass_options.block_outputs = &student_outputs;
+  if (config_.layers > 0) pass_options.observers.block_outputs = &student_outputs;
   const at::Tensor velocity = run_window(student, pass, text, pass_options);
   at::Tensor loss = config_.velocity * chunk_losses(velocity, target, chunk, options).mean();
   for (size_t i = 0; i < student_outputs.size(); ++i) {

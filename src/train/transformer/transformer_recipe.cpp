@@ -15,20 +15,24 @@ LoopConfig transformer_defaults() {
   return defaults;
 }
 
-TransformerPhase read_phase(const ConfigReader& reader, const TransformerRecipe& recipe) {
+// Reads a phase, and the stages that all phases share from the recipe.
+TransformerPhase read_phase(const ConfigReader& reader, const ConfigReader& recipe, int64_t chunk,
+                            double caption_dropout) {
   TransformerPhase phase;
-  const int64_t chunk = recipe.model.chunk_size;
   phase.window = reader.get<int64_t>("window", phase.window, 2, 1 << 20);
   if ((phase.window - 1) % chunk != 0) {
     fail("{}: window is {}; expected 1 + a multiple of the chunk size {}", reader.where(),
          phase.window, chunk);
   }
-  phase.history = HistoryAccessConfig::from(reader.section("history"));
-  if (phase.history.new_share < 1 && !recipe.noise.past_copies) {
-    fail("{}: history.new_share is {}; below 1 it needs past copies: set noise.past_copies",
-         reader.where(), phase.history.new_share);
-  }
   phase.data = read_data_parts(reader);
+  WindowStages& stages = phase.stages;
+  stages.generated_share = reader.get<double>("generated_share", stages.generated_share, 0.0, 1.0);
+  stages.noise = NoiseConfig::from(recipe.section("noise"));
+  const PastConfig past = read_past(recipe.section("past"));  // also checks its keys
+  reader.ignore({"past"});
+  stages.past = reader.has("past") ? read_past(reader.section("past")) : past;
+  stages.history = HistoryConfig::from(reader.section("history"));
+  stages.caption_dropout = caption_dropout;
   return phase;
 }
 
@@ -53,13 +57,12 @@ TransformerRecipe TransformerRecipe::from_json(const Json& json, const std::stri
   c.device = reader.choose("device", c.device, {"cpu", "cuda"});
   c.checkpoint_blocks = reader.get<bool>("checkpoint_blocks", c.checkpoint_blocks);
   c.linear_guess = reader.get<bool>("linear_guess", c.linear_guess);
-  c.noise = NoiseConfig::from(reader.section("noise"));
   c.channel_weights = ChannelWeightsConfig::from(reader.section("channel_weights"));
   c.log_loss_above = reader.get<double>("log_loss_above", c.log_loss_above, 0.0, 1e6);
   c.distill = DistillConfig::from(reader.section("distill"));
   c.validation = ValidationConfig::from(reader.section("validation"));
   for (const ConfigReader& phase : phase_sections(reader)) {
-    c.phases.push_back(read_phase(phase, c));
+    c.phases.push_back(read_phase(phase, reader, c.model.chunk_size, c.text.dropout));
   }
   reader.finish();
   return c;

@@ -15,8 +15,7 @@
 #include "loci/train/transformer/recurrent_start.h"
 #include "loci/train/transformer/teacher.h"
 #include "loci/train/transformer/validation.h"
-#include "loci/train/windows/history_access.h"
-#include "loci/train/windows/noise_levels.h"
+#include "loci/train/windows/window_stages.h"
 
 namespace loci::train {
 
@@ -24,7 +23,7 @@ namespace loci::train {
 struct TransformerPhase {
   int64_t window = 21;  // latent frames, 1 + a multiple of the chunk size
   std::vector<DataPart> data;
-  HistoryAccessConfig history;
+  WindowStages stages;
 };
 
 struct TransformerRecipe {
@@ -39,7 +38,6 @@ struct TransformerRecipe {
   RecurrentStartConfig recurrent_start;
   std::string device = "cpu";  // or "cuda": every rank uses the device of its LOCAL_RANK
   bool checkpoint_blocks = false;
-  NoiseConfig noise;
   ChannelWeightsConfig channel_weights;
   double log_loss_above = 0;  // LossOptions::log_above
   // Measures the standard deviations of the latent channels for model.linear_guess when the run

@@ -16,7 +16,6 @@
 #include "loci/train/loop/compute_type.h"
 #include "loci/train/transformer/sample_sheet.h"
 #include "loci/train/transformer/start_weights.h"
-#include "loci/train/windows/guessed_past.h"
 
 namespace loci::train {
 
@@ -74,7 +73,8 @@ void TransformerTask::create_model(const std::map<std::string, at::Tensor>* chec
   if (checkpoint == nullptr && recipe_.recurrent_start.enabled()) {
     const TransformerPhase& first = recipe_.phases.front();
     start_recurrent(recipe_.recurrent_start, *transformer_, *captions_,
-                    sources_.choose(first.data, 0), first.window, first.history, recipe_.loop.seed);
+                    sources_.choose(first.data, 0), first.window, first.stages.history,
+                    recipe_.loop.seed);
     // Every rank has measured the same, but processors may round differently.
     for (const auto& [name, tensor] : parameters->all()) {
       if (group_of(name) == ParameterGroup::kRecurrent) communicator_.broadcast(tensor, 0);
@@ -111,14 +111,11 @@ double TransformerTask::add_window_gradient(const TransformerPhase& phase, int64
   if (teacher_) {
     teacher_->replace_latents(window, captions_->encode(window.caption).detach(), key);
   }
-  GuessedPast guess;
-  if (Random{key, 0x70617374}.chance(phase.history.guess_share)) {
-    guess = guess_past(*transformer_, window, phase.history,
-                       captions_->encode(window.caption).detach(), key);
-  }
-  const WindowPass pass = prepare_window(window, recipe_.model, recipe_.noise, phase.history,
-                                         recipe_.text.dropout, key, device_, guess);
-  const at::Tensor text = captions_->encode(pass.drop_text ? std::string() : window.caption);
+  const WindowStages& stages = phase.stages;
+  const GeneratedPast generated = draw_generated_past(stages.generated_share, *transformer_,
+                                                      *captions_, window, stages.history, key);
+  const WindowPass pass = prepare_window(window, recipe_.model, stages, key, device_, generated);
+  const at::Tensor text = captions_->encode(pass.drop_caption ? std::string() : window.caption);
   at::Tensor loss;
   if (teacher_) {
     loss = teacher_->loss(*transformer_, pass, text, recipe_.checkpoint_blocks, loss_options_);
@@ -140,7 +137,7 @@ void TransformerTask::explain_loss(const WindowPass& pass, const at::Tensor& tex
   const at::NoGradGuard no_grad;
   std::string where = "in the loss only";
   std::vector<at::Tensor> outputs;
-  run_window(*transformer_, pass, text.detach(), {.block_outputs = &outputs});
+  run_window(*transformer_, pass, text.detach(), {.observers = {.block_outputs = &outputs}});
   if (!sample::all_finite(pass.latents)) {
     outputs.clear();
     where = "in the latents of the window";
@@ -161,9 +158,9 @@ void TransformerTask::explain_loss(const WindowPass& pass, const at::Tensor& tex
 
 void TransformerTask::validate(int64_t update, RunLog& log) {
   const TransformerPhase& phase = recipe_.phase(update);
-  const ValidationScores scores =
-      validate_windows(*transformer_, *captions_, *held_out_, recipe_.validation, recipe_.noise,
-                       phase.history, phase.window, recipe_.loop.seed, communicator_);
+  const ValidationScores scores = validate_windows(
+      *transformer_, *captions_, *held_out_, recipe_.validation, phase.stages.for_validation(),
+      phase.window, recipe_.loop.seed, communicator_);
   if (communicator_.leader()) {
     Json values;
     for (const auto& [name, value] : scores) values["validation/" + name] = value;

@@ -8,7 +8,7 @@
 
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
-#include "loci/train/windows/memory_gaps.h"
+#include "loci/train/windows/target_chunks.h"
 #include "loci/train/windows/window_pass.h"
 
 namespace loci::train {
@@ -95,28 +95,26 @@ ValidationConfig ValidationConfig::from(const ConfigReader& reader) {
 
 ValidationScores validate_windows(const model::Transformer& transformer,
                                   const CaptionEncoder& captions, const WindowSource& source,
-                                  const ValidationConfig& config, const NoiseConfig& noise,
-                                  const HistoryAccessConfig& history, int64_t window_frames,
-                                  uint64_t seed, Communicator& communicator) {
+                                  const ValidationConfig& config, const WindowStages& stages,
+                                  int64_t window_frames, uint64_t seed,
+                                  Communicator& communicator) {
   const at::NoGradGuard no_grad;
   const int64_t chunk = transformer.config().chunk_size;
-  HistoryAccessConfig all = history;
-  all.new_share = 1;
   Sums sums(transformer.config());
   for (int64_t i = communicator.rank(); i < config.windows; i += communicator.size()) {
     check_interrupt();
     const auto index = static_cast<uint64_t>(i);
     const Window window = source.window(index, window_frames);
-    const WindowPass pass = prepare_window(window, transformer.config(), noise, all, 0,
+    const WindowPass pass = prepare_window(window, transformer.config(), stages,
                                            hash_keys({seed, index}), transformer.device());
     const at::Tensor text = captions.encode(window.caption);
     PassOptions options;
-    options.on_retention = [&sums](int64_t layer, const at::Tensor& log_retention) {
+    options.observers.on_retention = [&sums](int64_t layer, const at::Tensor& log_retention) {
       const at::Tensor kept = log_retention.gt(std::log(0.9)).to(at::kDouble);
       sums.add(fmt::format("retention_{}", layer), kept.mean().item<double>());
     };
-    options.on_recurrent = [&sums, rows = written_tokens(pass)](
-                               int64_t layer, const model::RecurrentInputs& inputs) {
+    options.observers.on_recurrent = [&sums, rows = written_tokens(pass)](
+                                         int64_t layer, const model::RecurrentInputs& inputs) {
       sums.add(fmt::format("keys_{}", layer), directions(inputs.state_key.index_select(1, rows)));
       sums.add(fmt::format("write_{}", layer),
                inputs.beta.index_select(1, rows).mean().item<double>());
@@ -126,7 +124,7 @@ ValidationScores validate_windows(const model::Transformer& transformer,
     const at::Tensor blind =
         chunk_losses(run_window(transformer, pass, text, {.readout = model::Readout::kOff}),
                      pass.batch.target, chunk)[0];
-    const std::vector<std::optional<double>> gaps = memory_gaps(window, chunk);
+    const std::vector<std::optional<double>> gaps = return_gaps(window, chunk);
     for (int64_t c = 0; c < losses.size(0); ++c) {
       const auto loss = losses[c].item<double>();
       const auto level = pass.batch.levels[0][c].item<double>();

@@ -11,8 +11,7 @@
 #include "loci/train/data/captions.h"
 #include "loci/train/data/window.h"
 #include "loci/train/distributed/communicator.h"
-#include "loci/train/windows/history_access.h"
-#include "loci/train/windows/noise_levels.h"
+#include "loci/train/windows/window_stages.h"
 
 namespace loci::train {
 
@@ -39,8 +38,7 @@ using ValidationScores = std::map<std::string, double>;
 // The windows are divided among the ranks. Every rank must call it and gets the same scores.
 ValidationScores validate_windows(const model::Transformer& transformer,
                                   const CaptionEncoder& captions, const WindowSource& source,
-                                  const ValidationConfig& config, const NoiseConfig& noise,
-                                  const HistoryAccessConfig& history, int64_t window, uint64_t seed,
-                                  Communicator& communicator);
+                                  const ValidationConfig& config, const WindowStages& stages,
+                                  int64_t window, uint64_t seed, Communicator& communicator);
 
 }  // namespace loci::train
