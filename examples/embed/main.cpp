@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeds the engine in another program: starts from a picture, generates chunk by chunk, and writes one
-// image per chunk. A robot, a game or a server would drive a stream in the same way.
+// Embeds the engine in another program: starts from a picture, generates chunk by chunk, and writes
+// one image per chunk. A robot, a game or a server would drive a stream in the same way.
 //
 //   embed MODEL PICTURE FOLDER
 #include <loci/base/error.h>

@@ -25,7 +25,8 @@ fs::path vae_path(const fs::path& folder) {
 
 model::TransformerConfig read_config(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
-    fail("{} is not a model folder; expected a folder with config.json, weights and vae/", folder.string());
+    fail("{} is not a model folder; expected a folder with config.json, weights and vae/",
+         folder.string());
   }
   const model::ModelFiles files = model::open_model(folder);
   if (!files.weights)

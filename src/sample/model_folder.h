@@ -34,8 +34,8 @@ struct GenerationDefaults {
 class ModelFolder {
  public:
   // Expects config.json and weights in the folder or in transformer/, vae/ or Wan2.2_VAE.pth, and
-  // optionally a text encoder (see find_prompt_files()). `dtype` is the data type of the transformer;
-  // the autoencoder uses FP32. Weights are loaded at first use.
+  // optionally a text encoder (see find_prompt_files()). `dtype` is the data type of the
+  // transformer; the autoencoder uses FP32. Weights are loaded at first use.
   explicit ModelFolder(std::filesystem::path folder, at::ScalarType dtype = at::kFloat);
 
   const std::filesystem::path& path() const { return path_; }
@@ -52,12 +52,12 @@ class ModelFolder {
   const GenerationDefaults& defaults() const { return defaults_; }
 
   bool has_text_encoder() const;
-  // Embeds both texts and frees the text encoder again. Results are cached in prompt_cache(). Without a
-  // text encoder the texts must be empty; their embeddings are zeros.
+  // Embeds both texts and frees the text encoder again. Results are cached in prompt_cache().
+  // Without a text encoder the texts must be empty; their embeddings are zeros.
   Prompt prompt(const std::string& text, const std::string& negative) const;
 
-  // Height and width of the latents of a frame in pixels. Bad input if the size does not divide into
-  // tokens; the message suggests a size that does.
+  // Height and width of the latents of a frame in pixels. Bad input if the size does not divide
+  // into tokens; the message suggests a size that does.
   std::pair<int64_t, int64_t> latent_size(int64_t height, int64_t width) const;
 
  private:
@@ -71,8 +71,8 @@ class ModelFolder {
   mutable std::optional<ModelHashes> hashes_;
 };
 
-// Folder of cached prompt embeddings: prompts/ in $LOCI_CACHE, $XDG_CACHE_HOME/loci or ~/.cache/loci.
-// Empty if none of these variables is set.
+// Folder of cached prompt embeddings: prompts/ in $LOCI_CACHE, $XDG_CACHE_HOME/loci or
+// ~/.cache/loci. Empty if none of these variables is set.
 std::filesystem::path prompt_cache();
 
 }  // namespace loci::sample

@@ -41,7 +41,7 @@ StreamOptions stream_options(const ModelFolder& folder, const StreamOverrides& o
 Stream open_stream(const ModelFolder& folder, const StreamOverrides& overrides,
                    const Prompt& prompt) {
   const StreamOptions options = stream_options(folder, overrides);
-  return {folder.transformer(), overrides.decode ? &folder.vae() : nullptr, options, prompt};
+  return {folder.transformer(), &folder.vae(), options, prompt};
 }
 
 Stream open_stream(const ModelFolder& folder, const StreamOverrides& overrides) {

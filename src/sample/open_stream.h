@@ -17,12 +17,13 @@ namespace loci::sample {
 struct StreamOverrides {
   std::optional<PixelSize> size = {};
   std::optional<std::string> history = {};  // name of a history policy
-  std::optional<int64_t> history_frames =
-      {};                               // maximum number of retained frames a chunk attends to
-  std::optional<int64_t> archive = {};  // maximum number of frames kept for retrieval; 0 = all
-  std::optional<std::string> kv = {};   // storage format of keys and values
-  std::optional<int64_t> staging_bytes =
-      {};  // limit of keys and values converted at once; 0 = none
+  // Maximum number of retained frames that a chunk attends to.
+  std::optional<int64_t> history_frames = {};
+  // Maximum number of frames kept for retrieval; 0 = all.
+  std::optional<int64_t> archive = {};
+  std::optional<std::string> kv = {};  // storage format of keys and values
+  // Maximum size of keys and values that are converted in advance; 0 = no limit.
+  std::optional<int64_t> staging_bytes = {};
   std::optional<std::string> solver = {};
   std::optional<int64_t> steps = {};  // denoising steps
   std::optional<double> shift = {};
@@ -30,7 +31,6 @@ struct StreamOverrides {
   std::optional<double> commit_level = {};
   std::optional<uint64_t> seed = {};
   std::optional<int64_t> tile = {};  // side of the autoencoder's tiles in pixels; 0 = whole frames
-  bool decode = true;  // decode chunks to frames; without, a stream makes latents only
 
   // `solver` with the solver, steps and shift that are set here.
   SolverOptions apply(SolverOptions solver) const;

@@ -42,7 +42,8 @@ class Comparison {
     quantized.visit_large([&](const model::Linear& linear) { others[linear.name] = linear; });
     original_.visit_large([&](model::Linear& linear) {
       const auto other = others.find(linear.name);
-      LOCI_CHECK(other != others.end(), "the layer {} is missing in the quantized model", linear.name);
+      LOCI_CHECK(other != others.end(), "the layer {} is missing in the quantized model",
+                 linear.name);
       before_.push_back(linear);
       names_.push_back(linear.name);
       Squares& squares = squares_[linear.name];

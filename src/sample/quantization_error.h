@@ -38,9 +38,10 @@ struct QuantizationRun {
   std::vector<camera::Camera> cameras;  // one for the first latent, then those of the chunks
 };
 
-// Generates with `original` and replays the same latents with `quantized`. Layers are compared on the
-// inputs of the original's layers. Velocities are compared at the solver's noise levels of each chunk,
-// each with the history that the model itself committed. Both models are unchanged afterwards.
+// Generates with `original` and replays the same latents with `quantized`. Layers are compared on
+// the inputs of the original's layers. Velocities are compared at the solver's noise levels of each
+// chunk, each with the history that the model itself committed. Both models are unchanged
+// afterwards.
 QuantizationError measure_quantization(model::Transformer& original, model::Transformer& quantized,
                                        const QuantizationRun& run);
 

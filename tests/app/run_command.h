@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs `loci` in this process and keeps what it printed.
+// Runs `loci` in this process and captures its output.
 #pragma once
 
 #include <string>

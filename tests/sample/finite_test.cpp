@@ -117,7 +117,7 @@ TEST_F(Finite, ANonFiniteCommitChangesNeitherSetOfStates) {
   stream.push(still());
   {
     const Broken broken(model_, "blocks.1.", kInfinity);
-    LOCI_EXPECT_ERROR(stream.settle(), kCheckFailed, HasSubstr("chunk 1"));
+    LOCI_EXPECT_ERROR(stream.commit(), kCheckFailed, HasSubstr("chunk 1"));
   }
   EXPECT_TRUE(at::equal(stream.push(still()).latents, twin.push(still()).latents));
   for (const auto& [a, b] :
@@ -215,7 +215,7 @@ TEST_F(Finite, ExtremeCamerasGiveFiniteResultsWithEveryHistory) {
               stream.push(camera::with_lens(std::span(poses).subspan(i, 2), {.fov_x = fov}));
           EXPECT_TRUE(all_finite(chunk.latents)) << history << ", " << name << ", " << fov;
         }
-        stream.settle();
+        stream.commit();
         for (const at::Tensor& state : stream.main().states()) EXPECT_TRUE(all_finite(state));
       }
     }

@@ -11,8 +11,8 @@
 namespace loci::sample {
 namespace {
 
-// Runs a solver on a Gaussian with standard deviation `spread` around `centre`, whose velocity is known
-// exactly. At noise level s, x has variance V = (1-s)² spread² + s², the expected velocity is
+// Runs a solver on a Gaussian with standard deviation `spread` around `centre`, whose velocity is
+// known exactly. At noise level s, x has variance V = (1-s)² spread² + s², the expected velocity is
 // -centre + (s - (1-s) spread²) / V * (x - (1-s) centre), and the flow ends at
 // centre + spread * x(1).
 double solve(const std::string& kind, int64_t steps, double start, double centre, double spread) {

@@ -85,8 +85,8 @@ void expect_same(const Chunk& a, const Chunk& b) {
   EXPECT_TRUE(at::equal(a.frames, b.frames));
 }
 
-// Denoising without any reuse: every step recomputes geometry, text keys and history, and discards the
-// state update.
+// Denoising without any reuse: every step recomputes geometry, text keys and history, and discards
+// the state update.
 at::Tensor direct_denoise(const CachedTransformer& past, const Setting& s, const Prompt& prompt,
                           const Solver& levels, at::Tensor x, Solver& solver) {
   const at::NoGradGuard no_grad;
@@ -125,7 +125,7 @@ TEST(Stream, DenoisingEqualsTheDirectVersionAndLeavesTheMemoryUnchanged) {
   const Setting s;
   StreamOptions options = s.options();
   Stream stream = s.after(options, 4);
-  stream.settle();
+  stream.commit();
   stream.set_solver({.steps = 50});
   const auto before = stream.main().save();
   std::map<std::string, at::Tensor> copies;
@@ -152,9 +152,9 @@ TEST(Stream, CommitsAChunkWhenTheNextChunkNeedsIt) {
   s.push(stream);
   EXPECT_EQ(stream.main().next_frame(), 1);
   EXPECT_EQ(stream.frames(), 3);
-  stream.settle();
+  stream.commit();
   EXPECT_EQ(stream.main().next_frame(), 3);
-  stream.settle();
+  stream.commit();
   EXPECT_EQ(stream.main().next_frame(), 3);
 }
 
@@ -366,7 +366,7 @@ TEST(Stream, DecodesAfterTheFramesOfAnotherStream) {
     whole.accept(chunk, s.cameras(first, count));
   }
   const model::Vae twin(tiny_vae_config());
-  blind.show_like(seen, twin);
+  blind.decode_after(seen, twin);
   for (int i = 0; i < 2; ++i) expect_same(s.push(blind), s.push(whole));
 }
 
@@ -453,7 +453,7 @@ TEST(Stream, CompressedHistoriesStayClose) {
 TEST(Stream, BoundedHistoriesDoNotGrow) {
   const Setting s;
   Stream stream = s.after(s.options(), 1);
-  stream.settle();
+  stream.commit();
   const int64_t bytes = stream.history_bytes();
   const std::vector<camera::Camera> still(2, stream.last_camera());
   for (int i = 0; i < 30; ++i) stream.push(still);
@@ -473,7 +473,8 @@ TEST(Stream, RejectsInputThatDoesNotFit) {
   s.push(stream);
   StreamOptions options = s.options();
   options.guidance = -1;
-  EXPECT_BAD_INPUT(Stream(s.model, nullptr, options, s.prompt), HasSubstr("guidance -1 is out of range"));
+  EXPECT_BAD_INPUT(Stream(s.model, nullptr, options, s.prompt),
+                   HasSubstr("guidance -1 is out of range"));
   options = s.options();
   options.latent_width = 0;
   EXPECT_BAD_INPUT(Stream(s.model, nullptr, options, s.prompt), HasSubstr("latent size of 0x4"));

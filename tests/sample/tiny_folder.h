@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "loci/model/transformer/config.h"
 #include "loci/model/autoencoder/vae_config.h"
+#include "loci/model/transformer/config.h"
 
 namespace loci::testing {
 

@@ -7,7 +7,7 @@
 namespace loci::train {
 namespace {
 
-// A job of two ranks in which the gradients of the other rank are zero.
+// Stands for a job of two ranks whose other rank has gradients of zero.
 class HalvingCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -18,7 +18,7 @@ class HalvingCommunicator : public Communicator {
   }
   void broadcast(at::Tensor, int) override {}
 
-  std::vector<int64_t> started;  // number of elements, in order
+  std::vector<int64_t> started;  // elements, in order
 };
 
 std::vector<model::Parameter> three_parameters() {
@@ -37,11 +37,11 @@ at::Tensor loss_of(const std::vector<model::Parameter>& parameters,
   return loss;
 }
 
-TEST(GradientBuckets, AreSentDuringTheBackwardPassLastParameterFirst) {
+TEST(GradientBuckets, AreSentDuringTheBackwardPassFromTheLastOn) {
   const std::vector<model::Parameter> parameters = three_parameters();
   HalvingCommunicator communicator;
   GradientBuckets buckets(parameters, communicator, /*bucket_bytes=*/1);  // one parameter each
-  loss_of(parameters, {0, 1, 2}).backward();  // accumulates, before arm()
+  loss_of(parameters, {0, 1, 2}).backward();  // gradients that are still being gathered
   EXPECT_TRUE(communicator.started.empty());
   buckets.arm();
   loss_of(parameters, {0, 1, 2}).backward();
@@ -52,13 +52,13 @@ TEST(GradientBuckets, AreSentDuringTheBackwardPassLastParameterFirst) {
   }
 }
 
-TEST(GradientBuckets, AMissingGradientDelaysLaterBucketsAndCountsAsZero) {
+TEST(GradientBuckets, AParameterOutsideTheGraphHoldsBackTheOrderNotTheSum) {
   const std::vector<model::Parameter> parameters = three_parameters();
   HalvingCommunicator communicator;
   GradientBuckets buckets(parameters, communicator, 1);
   buckets.arm();
   loss_of(parameters, {0, 2}).backward();
-  // Other ranks may have a gradient for the middle parameter, so its bucket must be sent next.
+  // Other ranks may have a gradient for the middle one: nothing may overtake it.
   EXPECT_EQ(communicator.started, (std::vector<int64_t>{5}));
   buckets.finish();
   EXPECT_EQ(communicator.started, (std::vector<int64_t>{5, 4, 3}));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/transformer/recurrent_start.h"
+#include "loci/train/windows/recurrent_start.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/train/data/latent_folder.h"
-#include "loci/train/transformer/transformer_recipe.h"
+#include "loci/train/windows/latent_folder.h"
+#include "loci/train/loop/train_config.h"
 #include "loci/train/windows/window_pass.h"
 
 #include "tests/base/expect_error.h"
@@ -19,7 +19,7 @@ double directions(const at::Tensor& moments) {
   return (moments.trace().square() / moments.square().sum()).item<double>();
 }
 
-TEST(RecurrentStart, WhiteningDecorrelatesKeys) {
+TEST(RecurrentStart, WhiteningSpreadsWhatPointsOneWay) {
   at::manual_seed(1);
   const at::Tensor common = at::randn({1, 128}, at::kDouble) * 5;
   const at::Tensor keys = common + at::randn({4096, 128}, at::kDouble);
@@ -37,7 +37,7 @@ class RecurrentStartTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = write_toy_clips(fresh_folder("recurrent_start"), 4, 13);
-    config_ = TransformerRecipe::from_json(toy_recipe(folder_), "toy");
+    config_ = TrainConfig::from_json(toy_recipe(folder_), "toy");
     parameters_ = std::make_shared<model::Parameters>();
     transformer_ = std::make_unique<model::Transformer>(config_.model, parameters_);
     captions_ = make_caption_encoder(config_.text, config_.model, *parameters_, {});
@@ -59,29 +59,28 @@ class RecurrentStartTest : public ::testing::Test {
     throw std::out_of_range(name);
   }
 
-  // On a clean window: the mean of β, and the number of directions of head 0's keys.
-  struct Measured {
+  // On a clean window: the mean of β, and the directions of head 0's keys.
+  struct Seen {
     double beta = 0, directions = 0;
   };
-  Measured measure() const {
+  Seen look() const {
     const at::NoGradGuard no_grad;
     const Window window = LatentFolder(folder_, 1).window(3, 13);
-    WindowPlan clean;
-    clean.noise.levels.assign(static_cast<size_t>(12 / config_.model.chunk_size), 0.01);
-    clean.noise.weights.assign(clean.noise.levels.size(), 1);
-    clean.chunks = model::window_chunks(13, config_.model.chunk_size);
-    Measured result;
+    ChunkNoise clean;
+    clean.levels.assign(static_cast<size_t>(12 / config_.model.chunk_size), 0.01);
+    clean.weights.assign(clean.levels.size(), 1);
+    Seen seen;
     PassOptions options;
-    options.observers.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
+    options.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
       EXPECT_EQ(layer, 1);
-      result.beta = inputs.beta.mean().item<double>();
+      seen.beta = inputs.beta.mean().item<double>();
       const at::Tensor phi = parameter("blocks.1.kda.phi_k.weight").narrow(0, 0, 128).squeeze(-1);
       const at::Tensor keys = inputs.key[0].select(1, 0).matmul(phi.t());
-      result.directions = directions(keys.t().mm(keys));
+      seen.directions = directions(keys.t().mm(keys));
     };
-    run_window(*transformer_, assemble_window(window, config_.model, clean, 5),
+    run_window(*transformer_, prepare_window(window, config_.model, clean, {}, 0, 5),
                captions_->encode(window.caption), options);
-    return result;
+    return seen;
   }
 
   void start(double whiten, double write) const {
@@ -90,23 +89,23 @@ class RecurrentStartTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
-  TransformerRecipe config_;
+  TrainConfig config_;
   std::shared_ptr<model::Parameters> parameters_;
   std::unique_ptr<model::Transformer> transformer_;
   std::unique_ptr<CaptionEncoder> captions_;
 };
 
-TEST_F(RecurrentStartTest, DecorrelatesKeysAndLowersBeta) {
-  const Measured before = measure();
+TEST_F(RecurrentStartTest, SpreadsKeysAndWritesLittle) {
+  const Seen before = look();
   EXPECT_NEAR(before.beta, 1, 0.3);
   EXPECT_LT(before.directions, 1.5);
   start(0.01, 0.1);
-  const Measured after = measure();
+  const Seen after = look();
   EXPECT_NEAR(after.beta, 0.1, 0.05);
   EXPECT_GT(after.directions, 2 * before.directions);
 }
 
-TEST_F(RecurrentStartTest, ChangesOnlyWhatIsEnabled) {
+TEST_F(RecurrentStartTest, LeavesAloneWhatWasNotAskedFor) {
   const at::Tensor phi = parameter("blocks.1.kda.phi_q.weight").clone();
   const at::Tensor gate = parameter("blocks.1.kda.b_proj.weight").clone();
   start(0, 0.1);
@@ -118,7 +117,7 @@ TEST_F(RecurrentStartTest, ChangesOnlyWhatIsEnabled) {
   EXPECT_TRUE(parameter("blocks.1.kda.b_proj.weight").equal(written));
 }
 
-TEST_F(RecurrentStartTest, NeedsInputsWithACommonMean) {
+TEST_F(RecurrentStartTest, NeedsInputsThatHaveSomethingInCommon) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : parameters_->all()) {
     if (name.starts_with("condition_embedder.time_proj")) tensor.zero_();
@@ -129,15 +128,15 @@ TEST_F(RecurrentStartTest, NeedsInputsWithACommonMean) {
   EXPECT_BAD_INPUT(start(0, 0.1), ::testing::HasSubstr("block 1"));
 }
 
-TEST(RecurrentStart, IsReadFromARecipe) {
+TEST(RecurrentStart, ReadsItsKeysFromARecipe) {
   Json recipe = toy_recipe("clips");
-  EXPECT_FALSE(TransformerRecipe::from_json(recipe, "toy").recurrent_start.enabled());
+  EXPECT_FALSE(TrainConfig::from_json(recipe, "toy").recurrent_start.asked());
   recipe["recurrent_start"] = {{"whiten", 0.1}, {"write", 0.2}};
-  const RecurrentStartConfig start = TransformerRecipe::from_json(recipe, "toy").recurrent_start;
+  const RecurrentStartConfig start = TrainConfig::from_json(recipe, "toy").recurrent_start;
   EXPECT_EQ(start.whiten, 0.1);
   EXPECT_EQ(start.write, 0.2);
   recipe["recurrent_start"]["write"] = 2;
-  EXPECT_BAD_INPUT(TransformerRecipe::from_json(recipe, "toy"), ::testing::HasSubstr("write"));
+  EXPECT_BAD_INPUT(TrainConfig::from_json(recipe, "toy"), ::testing::HasSubstr("write"));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ struct RayComparison {
   std::string style;
   size_t solids = 0, triangles = 0;  // of the scene in loci and in Embree
   double ours = 0, embree = 0;       // million rays per CPU second
-  double agreement = 0;  // share of rays whose depths differ by less than 2 %
+  double agreement = 0;              // share of rays whose depths differ by less than 2 %
 };
 // Bad input in a build without Embree.
 std::vector<RayComparison> compare_with_embree(const world::ClipOptions& options, double seconds);

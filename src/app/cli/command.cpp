@@ -148,13 +148,13 @@ int run(std::vector<std::string> arguments) {
   } catch (const CLI::Success& request) {  // --help, --version
     cli->exit(request);
     return finish_output();
-  } catch (const CLI::RuntimeError& ended) {  // a process that the command started; it said why
+  } catch (const CLI::RuntimeError& ended) {  // a child process failed and reported the reason
     return ended.get_exit_code();
   } catch (const CLI::ParseError& error) {
     return report_usage(*cli, error);
   } catch (const Error& error) {
     const bool internal = error.kind() == ErrorKind::kInternal;
-    std::fflush(stdout);  // results so far come before the reason why there are no more
+    std::fflush(stdout);  // print the results so far before the error
     return report(internal ? "internal error" : "error", error.what(), exit_code(error.kind()));
   } catch (const Interrupted& error) {
     return report("interrupted", "nothing half written is left behind", error.exit_code());

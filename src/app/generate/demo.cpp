@@ -16,6 +16,7 @@
 #include "loci/base/progress.h"
 #include "loci/camera/path/resample.h"
 #include "loci/camera/revisit.h"
+#include "loci/camera/time_grid.h"
 #include "loci/eval/metrics/image_metrics.h"
 #include "loci/io/media/image.h"
 #include "loci/io/media/video.h"
@@ -41,33 +42,33 @@ struct Options {
   double context = 10, seconds = 15;
 };
 
-struct Walk {
+// A recording whose beginning is the context.
+struct DemoClip {
   world::Clip clip;
   int64_t context = 0, latents = 0;      // latents of the context and of the whole recording
   std::vector<camera::Revisit> returns;  // from generated frames to frames of the context
 };
 
 // The recording, among the first few of the seed, with the most returns to its context.
-Walk choose_walk(const Options& o, const sample::GenerationDefaults& d,
-                 const camera::TimeGrid& grid) {
+DemoClip choose_clip(const Options& o, const sample::GenerationDefaults& d,
+                     const camera::TimeGrid& grid) {
   constexpr int64_t kTried = 24;
   const auto chunks = [&](double seconds) {
     return std::max<int64_t>(
         1, std::llround(seconds * d.fps / static_cast<double>(grid.frames_per_chunk())));
   };
-  Walk walk;
-  const int64_t context_chunks = 1 + chunks(o.context);
-  walk.context = grid.latents_in_chunks(context_chunks);
-  walk.latents = grid.latents_in_chunks(context_chunks + chunks(o.seconds));
+  DemoClip chosen;
+  chosen.context = grid.latents_in_chunks(1 + chunks(o.context));
+  chosen.latents = grid.latents_in_chunks(1 + chunks(o.context) + chunks(o.seconds));
   world::ClipOptions options;
-  options.frames = grid.frames_in_latents(walk.latents);
+  options.frames = grid.frames_in_latents(chosen.latents);
   options.width = static_cast<int>(d.width);
   options.height = static_cast<int>(d.height);
   options.fps = d.fps;
   options.fov = d.fov;
   options.revisit_share = 1;
   options.split = world::Split::kTest;
-  const int64_t seen = grid.frames_in_latents(walk.context);
+  const int64_t seen = grid.frames_in_latents(chosen.context);
   world::ClipMaker maker(options);
   int64_t best = 0;
   for (int64_t i = 0; i < kTried; ++i) {
@@ -77,13 +78,13 @@ Walk choose_walk(const Options& o, const sample::GenerationDefaults& d,
          camera::find_revisits(maker.plan_trajectory(o.seed, i).poses, d.fps)) {
       if (r.frame >= seen && r.earlier < seen) returns.push_back(r);
     }
-    if (i == 0 || returns.size() > walk.returns.size()) {
+    if (i == 0 || returns.size() > chosen.returns.size()) {
       best = i;
-      walk.returns = std::move(returns);
+      chosen.returns = std::move(returns);
     }
   }
-  walk.clip = maker.make(o.seed, best);
-  return walk;
+  chosen.clip = maker.make(o.seed, best);
+  return chosen;
 }
 
 double mean(const std::vector<double>& values) {
@@ -93,16 +94,16 @@ double mean(const std::vector<double>& values) {
 }
 
 // Rows of four pictures: first visit, a frame in between, generated return, ground truth.
-at::Tensor return_sheet(const Walk& walk, const at::Tensor& made) {
+at::Tensor return_sheet(const DemoClip& recording, const at::Tensor& made) {
   constexpr size_t kRows = 4;
   std::vector<at::Tensor> pictures;
-  const size_t rows = std::min(kRows, walk.returns.size());
+  const size_t rows = std::min(kRows, recording.returns.size());
   for (size_t i = 0; i < rows; ++i) {
-    const camera::Revisit& r = walk.returns[i * walk.returns.size() / rows];
-    pictures.push_back(walk.clip.frames[r.earlier]);
-    pictures.push_back(walk.clip.frames[(r.earlier + r.frame) / 2]);
+    const camera::Revisit& r = recording.returns[i * recording.returns.size() / rows];
+    pictures.push_back(recording.clip.frames[r.earlier]);
+    pictures.push_back(recording.clip.frames[(r.earlier + r.frame) / 2]);
     pictures.push_back(made[r.frame]);
-    pictures.push_back(walk.clip.frames[r.frame]);
+    pictures.push_back(recording.clip.frames[r.frame]);
   }
   return world::tile_pictures(pictures, 4);
 }
@@ -118,19 +119,20 @@ void demo(const Options& o) {
   const sample::GenerationDefaults& d = folder.defaults();
   const model::Vae& vae = folder.vae();
   const camera::TimeGrid grid = folder.time_grid();
-  const Walk walk = choose_walk(o, d, grid);
+  const DemoClip recording = choose_clip(o, d, grid);
   fmt::print("\"{1}\", {0:.0f} s: {2:.0f} s of recorded context, the rest is generated.\n",
-             static_cast<double>(walk.clip.frames.size(0)) / d.fps, walk.clip.caption, o.context);
+             static_cast<double>(recording.clip.frames.size(0)) / d.fps, recording.clip.caption,
+             o.context);
 
-  const std::string prompt = folder.has_text_encoder() ? walk.clip.caption : "";
+  const std::string prompt = folder.has_text_encoder() ? recording.clip.caption : "";
   sample::Stream stream = sample::open_stream(folder, {.seed = o.seed}, folder.prompt(prompt, ""));
 
   const fs::path out = o.out;
   fs::create_directories(out);
   DemoPicture picture(d.width, d.height, d.history_frames);
   io::VideoWriter video(out / "walk.mp4", picture.width(), picture.height(), {.fps = d.fps});
-  const at::Tensor made = at::zeros_like(walk.clip.frames);
-  Progress progress("demo", static_cast<uint64_t>(walk.latents), "latents");
+  const at::Tensor made = at::zeros_like(recording.clip.frames);
+  Progress progress("demo", static_cast<uint64_t>(recording.latents), "latents");
   int64_t shown = 0;  // frames in the video
   const auto show = [&](const std::string& label, const at::Tensor& frames,
                         const sample::Chunk& part) {
@@ -138,19 +140,19 @@ void demo(const Options& o) {
     std::vector<at::Tensor> attended;
     for (const int64_t latent : part.visible) attended.push_back(made[grid.camera_frame(latent)]);
     for (const int64_t end = shown + frames.size(0); shown < end; ++shown) {
-      video.add(picture.compose(label, made[shown], walk.clip.frames[shown], attended));
+      video.add(picture.compose(label, made[shown], recording.clip.frames[shown], attended));
     }
     progress.advance(static_cast<uint64_t>(part.latents.size(2)));
   };
   const std::vector<camera::Camera> cameras =
-      camera::latent_cameras(walk.clip.trajectory.cameras, grid);
-  const auto context = static_cast<size_t>(walk.context);
+      camera::latent_cameras(recording.clip.trajectory.cameras, grid);
+  const auto context = static_cast<size_t>(recording.context);
   sample::RecordingEncoder(vae).accept_all(
       stream, std::span(cameras).first(context),
-      [&](int64_t first, int64_t count) { return walk.clip.frames.narrow(0, first, count); },
+      [&](int64_t first, int64_t count) { return recording.clip.frames.narrow(0, first, count); },
       [&](const sample::Chunk& part) {
         const int64_t count = part.frames.size(0);
-        show("recorded context", walk.clip.frames.narrow(0, shown, count), part);
+        show("recorded context", recording.clip.frames.narrow(0, shown, count), part);
       });
   double seconds = 0;
   const auto size = static_cast<size_t>(grid.latents_per_chunk);
@@ -162,21 +164,21 @@ void demo(const Options& o) {
     show("generated", part.frames, part);
   }
   video.finish();
-  const int64_t seen = grid.frames_in_latents(walk.context);
+  const int64_t seen = grid.frames_in_latents(recording.context);
   const int64_t generated = shown - seen;
 
   const std::vector<double> scores =
-      eval::psnr(made.narrow(0, seen, generated), walk.clip.frames.narrow(0, seen, generated));
+      eval::psnr(made.narrow(0, seen, generated), recording.clip.frames.narrow(0, seen, generated));
   fmt::print("{} frames generated in {:.1f} s, {:.1f} per second; PSNR {:.1f} dB", generated,
              seconds, static_cast<double>(generated) / seconds, mean(scores));
-  if (!walk.returns.empty()) {
+  if (!recording.returns.empty()) {
     std::vector<double> at_returns;
-    for (const camera::Revisit& r : walk.returns) at_returns.push_back(scores[r.frame - seen]);
+    for (const camera::Revisit& r : recording.returns) at_returns.push_back(scores[r.frame - seen]);
     fmt::print(", {:.1f} dB at returns", mean(at_returns));
-    io::write_png(out / "returns.png", return_sheet(walk, made));
+    io::write_png(out / "returns.png", return_sheet(recording, made));
   }
   fmt::print("\n\n{}: the video with the ground truth beside it\n", (out / "walk.mp4").string());
-  if (!walk.returns.empty()) {
+  if (!recording.returns.empty()) {
     fmt::print("{}: first visit, in between, generated return, ground truth\n",
                (out / "returns.png").string());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run behind `loci generate`: a thin user of sample::Stream.
+// The run of `loci generate`.
 #include <chrono>
 #include <cmath>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommand `loci train export`.
+// loci train export
 #pragma once
 
 #include <CLI/CLI.hpp>

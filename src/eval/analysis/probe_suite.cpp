@@ -202,7 +202,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
         at == 0 ? 1 : std::min(format.grid.latents_per_chunk, latents.size(2) - at);
     const auto first = static_cast<size_t>(at), many = static_cast<size_t>(count);
     stream.accept(latents.narrow(2, at, count), std::span(cameras).subspan(first, many));
-    stream.settle();
+    stream.commit();
     const at::Tensor token = mean_token(latents.narrow(2, at, count), transformer.config().patch);
     at += count;
     const at::Tensor weighted = token * static_cast<double>(count);

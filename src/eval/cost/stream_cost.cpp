@@ -69,7 +69,7 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
       const auto started = Clock::now();
       const std::clock_t processor_started = std::clock();
       stream.push(cameras);
-      stream.settle();
+      stream.commit();
       times.push_back(std::chrono::duration<double>(Clock::now() - started).count());
       processor.push_back(static_cast<double>(std::clock() - processor_started) / CLOCKS_PER_SEC);
       progress.advance();

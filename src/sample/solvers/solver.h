@@ -49,9 +49,9 @@ std::unique_ptr<Solver> make_euler(int64_t steps, double shift);
 std::unique_ptr<Solver> make_unipc(int64_t steps, double shift);
 // DPM-Solver++ of order 2 (midpoint) with integer timesteps. Alternative of Wan.
 std::unique_ptr<Solver> make_dpmpp(int64_t steps, double shift);
-// The mean of `steps` independent one-step samples, instead of a solution of the flow ODE. The noise
-// comes in pairs of opposite sign, whose errors cancel to first order. The result has the smallest
-// expected squared error, and is blurred.
+// The mean of `steps` independent one-step samples, instead of a solution of the flow ODE. The
+// noise comes in pairs of opposite sign, whose errors cancel to first order. The result has the
+// smallest expected squared error, and is blurred.
 std::unique_ptr<Solver> make_mean(int64_t steps);
 
 // `count` shifted levels in equal steps from `first` towards 0, followed by 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects NaN and infinite values. A NaN in a memory would spread to every later frame, so the result
-// of every chunk and training step is checked.
+// Detects NaN and infinite values. A NaN in a memory would spread to every later frame, so the
+// result of every chunk and training step is checked.
 #pragma once
 
 #include <ATen/core/Tensor.h>

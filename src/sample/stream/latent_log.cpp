@@ -53,7 +53,8 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
       return;
     }
     if (!finished) {
-      fail("{} has an unfinished run; continue it with --resume, or delete the folder", folder_.string());
+      fail("{} has an unfinished run; continue it with --resume, or delete the folder",
+           folder_.string());
     }
   } else if (resume) {
     fail("{} does not exist: there is no run to resume", folder_.string());
@@ -62,8 +63,8 @@ LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
 
 void LatentLog::begin() {
   begun_ = true;
-  // Delete from the last to the first. If this is interrupted, the remaining files begin at 0, and the
-  // next run deletes them instead of mistaking them for its own.
+  // Delete from the last to the first. If this is interrupted, the remaining files begin at 0, and
+  // the next run deletes them instead of mistaking them for its own.
   int64_t count = 0;
   while (fs::exists(file(count))) ++count;
   while (count > 0) fs::remove(file(--count));

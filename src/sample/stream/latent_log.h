@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the latents of a run to disk chunk by chunk, so that a crash loses at most the current chunk.
+// Writes the latents of a run to disk chunk by chunk, so that a crash loses at most the current
+// chunk.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +11,9 @@
 
 namespace loci::sample {
 
-// A folder with run.json (the inputs of the run) and 00000.safetensors, 00001.safetensors, …, each with
-// one tensor "latents" [1, C, F, h, w]. It is created with the first chunk. A run that fails earlier
-// leaves the folder of an earlier run unchanged.
+// A folder with run.json (the inputs of the run) and 00000.safetensors, 00001.safetensors, …, each
+// with one tensor "latents" [1, C, F, h, w]. It is created with the first chunk. A run that fails
+// earlier leaves the folder of an earlier run unchanged.
 class LatentLog {
  public:
   // Starts a run, or with `resume` continues one. Bad input: an unfinished run without `resume`; a

@@ -116,8 +116,8 @@ Chunk Stream::finish(at::Tensor latents, std::span<const camera::Camera> cameras
   return chunk;
 }
 
-Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Camera> cameras,
-                       memory::Origin origin) {
+Chunk Stream::add_chunk(const at::Tensor& latents, std::span<const camera::Camera> cameras,
+                        memory::Origin origin) {
   const at::NoGradGuard no_grad;
   const std::vector<int64_t> shape = {1, model_->config().channels,
                                       static_cast<int64_t>(cameras.size()), options_.latent_height,
@@ -129,7 +129,7 @@ Chunk Stream::bring_in(const at::Tensor& latents, std::span<const camera::Camera
   if (!all_finite(latents)) {
     fail("latents from {} on: the given latents are not finite; they were not added", frames_);
   }
-  settle();
+  commit();
   open(cameras);
   return finish(latents.to(at::kFloat), cameras, origin);
 }
@@ -166,7 +166,7 @@ Chunk Stream::push(std::span<const camera::Camera> cameras) {
   if (static_cast<int64_t>(cameras.size()) != chunk_size()) {
     fail("a chunk of {} cameras; this model expects {}", cameras.size(), chunk_size());
   }
-  settle();
+  commit();
   open(cameras);
   const std::unique_ptr<Solver> solver = make_solver(options_.solver);
   at::Tensor x = next_noise();
@@ -181,7 +181,7 @@ Chunk Stream::push(std::span<const camera::Camera> cameras) {
   return finish(x.to(at::kFloat), cameras, memory::Origin::kGenerated);
 }
 
-void Stream::settle() {
+void Stream::commit() {
   if (!pending_) return;
   const at::NoGradGuard no_grad;
   const bool noised = main_->policy().bounded() && main_->next_frame() > 0;
@@ -202,7 +202,7 @@ void Stream::settle() {
 }
 
 void Stream::set_prompt(const Prompt& prompt) {
-  settle();
+  commit();
   prompt_ = prompt;
   main_->set_text(text_keys(prompt_.embedding));
   if (negative_ != nullptr) negative_->set_text(text_keys(prompt_.negative_embedding));
@@ -214,14 +214,14 @@ void Stream::set_solver(const SolverOptions& solver) {
 }
 
 void Stream::set_readout(model::Readout readout, uint64_t seed) {
-  settle();
+  commit();
   readout_ = readout;
   readout_seed_ = seed;
   for (CachedTransformer* stream : streams()) stream->set_readout(readout, seed);
 }
 
 void Stream::reset_states() {
-  settle();
+  commit();
   for (CachedTransformer* stream : streams()) stream->reset_states();
 }
 
@@ -256,7 +256,7 @@ void Stream::adopt(Stream other) {
   pending_ = std::move(other.pending_);
 }
 
-void Stream::show_like(const Stream& other, const model::Vae& vae) {
+void Stream::decode_after(const Stream& other, const model::Vae& vae) {
   LOCI_CHECK(frames_ == other.frames_ && other.decoder_,
              "a stream of {} latents cannot continue the frames of one of {}", frames_,
              other.frames_);

@@ -54,11 +54,11 @@ class Stream {
   // Adds a recorded chunk with latents [1, C, F, h, w]: the first frame (F = 1) or F <=
   // chunk_size() later frames.
   Chunk accept(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
-    return bring_in(latents, cameras, memory::Origin::kRecorded);
+    return add_chunk(latents, cameras, memory::Origin::kRecorded);
   }
   // Adds a chunk that push() generated in an earlier run.
   Chunk replay(const at::Tensor& latents, std::span<const camera::Camera> cameras) {
-    return bring_in(latents, cameras, memory::Origin::kGenerated);
+    return add_chunk(latents, cameras, memory::Origin::kGenerated);
   }
   // Encodes and adds the first frame, uint8 [H, W, 3] of the stream's size. Needs an autoencoder.
   Chunk accept_image(const at::Tensor& image, const camera::Camera& camera);
@@ -73,7 +73,7 @@ class Stream {
 
   // Runs the commit pass of the newest chunk, which writes states and history. The next chunk and
   // all functions below call it when they need it, so the last chunk of a stream is not committed.
-  void settle();
+  void commit();
 
   // Change the prompt or solver from the next chunk on.
   void set_prompt(const Prompt& prompt);
@@ -90,7 +90,7 @@ class Stream {
   void adopt(Stream other);
   // Decodes frames from now on with `vae`, starting with the decoder's state of `other`, a stream
   // of the same latents whose autoencoder has the same weights.
-  void show_like(const Stream& other, const model::Vae& vae);
+  void decode_after(const Stream& other, const model::Vae& vae);
 
   // Writes a world file with the complete state, atomically. A loaded stream continues bit for bit.
   // Loading with another model or autoencoder is bad input. A stream that is loaded without an
@@ -115,7 +115,7 @@ class Stream {
   // The model with the prompt, and with guidance that with the negative prompt (otherwise null).
   const CachedTransformer& main() const { return *main_; }
   const CachedTransformer* negative() const { return negative_.get(); }
-  // The noise that push() starts from, after settle().
+  // The noise that push() starts from, after commit().
   at::Tensor next_noise() const { return noise(Purpose::kSample, chunk_size()); }
   // Bytes of all states, keys and values.
   int64_t history_bytes() const;
@@ -134,8 +134,8 @@ class Stream {
   void open(std::span<const camera::Camera> cameras);
   at::Tensor noise(Purpose purpose, int64_t frames) const;
   at::Tensor velocity(const at::Tensor& x, double timestep) const;
-  Chunk bring_in(const at::Tensor& latents, std::span<const camera::Camera> cameras,
-                 memory::Origin origin);
+  Chunk add_chunk(const at::Tensor& latents, std::span<const camera::Camera> cameras,
+                  memory::Origin origin);
   Chunk finish(at::Tensor latents, std::span<const camera::Camera> cameras, memory::Origin origin);
   at::Tensor decode(const at::Tensor& latents);
 

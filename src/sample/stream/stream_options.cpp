@@ -32,8 +32,8 @@ uint64_t parse_seed(const std::string& text, const std::string& where) {
 void StreamOptions::check() const {
   if (latent_height < 1 || latent_width < 1 || latent_height > kLargestSide ||
       latent_width > kLargestSide) {
-    fail("a latent size of {}x{} is out of range; each side must be 1 to {}", latent_width, latent_height,
-         kLargestSide);
+    fail("a latent size of {}x{} is out of range; each side must be 1 to {}", latent_width,
+         latent_height, kLargestSide);
   }
   if (!(guidance >= 0 && guidance <= kLargestGuidance)) {
     fail("guidance {} is out of range; choose 0 to {} (1 = none)", guidance, kLargestGuidance);
@@ -42,7 +42,8 @@ void StreamOptions::check() const {
     fail("commit level {} is out of range; choose at least 0 and below 1", commit_level);
   }
   if (kv.staging_bytes < 0)
-    fail("a staging limit of {} bytes is out of range; choose 0 (no limit) or more", kv.staging_bytes);
+    fail("a staging limit of {} bytes is out of range; choose 0 (no limit) or more",
+         kv.staging_bytes);
   make_solver(solver);
   memory::make_history(history);
 }
@@ -69,7 +70,8 @@ StreamOptions StreamOptions::from_json(const Json& json, const std::string& wher
   const ConfigReader reader(json, where);
   StreamOptions o;
   const auto size = reader.get<std::vector<int64_t>>("latent_size");
-  if (size.size() != 2) fail("{}: latent_size has {} values; expected height and width", where, size.size());
+  if (size.size() != 2)
+    fail("{}: latent_size has {} values; expected height and width", where, size.size());
   o.latent_height = size[0];
   o.latent_width = size[1];
   const ConfigReader history = reader.section("history");

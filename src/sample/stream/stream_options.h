@@ -19,8 +19,8 @@ struct StreamOptions {
   memory::HistoryOptions history;  // Stream sets its aspect from the latent size
   KvOptions kv;
   SolverOptions solver;
-  // Scale of classifier-free guidance. 1 = none. Otherwise a second set of states and keys follows the
-  // negative prompt, and v = v_negative + guidance (v_prompt - v_negative).
+  // Scale of classifier-free guidance. 1 = none. Otherwise a second set of states and keys follows
+  // the negative prompt, and v = v_negative + guidance (v_prompt - v_negative).
   double guidance = 1;
   uint64_t seed = 42;
   // Noise level of the commit pass with a bounded history. With a dense history, and for the first

@@ -88,7 +88,7 @@ ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae) 
 
 void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) {
   if (frames_ == 0) fail("cannot save a world: the stream has no frame");
-  settle();
+  commit();
   io::NamedTensors tensors;
   add(tensors, "main.", main_->save());
   if (negative_ != nullptr) add(tensors, "negative.", negative_->save());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine thread: the only thread that computes. It gives time slices to tasks, with equal
-// shares of time.
+// The one thread that computes. It gives time slices to tasks, fairly.
 #pragma once
 
 #include <condition_variable>

@@ -132,12 +132,12 @@ void View::replay(const ChunkRecord& record, size_t view) {
   if (past.settings.readout != settings_.readout) set_readout(past.settings.readout);
   set_prompt(record.prompt, record.negative);
   set_solver(past.settings.solver);
-  if (record.recorded) {
+  if (record.given) {
     stream_->accept(past.latents, record.cameras);
   } else {
     stream_->replay(past.latents, record.cameras);
   }
-  stream_->settle();
+  stream_->commit();
 }
 
 View View::open(const ServedModel& model, const WorldFolder& folder, size_t view) {

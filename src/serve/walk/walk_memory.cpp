@@ -68,7 +68,7 @@ at::Tensor WalkMemory::create(const WorldRequest& request) {
 
 void WalkMemory::begin(const at::Tensor& first_frame) {
   ChunkRecord record;
-  record.recorded = true;
+  record.given = true;
   record.prompt = prompt_;
   record.negative = negative_;
   record.cameras = {{camera::Pose(), lens_of(facts())}};
@@ -79,7 +79,7 @@ void WalkMemory::begin(const at::Tensor& first_frame) {
     seen_.emplace_back();
   }
   append(record);
-  for (View& view : views_) view.settle();
+  for (View& view : views_) view.commit();
   add_to_path(record);
   unsaved_ = 1;
 }
@@ -95,7 +95,7 @@ void WalkMemory::open(const std::string& world) {
 
 void WalkMemory::start_reading() {
   views_.clear();
-  tour_.reset();  // it cannot continue: the state of its autoencoder is lost
+  tour_.reset();  // it cannot go on: the encoders that have seen its frames are gone
   rebuilds_.clear();
   path_.clear();
   std::vector<const ServedModel*> models;
@@ -162,28 +162,29 @@ std::vector<ThumbnailInfo> WalkMemory::retained_thumbnails(size_t view,
   return list;
 }
 
-WalkMemory::NewChunk WalkMemory::generate(std::vector<camera::Pose> poses) {
+WalkMemory::MadeChunk WalkMemory::generate(std::vector<camera::Pose> poses) {
   return make(std::move(poses), nullptr);
 }
 
-WalkMemory::NewChunk WalkMemory::show_tour(const Tour::Part& part) {
+WalkMemory::MadeChunk WalkMemory::show_tour(const Tour::Part& part) {
   return make(part.poses, &part.frames);
 }
 
-WalkMemory::NewChunk WalkMemory::make(std::vector<camera::Pose> poses, const at::Tensor* recorded) {
+WalkMemory::MadeChunk WalkMemory::make(std::vector<camera::Pose> poses,
+                                       const at::Tensor* recorded) {
   torn_ = true;
-  NewChunk made;
+  MadeChunk made;
   ChunkRecord& record = made.record;
   record.index = folder_->chunks();
   record.prompt = prompt_;
   record.negative = negative_;
-  record.recorded = recorded != nullptr;
+  record.given = recorded != nullptr;
   record.cameras = camera::with_lens(poses, lens_of(facts()));
   seen_.clear();
   for (View& view : views_) {
     const Clock::time_point begun = Clock::now();
     const sample::Chunk chunk =
-        record.recorded ? view.show(*recorded, record.cameras) : view.push(record.cameras);
+        record.given ? view.show(*recorded, record.cameras) : view.push(record.cameras);
     made.forward_ms += elapsed_ms(begun, Clock::now());
     made.frames.push_back(chunk.frames);
     seen_.push_back(chunk.visible);
@@ -197,8 +198,8 @@ void WalkMemory::append(const ChunkRecord& record) { services_.disk.add(folder_-
 
 void WalkMemory::settle(const ChunkRecord& record) {
   for (View& view : views_) {
-    view.settle();
-    view.record_written();
+    view.commit();
+    view.recorded();
   }
   torn_ = false;
   add_to_path(record);
