@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that no reader may accept: each gives one line that names the place.
+// Files that every reader must reject, with a one-line message that names the place.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class BadInput : public ::testing::Test {
  protected:
-  // The refusal of a file with this content.
+  // The error message for a file with this content.
   std::string refused(const std::string& content, const Format* format = nullptr) {
     write_file(scratch_ / "file", content);
     return refusal([&] { load_trajectory(scratch_ / "file", {}, format); });
@@ -24,7 +24,7 @@ class BadInput : public ::testing::Test {
   const Scratch scratch_;
 };
 
-TEST_F(BadInput, NothingThere) {
+TEST_F(BadInput, RejectsMissingAndEmptyFiles) {
   EXPECT_THAT(refused(""), HasSubstr("the file is empty"));
   EXPECT_THAT(refusal([&] { load_trajectory(scratch_ / "missing"); }), HasSubstr("no such file"));
   EXPECT_THAT(refusal([&] { load_trajectory("/dev/null"); }), HasSubstr("not a regular file"));
@@ -37,7 +37,7 @@ TEST_F(BadInput, NothingThere) {
   EXPECT_THAT(refusal([&] { find_format("tumm"); }), HasSubstr("did you mean tum?"));
 }
 
-TEST_F(BadInput, EveryFormatRefusesFilesOfAnother) {
+TEST_F(BadInput, EveryFormatRejectsFilesOfOtherFormats) {
   for (const Format* format : formats()) {
     for (const char* content :
          {"[]", "null", "{\"a\": 1}", "1 2 3\n", "x\n", "\x93NUMPY", "PK\3\4"}) {
@@ -46,7 +46,7 @@ TEST_F(BadInput, EveryFormatRefusesFilesOfAnother) {
   }
 }
 
-TEST_F(BadInput, LociJson) {
+TEST_F(BadInput, RejectsInvalidLociJson) {
   const auto pose = [](const std::string& rows) {
     return R"({"x_fov_deg": 90, "c2w": [[[1,0,0,0],[0,1,0,0],[0,0,1,0]], )" + rows + "]}";
   };
@@ -75,7 +75,7 @@ TEST_F(BadInput, LociJson) {
               HasSubstr("positive rate"));
 }
 
-TEST_F(BadInput, TextFormats) {
+TEST_F(BadInput, RejectsInvalidTextFormats) {
   const std::string re10k = "https://example.com\n0 1 1 .5 .5 0 0 1 0 0 0 0 1 0 0 0 0 1 0\n";
   EXPECT_THAT(refused("https://example.com\n"), HasSubstr("no poses"));
   EXPECT_THAT(refused(re10k + "40000 1 1 .5 .5 0 0 1 0 0 0 0 1 0 0 0 0\n"),
@@ -99,7 +99,7 @@ TEST_F(BadInput, TextFormats) {
   EXPECT_THAT(refused("1 0 0 0 0 1 0 0 0 0 1 1e300\n"), HasSubstr("check the unit"));
 }
 
-TEST_F(BadInput, KeyStrings) {
+TEST_F(BadInput, RejectsInvalidKeyStrings) {
   EXPECT_THAT(refusal([] { read_key_string("w-12,x-3"); }), HasSubstr("unknown key in 'x'"));
   EXPECT_THAT(refusal([] { read_key_string("w-12,,a-3"); }), HasSubstr("keys-frames"));
   EXPECT_THAT(refusal([] { read_key_string("w-0"); }), HasSubstr("whole number"));
@@ -113,7 +113,7 @@ TEST_F(BadInput, KeyStrings) {
   EXPECT_THAT(refused("w-3\nz-4\n"), HasSubstr("file: key string: unknown key"));
 }
 
-TEST_F(BadInput, Colmap) {
+TEST_F(BadInput, RejectsInvalidColmapModels) {
   std::filesystem::create_directory(scratch_ / "m");
   const auto model = [&](const std::string& cameras, const std::string& images) {
     write_file(scratch_ / "m/cameras.txt", cameras);
@@ -139,7 +139,7 @@ TEST_F(BadInput, Colmap) {
   EXPECT_THAT(refusal([&] { load_trajectory(scratch_ / "m"); }), HasSubstr("model_converter"));
 }
 
-TEST_F(BadInput, OtherJson) {
+TEST_F(BadInput, RejectsInvalidJsonOfOtherTools) {
   const std::string good = "[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]";
   EXPECT_THAT(refused(R"({"frames": [{"transform_matrix": )" + good + "}, {}]}"),
               HasSubstr("frame 1: 'transform_matrix' is missing"));
@@ -166,7 +166,7 @@ TEST_F(BadInput, OtherJson) {
               HasSubstr("'camera_rpy' is missing"));
 }
 
-TEST_F(BadInput, NumpyArrays) {
+TEST_F(BadInput, RejectsInvalidNumpyArrays) {
   const at::Tensor eye = at::eye(4, at::kDouble).repeat({5, 1, 1});
   const auto file = scratch_ / "poses.npy";
   const auto poses = [&](const at::Tensor& array) {
@@ -206,7 +206,7 @@ TEST_F(BadInput, NumpyArrays) {
   EXPECT_THAT(archive({{"c2w", eye}, {"fps", at::ones({2})}}), HasSubstr("expected one number"));
   EXPECT_THAT(archive({{"extrinsics_c2w", eye}, {"intrinsics", at::ones({3, 4})}}),
               HasSubstr("3 lenses for 5 poses"));
-  // Cut off at any place.
+  // Truncated at any position.
   io::write_npz(npz, {{"c2w", eye}});
   const std::string whole = read_file(npz);
   for (size_t size = 0; size < whole.size(); size += 97) {

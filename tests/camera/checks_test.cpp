@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 const Where kHere{"path.txt", "line", 7};
 
-TEST(Checks, RotationsAreMadeExactAndOthersRefused) {
+TEST(Checks, CorrectsRotationsAndRejectsOtherMatrices) {
   const Mat3 exact = rotation_from_angles(0.3, -0.7, 1.1);
   EXPECT_EQ(checked_rotation(exact, kHere), exact);
 
@@ -41,7 +41,7 @@ TEST(Checks, RotationsAreMadeExactAndOthersRefused) {
   EXPECT_THAT(refusal([&] { checked_rotation(Mat3{{}}, kHere); }), HasSubstr("not orthonormal"));
 }
 
-TEST(Checks, MatricesQuaternionsAndPositions) {
+TEST(Checks, ValidatesMatricesQuaternionsAndPositions) {
   const std::vector<double> rows = {1, 0, 0, 2, 0, 1, 0, 3, 0, 0, 1, 4, 0, 0, 0, 1};
   EXPECT_EQ(pose_from_matrix(rows, kHere).position, (Vec3{2, 3, 4}));
   EXPECT_EQ(pose_from_matrix(std::span(rows).first(12), kHere).position, (Vec3{2, 3, 4}));
@@ -70,7 +70,7 @@ TEST(Checks, MatricesQuaternionsAndPositions) {
               HasSubstr("not finite"));
 }
 
-TEST(Checks, AnglesOfAPoseGiveItBack) {
+TEST(Checks, AnglesOfAPoseReproduceIt) {
   Random random(5);
   for (int i = 0; i < 200; ++i) {
     const double yaw = random.uniform(-3.1, 3.1), pitch = random.uniform(-1.5, 1.5);
@@ -86,7 +86,7 @@ TEST(Checks, AnglesOfAPoseGiveItBack) {
       1e-7);
 }
 
-TEST(Checks, NamesAreOrderedAsPeopleCount) {
+TEST(Checks, OrdersNamesByTheirNumbers) {
   const std::vector<std::string> ordered = {"",     "a",    "f1",   "f2", "f010",
                                             "f11b", "f11c", "f100", "g"};
   for (size_t i = 0; i < ordered.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every format: the same path written by numpy and scipy must look the same from each, and what is
-// written must come back.
+// All formats: the same path, written by numpy and scipy, must be read identically from every
+// format, and written files must be read back.
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@
 namespace loci::camera {
 namespace {
 
-// What make_fixtures.py says every reader must find.
+// The result of make_fixtures.py that every reader must find.
 struct Expected {
   Trajectory frames;
   double fov;
@@ -62,11 +62,11 @@ const std::vector<Fixture>& fixtures() {
   return list;
 }
 
-TEST(Formats, ReadWhatOtherToolsWrite) {
+TEST(Formats, ReadFilesOfOtherTools) {
   const Expected expected;
   const Trajectory latents = latent_poses(expected.frames);
   ReadOptions options;
-  options.fov_x = radians(33);  // only where the file has no lens
+  options.fov_x = radians(33);  // used only for files without a lens
   options.video_fps = 16;
   for (const Fixture& fixture : fixtures()) {
     SCOPED_TRACE(fixture.file);
@@ -88,8 +88,8 @@ TEST(Formats, ReadWhatOtherToolsWrite) {
   }
 }
 
-// The convention in words, so that an error shared by fixtures and readers would show.
-TEST(Formats, OneMetreForwardAndAQuarterToTheRight) {
+// Checks the convention explicitly, to detect errors that fixtures and readers have in common.
+TEST(Formats, AgreeOnTheDirectionsOfMotion) {
   for (const Fixture& fixture : fixtures()) {
     SCOPED_TRACE(fixture.file);
     const Trajectory path = read_trajectory(data(fixture.file));
@@ -100,16 +100,16 @@ TEST(Formats, OneMetreForwardAndAQuarterToTheRight) {
     const Pose& last = path.cameras[12 / stride].pose;
     EXPECT_NEAR(norm(ahead.position - start.position), 1, 1e-5);
     EXPECT_NEAR(dot(ahead.position - start.position, start.forward()), 1, 1e-5);
-    EXPECT_NEAR(dot(turned.forward(), start.right()), 1, 1e-5) << "turns to the right";
+    EXPECT_NEAR(dot(turned.forward(), start.right()), 1, 1e-5) << "must turn right";
     EXPECT_NEAR(dot(turned.right(), start.forward()), -1, 1e-5);
-    EXPECT_NEAR(turned.down().y, 1, 1e-5) << "the world's y points down";
-    EXPECT_NEAR(last.position.y, -0.3, 1e-5) << "rises";
-    EXPECT_NEAR(last.forward().y, -std::sin(radians(20)), 1e-5) << "looks up";
-    EXPECT_GT(last.right().y, 0.1) << "rolls clockwise: the right side sinks";
+    EXPECT_NEAR(turned.down().y, 1, 1e-5) << "y must point down";
+    EXPECT_NEAR(last.position.y, -0.3, 1e-5) << "must move up";
+    EXPECT_NEAR(last.forward().y, -std::sin(radians(20)), 1e-5) << "must look up";
+    EXPECT_GT(last.right().y, 0.1) << "must roll clockwise: the right side moves down";
   }
 }
 
-// A path for `format`, with what the format can hold.
+// A path with everything that `format` can store.
 Trajectory sample_for(const Format& format) {
   if (&format == &kKeyString) return read_key_string("w-3,wd-4,right+up-5,none-2,s+left-3");
   Trajectory path = wandering_path(21, 3, /*zoom=*/true);
@@ -117,7 +117,7 @@ Trajectory sample_for(const Format& format) {
   return format.one_pose_per_latent ? latent_poses(path) : path;
 }
 
-TEST(Formats, EveryFormatComesBackAsWritten) {
+TEST(Formats, EveryFormatRoundTrips) {
   const Scratch scratch;
   for (const Format* format : formats()) {
     SCOPED_TRACE(format->name);
@@ -137,7 +137,7 @@ TEST(Formats, EveryFormatComesBackAsWritten) {
         format == &kTum || format == &kKitti || format == &kMind || format == &kKeyString;
     for (size_t i = 0; i < path.cameras.size() && !lensless; ++i) {
       EXPECT_NEAR(loaded.trajectory.cameras[i].lens.fov_x, path.cameras[i].lens.fov_x, 1e-9);
-      if (format == &kLociJson) {  // has no place for matrices that change
+      if (format == &kLociJson) {  // cannot store changing matrices
         EXPECT_FALSE(loaded.trajectory.cameras[i].lens.normalised);
         continue;
       }
@@ -163,20 +163,20 @@ TEST(Formats, LociFilesKeepXiAndRate) {
   EXPECT_EQ(back.cameras[2].lens.xi, 0.8);
   EXPECT_NEAR(back.cameras[2].lens.fov_x, radians(140), 1e-12);
   EXPECT_FALSE(back.cameras[0].lens.normalised.has_value());
-  // At the usual rate the file has the keys of LOCI's own tools and no others.
+  // At the default rate the file has no other keys than LOCI's.
   path.fps = 4;
   write_trajectory(scratch / "plain.json", path, kLociJson);
   const Json plain = load_json(scratch / "plain.json");
   EXPECT_EQ(plain.size(), 3u);
   EXPECT_TRUE(plain.contains("x_fov_deg") && plain.contains("xi") && plain.contains("c2w"));
-  // Others have no place for xi.
+  // Other formats cannot store xi.
   for (const Format* format : {&kRealEstate10k, &kColmap, &kNerfstudio, &kNumpyPoses, &kSanaNpz}) {
     EXPECT_THAT(refusal([&] { write_trajectory(scratch / "x", path, *format); }),
                 ::testing::HasSubstr("xi = 0.7"));
   }
 }
 
-TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
+TEST(Formats, ReadNumpyLensesOfAllShapes) {
   const Scratch scratch;
   const at::Tensor poses = io::read_npy(data("lingbot/poses.npy"));
   const int64_t frames = poses.size(0);
@@ -195,12 +195,12 @@ TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
     EXPECT_DOUBLE_EQ(n[1], 420.0 / 360);
     EXPECT_EQ(path.width, 640);
   }
-  // The size of a cropped image is not twice the centre.
+  // The size of a cropped image is not twice its centre.
   ReadOptions options;
   options.size = {800, 400};
   EXPECT_DOUBLE_EQ(
       (*read_trajectory(scratch / "a_poses.npy", options).cameras[0].lens.normalised)[0], 0.5);
-  // A file of lenses elsewhere, and matrices that are inverted.
+  // A file of lenses in another place, and inverted matrices.
   io::write_npy(scratch / "elsewhere.npy", four * 2);
   options = {};
   options.intrinsics = scratch / "elsewhere.npy";
@@ -209,7 +209,7 @@ TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
   const Trajectory inverted = read_trajectory(scratch / "a_poses.npy", options);
   const Trajectory straight = read_trajectory(scratch / "a_poses.npy");
   expect_near(inverted.cameras[7].pose, straight.cameras[7].pose.inverse(), 1e-12, "w2c");
-  // Matrices that are normalised already say nothing about the size.
+  // Normalised matrices do not imply an image size.
   io::write_npy(scratch / "a_intrinsics.npy", at::tensor({0.7, 1.2, 0.5, 0.5}, at::kDouble));
   const Trajectory normalised = read_trajectory(scratch / "a_poses.npy");
   EXPECT_EQ(normalised.width, 0);
@@ -220,7 +220,7 @@ TEST(Formats, LensesOfNumpyFilesHaveManyShapes) {
       (*read_trajectory(scratch / "a_poses.npy", options).cameras[0].lens.normalised)[0], 0.7);
 }
 
-TEST(Formats, MindTellsActorFromCamera) {
+TEST(Formats, MindSeparatesActorAndCamera) {
   const MindClip first = read_mind_clip(Source(data("mind_first/action.json")));
   EXPECT_FALSE(first.third_person);
   EXPECT_EQ(first.mark_time, 5);
@@ -231,14 +231,14 @@ TEST(Formats, MindTellsActorFromCamera) {
   const MindClip third = read_mind_clip(Source(data("mind_third/action.json")));
   EXPECT_TRUE(third.third_person);
   expect_near(third.camera, first.camera, 1e-12, "camera");
-  EXPECT_NEAR(third.actor[0].position.z, 3, 1e-12) << "the character stands 3 m ahead";
+  EXPECT_NEAR(third.actor[0].position.z, 3, 1e-12) << "the character must be 3 m ahead";
   ReadOptions options;
   options.actor = true;
   const Trajectory actor = read_trajectory(data("mind_third"), options);
   EXPECT_NEAR(actor.cameras[0].pose.position.z, 3, 1e-12);
   EXPECT_DOUBLE_EQ(actor.fps, 24);
 
-  // Written files carry the actions that the motion implies.
+  // Written files contain the actions of the motion.
   const Scratch scratch;
   ReadOptions keys;
   keys.video_fps = 24;
@@ -252,7 +252,7 @@ TEST(Formats, MindTellsActorFromCamera) {
   EXPECT_EQ(written.actions[9], MindAction{});
 }
 
-TEST(Formats, TimesGiveTheRateAndUnevenOnesAreResampled) {
+TEST(Formats, TimesSetTheRateAndUnevenTimesAreResampled) {
   const Scratch scratch;
   // NTSC rate in whole microseconds; a path of constant speed.
   std::string text = "https://example.com\n", uneven;
@@ -273,7 +273,7 @@ TEST(Formats, TimesGiveTheRateAndUnevenOnesAreResampled) {
   }
 }
 
-TEST(Formats, CamerasOfColmapAndNerfstudio) {
+TEST(Formats, ReadCameraModelsOfColmapAndNerfstudio) {
   const Scratch scratch;
   std::filesystem::create_directory(scratch / "model");
   const auto read_model = [&](const std::string& camera) {

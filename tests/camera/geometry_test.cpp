@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr double kDegree = std::numbers::pi / 180;
 
-// Frames that turn, tilt and walk.
+// Poses that turn, tilt and move.
 std::vector<Pose> walk(int count) {
   std::vector<Pose> poses;
   for (int i = 0; i < count; ++i) {
@@ -36,7 +36,7 @@ double distance_to_identity(const at::Tensor& product) {
   return (product - at::eye(4)).abs().max().item<double>();
 }
 
-TEST(Geometry, MatricesAndTheirInversesBelongTogether) {
+TEST(Geometry, MatricesAreInverseToEachOther) {
   const TokenGrid grid{5, 8};
   for (const Lens lens : {Lens{.fov_x = 90 * kDegree}, Lens{.fov_x = 20 * kDegree},
                           Lens{.fov_x = 170 * kDegree}, Lens{.fov_x = 200 * kDegree, .xi = 0.9}}) {
@@ -45,7 +45,7 @@ TEST(Geometry, MatricesAndTheirInversesBelongTogether) {
     if (lens.fov_x < std::numbers::pi) {
       EXPECT_LT(distance_to_identity(at::matmul(g.project, g.unproject)), 1e-4) << lens.fov_x;
     }
-    // Ray frames are rotations and translations: the camera's centre is their origin.
+    // Ray frames are rigid, and their origin is the camera's centre.
     const at::Tensor r = g.to_ray.narrow(-1, 0, 3).narrow(-2, 0, 3);
     EXPECT_LT((at::matmul(r, r.transpose(-1, -2)) - at::eye(3)).abs().max().item<double>(), 1e-5);
     EXPECT_TRUE(at::allclose(at::linalg_det(r), at::ones({4, grid.tokens()}), 1e-4));
@@ -71,7 +71,7 @@ TEST(Geometry, RaysAndProjectionAreInverse) {
         EXPECT_NEAR(point.row, static_cast<double>(row), 1e-6) << lens.fov_x;
       }
     }
-    // The middle looks straight ahead, the left edge half a field of view to the side.
+    // The centre looks straight ahead, the left edge half a field of view to the left.
     const TokenGrid even{4, 8};
     EXPECT_NEAR(token_ray(even, 2, 4, lens).z, 1, 1e-12);
     const Vec3 edge = token_ray(even, 2, 0, lens);
@@ -79,8 +79,8 @@ TEST(Geometry, RaysAndProjectionAreInverse) {
   }
 }
 
-TEST(Geometry, TokensTheLensCannotSeeHaveNoRay) {
-  // With xi > 1 the image ends at a circle; a wide lens puts the corners outside of it.
+TEST(Geometry, TokensOutsideTheLensHaveNoRay) {
+  // With xi > 1 the image is a disc; with a wide lens the corners are outside of it.
   const TokenGrid grid{12, 12};
   const Lens lens{.fov_x = 230 * kDegree, .xi = 1.5};
   int blind = 0;
@@ -105,7 +105,7 @@ TEST(Geometry, ExtremeLensesStayFinite) {
        {Lens{.fov_x = 1 * kDegree}, Lens{.fov_x = 179.9 * kDegree},
         Lens{.fov_x = 180 * kDegree, .xi = 1}, Lens{.fov_x = 359 * kDegree, .xi = 1},
         Lens{.fov_x = 300 * kDegree, .xi = 3}}) {
-    // Looking level, straight up and straight down, where "up" and "level" lose their meaning.
+    // Looking horizontally, straight up and straight down, where "up" is undefined in the image.
     std::vector<Pose> poses;
     for (const double pitch : {0.0, 90.0, -90.0, 89.0}) {
       poses.push_back({rotation_from_angles(0.3, pitch * kDegree), {1, 2, 3}});
@@ -119,27 +119,27 @@ TEST(Geometry, ExtremeLensesStayFinite) {
   }
 }
 
-TEST(Geometry, TheAbsoluteMapKnowsUpAndLatitude) {
+TEST(Geometry, AbsoluteMapContainsUpAndLatitude) {
   const TokenGrid grid{8, 8};
   const FrameGeometry level = geometry_of({Pose{}}, {.fov_x = 90 * kDegree}, grid);
-  // The middle column: the sky is straight up in the image (-y); the middle row lies on the
+  // In the middle column the sky is straight up in the image (-y). The middle row is on the
   // horizon.
   EXPECT_NEAR(level.absolute[0][4 * 8 + 4][0].item<double>(), 0, 1e-6);
   EXPECT_NEAR(level.absolute[0][4 * 8 + 4][1].item<double>(), -1, 1e-6);
   EXPECT_NEAR(level.absolute[0][4 * 8 + 4][2].item<double>(), 0, 1e-6);
   EXPECT_NEAR(level.absolute[0][0 * 8 + 4][2].item<double>(), 45 * kDegree, 1e-5);
-  // A camera rolled clockwise sees the sky to its left... by the same angle.
+  // A camera rolled clockwise sees the sky rotated to the left by the same angle.
   const FrameGeometry rolled = geometry_of({Pose{rotation_from_angles(0, 0, 30 * kDegree), {}}},
                                            {.fov_x = 90 * kDegree}, grid);
   EXPECT_NEAR(rolled.absolute[0][4 * 8 + 4][0].item<double>(), -std::sin(30 * kDegree), 1e-5);
   EXPECT_NEAR(rolled.absolute[0][4 * 8 + 4][1].item<double>(), -std::cos(30 * kDegree), 1e-5);
-  // Pitch moves the latitude.
+  // Pitch changes the latitude.
   const FrameGeometry raised =
       geometry_of({Pose{rotation_from_angles(0, 20 * kDegree), {}}}, {.fov_x = 90 * kDegree}, grid);
   EXPECT_NEAR(raised.absolute[0][4 * 8 + 4][2].item<double>(), 20 * kDegree, 1e-5);
 }
 
-TEST(Geometry, RaysFollowTheChunksFirstLens) {
+TEST(Geometry, RaysUseTheFirstLensOfTheirChunk) {
   const TokenGrid grid{2, 4};
   const std::vector<Pose> poses = walk(3);
   const std::vector<Lens> lenses = {{.fov_x = 1.0}, {.fov_x = 1.2}, {.fov_x = 1.4}};
@@ -149,30 +149,30 @@ TEST(Geometry, RaysFollowTheChunksFirstLens) {
   const FrameGeometry g = frame_geometry(cameras, starts, grid, 6);
   const FrameGeometry second = geometry_of(poses, lenses[1], grid);
   EXPECT_TRUE(at::equal(g.to_ray[2], second.to_ray[2]));
-  // K̄ and the absolute map use the frame's own.
+  // K̄ and the absolute map use the lens of each frame.
   const FrameGeometry own = geometry_of(poses, lenses[2], grid);
   EXPECT_TRUE(at::equal(g.absolute[2], own.absolute[2]));
   EXPECT_FALSE(at::equal(g.project[2], second.project[2]));
 }
 
-TEST(Geometry, RefusesCamerasWithoutChunkStarts) {
+TEST(Geometry, RejectsCamerasWithoutChunkStarts) {
   EXPECT_INTERNAL_ERROR(frame_geometry(with_lens(walk(2), {}), {}, {2, 2}, 6),
                         HasSubstr("no chunk"));
 }
 
-TEST(Coverage, DirectionsCoverTheSphereEvenly) {
+TEST(VisibleDirections, CoverTheSphereEvenly) {
   Vec3 mean{};
   for (int n = 0; n < kSphereDirections; ++n) {
     EXPECT_NEAR(norm(sphere_direction(n)), 1, 1e-12);
     mean = mean + sphere_direction(n) * (1.0 / kSphereDirections);
   }
   EXPECT_LT(norm(mean), 1e-3);
-  // A square view of 90 degrees is a sixth of the sphere.
+  // A square image with a field of view of 90 degrees covers a sixth of the sphere.
   const auto seen = visible_directions({Pose{}, {.fov_x = 90 * kDegree}}, 1).directions.count();
   EXPECT_NEAR(static_cast<double>(seen) / kSphereDirections, 1.0 / 6, 0.003);
 }
 
-TEST(Coverage, SharesOfViews) {
+TEST(VisibleDirections, CoverageIsTheShareSeenByOthers) {
   const auto view = [](double yaw, double x) {
     const Pose pose{rotation_from_angles(yaw * kDegree, 0), {x, 0, 0}};
     return visible_directions({pose, {.fov_x = 90 * kDegree}}, 1.5);
@@ -184,13 +184,13 @@ TEST(Coverage, SharesOfViews) {
   };
   EXPECT_EQ(share({}), 0);
   EXPECT_EQ(share({&same}), 1);
-  EXPECT_EQ(share({&far}), 0);  // closer than the radius is strict
+  EXPECT_EQ(share({&far}), 0);  // the distance must be smaller than the radius
   EXPECT_EQ(share({&back}), 0);
   const VisibleDirections right = view(45, 0), left = view(-45, 0);
   EXPECT_GT(share({&right}), 0.3);
   EXPECT_LT(share({&right}), 0.6);
   EXPECT_GT(share({&right, &left}), share({&right}));
-  // A lens of its own shape is used as it is; a view without directions counts as covered.
+  // The lens's own matrix is used. A camera without visible directions counts as covered.
   Lens narrow{.fov_x = 90 * kDegree};
   narrow.normalised = {1e6, 1e6, 0.5, 0.5};
   const VisibleDirections blind =

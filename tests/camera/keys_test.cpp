@@ -11,16 +11,16 @@
 namespace loci::camera {
 namespace {
 
-TEST(Keys, NamesOfKeys) {
+TEST(Keys, ParsesKeyNames) {
   const auto keys = [](const char* text) { return parse_keys(text, "test"); };
   EXPECT_EQ(keys("w"), (Keys{.forward = 1}));
   EXPECT_EQ(keys("s"), (Keys{.forward = -1}));
-  EXPECT_EQ(keys("a"), (Keys{.right = -1})) << "a strafes, it does not turn";
+  EXPECT_EQ(keys("a"), (Keys{.right = -1})) << "a moves left and does not turn";
   EXPECT_EQ(keys("d"), (Keys{.right = 1}));
   EXPECT_EQ(keys("wd"), (Keys{.forward = 1, .right = 1}));
   EXPECT_EQ(keys("W+Left"), (Keys{.forward = 1, .yaw = -1}));
   EXPECT_EQ(keys("wleft"), keys("w+left"));
-  EXPECT_EQ(keys("down"), (Keys{.pitch = -1})) << "not d";
+  EXPECT_EQ(keys("down"), (Keys{.pitch = -1})) << "must not be parsed as d";
   EXPECT_EQ(keys("l"), keys("right"));
   EXPECT_EQ(keys("j"), keys("left"));
   EXPECT_EQ(keys("i"), keys("up"));
@@ -34,7 +34,7 @@ TEST(Keys, NamesOfKeys) {
   }
 }
 
-TEST(Keys, StringsAreListsOfKeysAndFrames) {
+TEST(Keys, ParsesStringsOfKeysAndFrames) {
   const std::vector<KeyStep> steps = parse_key_string(" w-12, left-8,wd-5,none-4 ", 16);
   EXPECT_EQ(steps,
             (std::vector<KeyStep>{
@@ -50,8 +50,8 @@ TEST(Keys, StringsAreListsOfKeysAndFrames) {
   }
 }
 
-TEST(Keys, MotionAtTheDocumentedSpeeds) {
-  // 16 frames are a second: a metre forward, then 90 degrees to the right in three.
+TEST(Keys, MoveAtTheDocumentedSpeeds) {
+  // 16 frames are one second: 1 m forward, then 90 degrees to the right in 3 s.
   std::vector<Pose> path = key_path(parse_key_string("w-16,right-48", 16), {}, 16);
   ASSERT_EQ(path.size(), 65u);
   EXPECT_EQ(path.front(), Pose{});
@@ -60,16 +60,17 @@ TEST(Keys, MotionAtTheDocumentedSpeeds) {
   path = key_path(parse_key_string("d-16", 16), {}, 16);
   expect_near(path.back(), {Mat3{}, {1, 0, 0}}, 1e-12, "strafe");
   path = key_path(parse_key_string("wd-16", 16), {}, 16);
-  EXPECT_NEAR(norm(path.back().position), 1, 1e-12) << "diagonals are not faster";
+  EXPECT_NEAR(norm(path.back().position), 1, 1e-12) << "diagonal motion must not be faster";
   path = key_path(parse_key_string("up-32,w-16", 16), {}, 16);
   EXPECT_NEAR(path.back().pitch(), radians(60), 1e-12);
-  EXPECT_NEAR(path.back().position.y, 0, 1e-12) << "moves on the plane";
+  EXPECT_NEAR(path.back().position.y, 0, 1e-12) << "must stay in the plane";
   path = key_path(parse_key_string("down-100", 16), {}, 16);
-  EXPECT_NEAR(path.back().pitch(), -radians(60), 1e-12) << "the limit";
+  EXPECT_NEAR(path.back().pitch(), -radians(60), 1e-12) << "must stop at the limit";
   path = key_path(parse_key_string("w-30", 30), {.move = 2, .turn = 1}, 30);
   EXPECT_NEAR(path.back().position.z, 2, 1e-12);
 
-  // Forward and right together: a circle of radius speed / turn rate, to second order in the step.
+  // Moving forward while turning: a circle of radius speed / turn rate, to second order in the
+  // step.
   path = key_path(parse_key_string("w+right-192", 16), {}, 16);
   expect_near(path.back(), Pose{}, 1e-9, "a full circle");
   EXPECT_NEAR(path[96].position.x, 2 * 6 / std::numbers::pi, 2e-3);
@@ -81,7 +82,7 @@ TEST(Keys, MotionAtTheDocumentedSpeeds) {
   expect_near(camera.advance({}, 1), elsewhere, 1e-12, "waits");
 }
 
-TEST(Keys, PathsOfKeysCanBeWrittenAsKeys) {
+TEST(Keys, RoundTripThroughPaths) {
   const std::string text = "w-12,left-8,wd-5,none-4,sa+right+up-30,down-90,w-2";
   const std::vector<Pose> path = key_path(parse_key_string(text, 16), {}, 16);
   const std::vector<KeyStep> steps = keys_of_path(path, {}, 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths, folders and comparisons for the tests of camera paths.
+// Paths, folders and comparisons for the tests of src/camera.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ inline std::filesystem::path data(const std::string& name) {
   return std::filesystem::path(LOCI_TEST_DATA) / "camera" / name;
 }
 
-// A new folder that is gone with the object.
+// A new folder that the destructor deletes.
 class Scratch {
  public:
   Scratch() {
@@ -38,7 +38,7 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-// The message of the bad-input error that `act` raises; "" when it raises none.
+// The message of the bad-input error that `act` throws; "" if it throws none.
 template <typename Act>
 std::string refusal(const Act& act) {
   try {
@@ -65,7 +65,7 @@ inline void expect_near(const std::vector<Pose>& actual, const std::vector<Pose>
   }
 }
 
-// Wanders and looks about in all directions; lenses change with time when `zoom` is set.
+// A random path that looks in all directions. With `zoom` the lenses change with time.
 inline Trajectory wandering_path(size_t count, uint64_t seed, bool zoom = false) {
   Random random(seed);
   Trajectory path;

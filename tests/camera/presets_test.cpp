@@ -12,7 +12,7 @@
 namespace loci::camera {
 namespace {
 
-TEST(Presets, FillWholeChunksWithinTrainedSpeeds) {
+TEST(Presets, FillWholeChunksWithinTrainingSpeeds) {
   for (const Preset& preset : presets()) {
     SCOPED_TRACE(std::string(preset.name));
     const Trajectory path = make_preset(preset.name);
@@ -23,7 +23,7 @@ TEST(Presets, FillWholeChunksWithinTrainedSpeeds) {
     EXPECT_LE(s.max_speed, kTrainedSpeed * (1 + 1e-9));
     EXPECT_LE(s.max_turn_rate, kTrainedTurn * (1 + 1e-9));
     EXPECT_FALSE(s.too_fast() || s.turns_too_fast());
-    // Smooth: from frame to frame the speed changes by a small part of its largest value.
+    // Smooth: between frames the speed changes by a small share of its maximum.
     double before = 0, largest = 0, change = 0;
     for (size_t i = 1; i < path.cameras.size(); ++i) {
       const double step =
@@ -37,7 +37,7 @@ TEST(Presets, FillWholeChunksWithinTrainedSpeeds) {
   }
 }
 
-TEST(Presets, StartAndEndWhereTheyShould) {
+TEST(Presets, StartAndEndAtTheDocumentedPoses) {
   const auto yaw_range = [](const Trajectory& path) {
     double low = 0, high = 0;
     for (const auto& [pose, lens] : path.cameras) {
@@ -61,7 +61,7 @@ TEST(Presets, StartAndEndWhereTheyShould) {
   expect_near(path.cameras.back().pose, Pose{}, 1e-9, "orbit_return");
   const Pose& far = path.cameras[path.cameras.size() / 2].pose;
   EXPECT_NEAR(far.yaw(), radians(-60), 1e-6);
-  EXPECT_GT(far.position.x, 3) << "goes right";
+  EXPECT_GT(far.position.x, 3) << "must move right";
   for (const auto& [pose, lens] : path.cameras) {  // always 4 m from the point ahead, looking at it
     EXPECT_NEAR(norm(pose.position + pose.forward() * 4 - Vec3{0, 0, 4}), 0, 1e-9);
   }
@@ -79,7 +79,7 @@ TEST(Presets, StartAndEndWhereTheyShould) {
   EXPECT_FALSE(path_statistics(path).revisits.empty());
 }
 
-TEST(Presets, OptionsAreObeyedOrRefused) {
+TEST(Presets, ApplyOrRejectOptions) {
   const Trajectory path = make_preset(
       "walk_turn", {.seconds = 31, .angle = 90, .distance = 1, .fps = 24, .fov_x = radians(60)});
   EXPECT_EQ(path.fps, 24);
@@ -96,7 +96,7 @@ TEST(Presets, OptionsAreObeyedOrRefused) {
               ::testing::HasSubstr("expected 1 to 1e6 chunks"));
 }
 
-TEST(Statistics, OfASteadyWalk) {
+TEST(Statistics, DescribeASteadyPath) {
   Trajectory path;
   path.cameras = with_lens(key_path(parse_key_string("w-32,right-16", 16), {}, 16),
                            lens_from_fov(radians(80)));
@@ -114,13 +114,13 @@ TEST(Statistics, OfASteadyWalk) {
   EXPECT_NEAR(degrees(s.max_step_turn), 7.5, 1e-9);
   EXPECT_NEAR(degrees(s.max_fov), 85, 1e-9);
   EXPECT_NEAR(degrees(s.min_fov), 80, 1e-9);
-  // The same path as latents has the same speeds.
+  // The path of latents has the same speeds.
   s = path_statistics(latent_poses(path));
   EXPECT_EQ(s.poses, 13);
   EXPECT_EQ(s.video_frames, 49);
   EXPECT_NEAR(s.max_speed, 1, 1e-9);
   EXPECT_NEAR(s.max_step, 0.25, 1e-9);
-  // At 24 frames a second a latent is shorter.
+  // At 24 frames per second a latent is shorter.
   path.fps = 24;
   EXPECT_NEAR(path_statistics(path).max_step, 0.25, 1e-9);
   EXPECT_NEAR(path_statistics(path).max_speed, 1.5, 1e-9);

@@ -19,7 +19,7 @@ Trajectory steady_path(size_t count, double fps) {
   return path;
 }
 
-TEST(Resample, SteadyMotionStaysSteadyAtAnyRate) {
+TEST(Resample, PreservesSteadyMotionAtAnyRate) {
   const Trajectory path = steady_path(25, 24);
   for (const double fps : {16.0, 24.0, 30.0, 7.3, 100.0}) {
     const Trajectory other = resample(path, fps);
@@ -31,7 +31,7 @@ TEST(Resample, SteadyMotionStaysSteadyAtAnyRate) {
       EXPECT_NEAR(other.cameras[i].lens.fov_x, 1 + 0.1 * seconds, 1e-9);
     }
   }
-  // Poses that both rates share are the same bits.
+  // Poses at times of both rates have the same bits.
   const Trajectory wandering = wandering_path(33, 8);
   const Trajectory twice = resample(wandering, 32);
   for (size_t i = 0; i < 33; ++i) EXPECT_EQ(twice.cameras[2 * i].pose, wandering.cameras[i].pose);
@@ -39,7 +39,7 @@ TEST(Resample, SteadyMotionStaysSteadyAtAnyRate) {
   EXPECT_EQ(resample(steady_path(1, 16), 24).cameras.size(), 1u);
 }
 
-TEST(Resample, PosesAtAnyTimes) {
+TEST(Resample, AcceptsUnevenTimes) {
   Trajectory path;
   std::vector<double> times = {10, 10.05, 10.3, 10.31, 11};
   for (const double time : times) {
@@ -52,10 +52,10 @@ TEST(Resample, PosesAtAnyTimes) {
   }
 }
 
-TEST(Resample, ALatentHasThePoseOfEveryFourthFrame) {
+TEST(Resample, LatentsHaveTheCamerasOfEveryFourthFrame) {
   const Trajectory frames = wandering_path(20, 2);
   const Trajectory latents = latent_poses(frames);
-  ASSERT_EQ(latents.cameras.size(), 5u) << "frames 17 to 19 fill no latent";
+  ASSERT_EQ(latents.cameras.size(), 5u) << "frames 17 to 19 do not fill a latent";
   EXPECT_EQ(latents.frames_per_pose, 4);
   EXPECT_EQ(latents.fps, 4);
   EXPECT_EQ(latents.video_fps(), 16);

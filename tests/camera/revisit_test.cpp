@@ -8,7 +8,7 @@
 namespace loci::camera {
 namespace {
 
-// The definition, word by word.
+// A literal implementation of the definition.
 std::vector<Revisit> by_definition(const std::vector<Pose>& poses, double fps,
                                    const RevisitRule& rule) {
   std::vector<Revisit> revisits;
@@ -38,15 +38,15 @@ std::vector<Pose> walk(const std::string& keys) {
 TEST(Revisit, AgreesWithTheDefinition) {
   std::vector<std::vector<Pose>> paths = {
       walk("right-96"),                       // two turns on the spot
-      walk("right-10,left-20,right-10"),      // looks about
-      walk("none-60,right-12,left-12"),       // waits, looks aside, is back
-      walk("w-8,right-24,w-8,right-24,w-8"),  // to and fro
+      walk("right-10,left-20,right-10"),      // looks around
+      walk("none-60,right-12,left-12"),       // waits, looks aside, returns
+      walk("w-8,right-24,w-8,right-24,w-8"),  // back and forth
       walk("w-4,right-12,w-4,right-12,w-4,right-12,w-4,right-12,none-20"),
       walk("none-1"),
       {},
       {Pose{}},
   };
-  // Small random walks within a metre, in all directions.
+  // Small random motions within a metre, in all directions.
   Random random(11);
   for (uint64_t seed = 0; seed < 6; ++seed) {
     std::vector<Pose> path;
@@ -69,11 +69,11 @@ TEST(Revisit, AgreesWithTheDefinition) {
       found += expected.size();
     }
   }
-  EXPECT_GT(found, 1000u) << "the cases must hold some";
+  EXPECT_GT(found, 1000u) << "the cases must contain revisits";
 }
 
-TEST(Revisit, KnownCases) {
-  // A turn in 12 s and a little more: the view comes back at 328 degrees.
+TEST(Revisit, FindsKnownCases) {
+  // A full turn in 12 s and a little more: the revisit starts at 328 degrees.
   const std::vector<Revisit> spin = find_revisits(walk("right-52"), 4);
   ASSERT_FALSE(spin.empty());
   EXPECT_EQ(spin.front(), (Revisit{44, 0, 11}));
@@ -86,14 +86,14 @@ TEST(Revisit, KnownCases) {
   EXPECT_TRUE(find_revisits(walk("right-24,w-1,right-24"), 4).empty()) << "0.25 m aside";
 }
 
-// Paths on which a search among all pairs, or among all frames near by, would take minutes.
-TEST(Revisit, LongPathsTakeAboutLinearTime) {
+// Paths for which a search over all pairs, or over all near frames, would take minutes.
+TEST(Revisit, TakesAboutLinearTimeForLongPaths) {
   constexpr size_t kFrames = 50'000;
   std::vector<Pose> still(kFrames), two_views(kFrames), two_places(kFrames), spinning, straight;
   for (size_t i = 0; i < kFrames; ++i) {
     const double t = static_cast<double>(i) / 16;
     const bool late = i >= kFrames / 2;
-    // 40 degrees or 0.2 m apart: just not near.
+    // 40 degrees or 0.2 m apart: slightly too far to be near.
     two_views[i].rotation = rotation_from_angles(late ? 0.7 : 0, i % 300 == 0 ? 1.2 : 0);
     two_places[i] = {rotation_from_angles(0.5 * t, 0), {late ? 0.2 : 0, 0, 0.02 * std::sin(t)}};
     spinning.push_back({rotation_from_angles(0.5 * t, 0), {}});

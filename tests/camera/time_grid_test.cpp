@@ -66,7 +66,7 @@ TEST(TimeGrid, RecognisesWholeLatentsAndChunksAndPads) {
   EXPECT_EQ(kGrid.padded_latents(3), 3);
 }
 
-// Every function against one walk over the frames.
+// Compares every function with an enumeration of the frames.
 TEST(TimeGrid, AgreesWithEnumerationForAllSizes) {
   for (const int64_t per_latent : {1, 2, 3, 4}) {
     for (const int64_t per_chunk : {1, 2, 5}) {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 constexpr Colour kWhite{255, 255, 255};
 constexpr Colour kBlack{0, 0, 0};
 
-TEST(Canvas, CoverageIsTheAreaOfTheShape) {
+TEST(Canvas, CoverageEqualsTheAreaOfTheShape) {
   PixelCanvas canvas(40, 40, kWhite);
   const std::array<Point, 4> square{Point{10, 10}, Point{20, 10}, Point{20, 20}, Point{10, 20}};
   canvas.fill(square, kBlack);
@@ -38,13 +38,13 @@ TEST(Canvas, CoverageIsTheAreaOfTheShape) {
   darkness = 255 - thin.image().to(at::kDouble);
   const double area = 2 * std::hypot(30, 20) + std::numbers::pi;
   EXPECT_NEAR(darkness.sum().item<double>() / (3 * 255), area / 2, 1);
-  // Outside the page nothing happens.
+  // Drawing outside the page has no effect.
   thin.stroke(std::array{Point{-500, 1e7}, Point{900, -1e7}}, 3, kBlack);
   thin.fill(std::array{Point{-9, -9}, Point{-1, -9}, Point{-1, -1}}, kBlack);
   thin.disc({1e9, 0}, 3, kBlack);
 }
 
-TEST(Canvas, TextIsEscapedInSvgAndDrawnInPixels) {
+TEST(Canvas, EscapesTextInSvgAndDrawsItInPixels) {
   SvgCanvas svg(100, 50, kWhite);
   svg.text({5, 20}, "a<b>&\"c\"\n", 12, kBlack, Anchor::kEnd);
   EXPECT_THAT(svg.finish(), HasSubstr("a&lt;b&gt;&amp;&quot;c&quot; </text>"));
@@ -57,7 +57,7 @@ TEST(Canvas, TextIsEscapedInSvgAndDrawnInPixels) {
   EXPECT_NEAR(stroke_text("10 m", 24).width, 2 * stroke_text("10 m", 12).width, 1e-9);
 }
 
-TEST(TopView, ShowsTheWayAndTheScale) {
+TEST(TopView, ShowsThePathAndTheScale) {
   const Scratch scratch;
   const Trajectory path = make_preset("square");
   const PathStatistics statistics = path_statistics(path);
@@ -77,7 +77,7 @@ TEST(TopView, ShowsTheWayAndTheScale) {
               HasSubstr(".svg or .png"));
 }
 
-// Notes what is drawn.
+// Records the calls.
 class Recorder : public Canvas {
  public:
   Recorder() : Canvas(960, 760) {}
@@ -91,8 +91,8 @@ class Recorder : public Canvas {
   std::vector<Point> way;
 };
 
-TEST(TopView, TheFirstViewLooksUpThePageInAnyWorld) {
-  // Forward, then to the right: up the page, then to its right, whichever way the world's axes lie.
+TEST(TopView, FirstCameraLooksUpThePageForAnyWorldAxes) {
+  // Forward, then right: up the page, then to its right, for any world axes.
   const Trajectory walk = read_key_string("w-32,d-32");
   const Mat3 z_up{{1, 0, 0, 0, 0, 1, 0, -1, 0}};
   for (const Mat3& world : {Mat3{}, rotation_from_angles(2.2, 0), z_up}) {
@@ -104,7 +104,7 @@ TEST(TopView, TheFirstViewLooksUpThePageInAnyWorld) {
     const Point& first = canvas.way.front();
     const Point& last = canvas.way.back();
     EXPECT_LT(last.y, first.y - 100);
-    EXPECT_NEAR(last.x - first.x, first.y - last.y, 1e-6) << "equal scale, to the right";
+    EXPECT_NEAR(last.x - first.x, first.y - last.y, 1e-6) << "must go right with the same scale";
   }
 }
 

@@ -30,7 +30,7 @@ void expect_equal(const Clip& a, const Clip& b) {
   EXPECT_TRUE(at::equal(a.frames, b.frames)) << a.origin->index;
 }
 
-TEST(Clip, IsTheSameForTheSameSeedAndIndex) {
+TEST(Clip, IsDeterminedBySeedAndIndex) {
   ClipOptions options = small();
   options.depth = true;
   const Clip clip = make_clip(1, 7, options);
@@ -40,17 +40,17 @@ TEST(Clip, IsTheSameForTheSameSeedAndIndex) {
   EXPECT_EQ(clip.trajectory.cameras.size(), 3u);
   EXPECT_NEAR(clip.trajectory.cameras[0].lens.fov_x, 75 * kPi / 180, 1e-12);
   EXPECT_GT(clip.depth.min().item<float>(), 0);
-  EXPECT_GT(clip.frames.to(at::kFloat).std().item<float>(), 8) << "a picture of something";
+  EXPECT_GT(clip.frames.to(at::kFloat).std().item<float>(), 8) << "the image must have contrast";
   expect_equal(clip, make_clip(1, 7, options));
   EXPECT_NE(make_clip(1, 8, options).origin->scene_seed, clip.origin->scene_seed);
   EXPECT_NE(make_clip(2, 7, options).origin->scene_seed, clip.origin->scene_seed);
-  // A maker that has been elsewhere meanwhile gives the same.
+  // A maker that made another clip in between gives the same clip.
   ClipMaker maker(options);
   maker.make(1, 3);
   expect_equal(maker.make(1, 7), clip);
 }
 
-TEST(Clip, SplitsNeverShareAWorld) {
+TEST(Clip, SplitsNeverShareAScene) {
   ClipOptions options = small();
   int test = 0;
   for (int64_t i = 0; i < 400; ++i) {
@@ -74,7 +74,7 @@ TEST(Clip, SplitsNeverShareAWorld) {
   EXPECT_BAD_INPUT(parse_split("validation"), HasSubstr("train, test, held-out"));
 }
 
-TEST(Clip, RevisitShareIsKept) {
+TEST(Clip, FollowsTheRevisitShare) {
   ClipOptions options = small();
   for (const double share : {0.0, 0.3, 1.0}) {
     options.revisit_share = share;
@@ -82,7 +82,7 @@ TEST(Clip, RevisitShareIsKept) {
     for (int64_t i = 0; i < 1000; ++i) returns += plan_clip(5, i, options).returns ? 1 : 0;
     EXPECT_NEAR(returns / 1000.0, share, 0.05);
   }
-  // A clip that shall come back does, and says where.
+  // Clips that are planned to return do so, and list their revisits.
   options.revisit_share = 1;
   options.frames = 321;
   options.width = 8;
@@ -95,7 +95,7 @@ TEST(Clip, RevisitShareIsKept) {
   }
 }
 
-TEST(Clip, ImpossibleOptionsAreBadInput) {
+TEST(Clip, RejectsInvalidOptions) {
   ClipOptions options = small();
   options.frames = 0;
   EXPECT_BAD_INPUT(make_clip(0, 0, options), HasSubstr("number of frames"));
@@ -133,7 +133,7 @@ TEST(ClipLoader, OrderAndContentDoNotDependOnWorkers) {
   }
 }
 
-TEST(ClipLoader, RanksShareTheClipsOut) {
+TEST(ClipLoader, DistributesClipsOverRanks) {
   std::set<int64_t> seen;
   for (int64_t rank = 0; rank < 3; ++rank) {
     LoaderOptions options;
@@ -149,7 +149,7 @@ TEST(ClipLoader, RanksShareTheClipsOut) {
   EXPECT_EQ(*seen.rbegin(), 119);
 }
 
-TEST(ClipLoader, ErrorsArriveAtTheirPlaceAndUnusedClipsAreDropped) {
+TEST(ClipLoader, ThrowsErrorsInOrderAndDropsUnusedClips) {
   struct Failing : ClipSource {
     Clip make(int64_t index) override {
       if (index == 2) fail("clip 2 is broken");
@@ -165,13 +165,14 @@ TEST(ClipLoader, ErrorsArriveAtTheirPlaceAndUnusedClipsAreDropped) {
   EXPECT_EQ(loader.next().path, "1");
   EXPECT_BAD_INPUT(loader.next(), HasSubstr("broken"));
   EXPECT_EQ(loader.next().path, "3");
-  // Leaves with clips in the queue and workers waiting.
+  // The destructor runs with clips in the queue and waiting workers.
 }
 
-TEST(Sheet, PicturesStandSideBySide) {
+TEST(Sheet, PlacesPicturesSideBySide) {
   const at::Tensor scenes = scene_sheet(1, 3, 2, small());
   EXPECT_EQ(scenes.sizes(), (at::IntArrayRef{48, 64, 3}));
-  EXPECT_EQ(scenes.narrow(0, 24, 24).narrow(1, 32, 32).max().item<int>(), 0) << "no fourth world";
+  EXPECT_EQ(scenes.narrow(0, 24, 24).narrow(1, 32, 32).max().item<int>(), 0)
+      << "there is no fourth scene";
   const at::Tensor clips = clip_sheet(1, 1, 3, small());
   EXPECT_EQ(clips.sizes(), (at::IntArrayRef{24, 96, 3}));
   EXPECT_TRUE(at::equal(clips.narrow(1, 64, 32), make_clip(1, 0, small()).frames[2]));

@@ -6,7 +6,7 @@
 namespace loci::world {
 namespace {
 
-TEST(WorldMath, AgreesWithTheStandardLibrary) {
+TEST(SceneMath, AgreesWithTheStandardLibrary) {
   for (double x = -400; x < 400; x += 0.377) {
     EXPECT_NEAR(exact_sin(x), std::sin(x), 1e-12) << x;
     EXPECT_NEAR(exact_cos(x), std::cos(x), 1e-12) << x;
@@ -19,7 +19,7 @@ TEST(WorldMath, AgreesWithTheStandardLibrary) {
   EXPECT_NEAR(exact_atan2(0, -1), kPi, 1e-12);
 }
 
-TEST(WorldMath, NoiseIsSmoothAndInRange) {
+TEST(SceneMath, NoiseIsSmoothAndInRange) {
   float low = 1, high = 0;
   for (int i = 0; i < 4000; ++i) {
     const float x = static_cast<float>(i) * 0.03f - 60, y = static_cast<float>(i) * 0.017f - 31;

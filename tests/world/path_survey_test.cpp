@@ -19,7 +19,7 @@ TEST(PathSurvey, CountsRevisitsSpeedsAndCollisions) {
   EXPECT_EQ(survey.seconds, 20);
   EXPECT_NEAR(static_cast<double>(survey.planned), 20, 10);
   EXPECT_NEAR(static_cast<double>(survey.with_revisits), static_cast<double>(survey.planned), 5);
-  // A walk of 20 s comes back after 20 s at most.
+  // A path of 20 s returns after at most 20 s.
   EXPECT_GT(survey.paths_by_gap[0], 0.8 * static_cast<double>(survey.with_revisits));
   EXPECT_EQ(survey.paths_by_gap[2], 0);
   EXPECT_EQ(survey.frames_by_gap[2], 0);
@@ -32,12 +32,12 @@ TEST(PathSurvey, CountsRevisitsSpeedsAndCollisions) {
   EXPECT_LE(survey.speed.p95, survey.speed.highest);
   EXPECT_LT(survey.speed.highest, 1.3);
   EXPECT_LT(survey.turn_rate.highest, 60);
-  // Whoever counts.
+  // Independently of the number of threads.
   EXPECT_EQ(to_json(survey), to_json(survey_paths(2, 40, options, 3)));
   EXPECT_EQ(to_json(survey)["revisits_by_gap_s"][1]["from"], 20);
 }
 
-TEST(PathSurvey, FollowsDesignedPaths) {
+TEST(PathSurvey, MeasuresDesignedPaths) {
   ClipOptions options;
   options.frames = 161;
   options.clips_per_scene = 2;

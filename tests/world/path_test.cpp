@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A world of each training style with its walkable ground.
+// A scene of each training style with its free space.
 struct Site {
   Scene scene;
   FreeSpace free_space;
@@ -28,7 +28,8 @@ const std::vector<std::unique_ptr<Site>>& sites() {
   return all;
 }
 
-// Nothing within the margin (checked against the solids, not the planner's grid), no jumps.
+// No obstacle within the margin (checked with the solids, not with the planner's grid), and no
+// jumps.
 void expect_free(const Site& site, const std::vector<camera::Pose>& poses,
                  const PathOptions& options) {
   std::vector<Footprint> obstacles;
@@ -50,7 +51,7 @@ void expect_free(const Site& site, const std::vector<camera::Pose>& poses,
   }
 }
 
-TEST(Path, WalksAreCollisionFreeAndComeBackWhenAsked) {
+TEST(Path, AvoidsCollisionsAndReturnsWhenRequested) {
   PathOptions options;
   int with_revisits = 0, paths = 0, unplanned = 0;
   double metres = 0, degrees = 0;
@@ -78,7 +79,7 @@ TEST(Path, WalksAreCollisionFreeAndComeBackWhenAsked) {
   EXPECT_LT(degrees / paths, 700);
 }
 
-TEST(Path, ShortClipsMoveOrLookAway) {
+TEST(Path, MovesOrLooksAwayInShortClips) {
   PathOptions options;
   options.frames = 81;
   for (const auto& site : sites()) {
@@ -95,7 +96,7 @@ TEST(Path, ShortClipsMoveOrLookAway) {
   }
 }
 
-TEST(Path, LongWalksReturnAfterMoreThanAMinute) {
+TEST(Path, ReturnsAfterMoreThanAMinuteInLongClips) {
   PathOptions options;
   for (const int seconds : {120, 300}) {
     options.frames = seconds * 16 + 1;
@@ -112,7 +113,7 @@ TEST(Path, LongWalksReturnAfterMoreThanAMinute) {
   }
 }
 
-TEST(Path, DesignedPathsDoWhatTheirNamesSay) {
+TEST(Path, DesignedPathsMatchTheirNames) {
   PathOptions options;
   options.frames = 481;  // 30 s
   for (const auto& site : sites()) {
@@ -167,7 +168,7 @@ TEST(Path, DesignedPathsDoWhatTheirNamesSay) {
   EXPECT_BAD_INPUT(parse_designed_path("zigzag"), HasSubstr("out-and-back, square"));
 }
 
-TEST(FreeSpace, RoutesKeepTheirDistance) {
+TEST(FreeSpace, RoutesKeepTheMargin) {
   const Site& site = *sites()[0];
   const auto from = site.free_space.nearest_free({0, 7}),
              to = site.free_space.nearest_free({19, -10});

@@ -42,7 +42,7 @@ class RecordTest : public ::testing::Test {
     return options;
   }
 
-  // Every file under `name` with its bytes.
+  // All files under `name` with their bytes.
   std::map<std::string, std::string> files(const std::string& name) const {
     std::map<std::string, std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(folder_ / name)) {
@@ -81,7 +81,7 @@ TEST_F(RecordTest, BytesDoNotDependOnTheDivision) {
   const auto tars = files("tars");
   EXPECT_EQ(tars.size(), 3u);  // two tar files and the manifest
   EXPECT_EQ(tars, files("tar_parts"));
-  // The members are those of the folders, by WebDataset's names.
+  // The members equal the files of the folders, with WebDataset names.
   const std::string& tar = tars.at("clips-000001.tar");
   EXPECT_EQ(tar.substr(0, tar.find('\0')), "000003.mp4");
   EXPECT_THAT(tar, HasSubstr("000003.poses.npy"));
@@ -89,7 +89,7 @@ TEST_F(RecordTest, BytesDoNotDependOnTheDivision) {
   EXPECT_EQ(tar.size() % 512, 0u);
 }
 
-TEST_F(RecordTest, ClipHoldsWhatItShows) {
+TEST_F(RecordTest, WritesAllFilesOfAClip) {
   RecordOptions options = small();
   options.count = 1;
   options.video = RecordOptions::Video::kPng;
@@ -114,7 +114,7 @@ TEST_F(RecordTest, ClipHoldsWhatItShows) {
   EXPECT_EQ(json["style"], made.origin->style);
 }
 
-TEST_F(RecordTest, GoesOnWhereItStoppedAndRefusesAnotherDataset) {
+TEST_F(RecordTest, ContinuesAndRejectsAnotherDataset) {
   RecordOptions options = small();
   options.count = 2;
   options.depth = RecordOptions::Depth::kNone;
@@ -130,7 +130,7 @@ TEST_F(RecordTest, GoesOnWhereItStoppedAndRefusesAnotherDataset) {
   EXPECT_BAD_INPUT(record(folder_, options), HasSubstr("seed is 4 there and 5 here"));
 }
 
-TEST_F(RecordTest, ImpossibleOptionsAreBadInput) {
+TEST_F(RecordTest, RejectsInvalidOptions) {
   RecordOptions options = small();
   options.shard = 4;
   options.shards = 4;

@@ -32,7 +32,7 @@ class RecordingTest : public ::testing::Test {
   }
   ~RecordingTest() override { fs::remove_all(folder_); }
 
-  // Frames whose brightness tells their number.
+  // Frames whose brightness is their number.
   void write_video(const std::string& name, int64_t frames, double fps, int64_t width = 48,
                    int64_t height = 32) const {
     io::VideoOptions options;
@@ -46,7 +46,7 @@ class RecordingTest : public ::testing::Test {
     io::write_video(folder_ / name, video, options);
   }
 
-  // A straight path, one metre a second.
+  // A straight path at 1 m/s.
   static camera::Trajectory straight(int64_t poses, double fps) {
     camera::Trajectory path;
     path.fps = fps;
@@ -61,7 +61,7 @@ class RecordingTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(RecordingTest, OwnRecordingsAreReadBack) {
+TEST_F(RecordingTest, ReadsRecordedScenes) {
   RecordOptions options;
   options.count = 2;
   options.clip.frames = 9;
@@ -89,8 +89,8 @@ TEST_F(RecordingTest, OwnRecordingsAreReadBack) {
             1e-9);
 }
 
-TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
-  // 24 frames a second with times of its own in a TUM file at 30, and a LOCI path of latents.
+TEST_F(RecordingTest, ReadsFilesSideBySideAtOtherRates) {
+  // A video at 24 frames per second with a TUM file at 30, and a video with a LOCI path of latents.
   write_video("street.mp4", 48, 24);
   camera::write_trajectory(folder_ / "street.camera.txt", straight(60, 30), camera::kTum);
   write_file(folder_ / "street.txt", "a street\n");
@@ -113,13 +113,13 @@ TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
     EXPECT_NEAR(clip.trajectory.cameras[static_cast<size_t>(i)].pose.position.z,
                 static_cast<double>(source) / 24, 1e-6);
   }
-  // 64x32 cut to 48x32 keeps three quarters of the width.
+  // Cropping 64x32 to 48x32 keeps three quarters of the width.
   const Recording yard(found[1], options);
   EXPECT_EQ(yard.frame_count(), 33);
   EXPECT_NEAR(std::tan(yard.trajectory().cameras[0].lens.fov_x / 2), 0.75 * std::tan(0.6), 1e-9);
   EXPECT_EQ(yard.read(0, 1).caption, "");
 
-  // In pieces: 32 and 33 frames hold two of 15 each.
+  // Pieces: 32 and 33 frames contain two pieces of 15 frames each.
   options.frames = 15;
   const RecordingPieces pieces(folder_, options);
   ASSERT_EQ(pieces.count(), 4);
@@ -130,7 +130,7 @@ TEST_F(RecordingTest, FilesSideBySideAtOtherRates) {
   EXPECT_BAD_INPUT(RecordingPieces(folder_, options), HasSubstr("no recording has the 40 frames"));
 }
 
-TEST_F(RecordingTest, DepthFollowsThePictures) {
+TEST_F(RecordingTest, DepthIsCroppedLikeTheFrames) {
   RecordOptions options;
   options.clip.frames = 9;
   options.clip.width = 64;
@@ -146,7 +146,7 @@ TEST_F(RecordingTest, DepthFollowsThePictures) {
   EXPECT_TRUE(recording.has_depth());
   EXPECT_TRUE(at::equal(recording.read_depth(4), all.slice(0, 0, {}, 4)));
   EXPECT_EQ(recording.identity(), Recording(found[0], same).identity());
-  // Half the size, cut to a square: 16 of the 32 columns that are left, every second one.
+  // Half the size, cropped to a square: every second one of 32 columns.
   RecordingOptions half;
   half.width = half.height = 16;
   const at::Tensor cut = Recording(found[0], half).read_depth(8);
@@ -160,7 +160,7 @@ TEST_F(RecordingTest, DepthFollowsThePictures) {
   EXPECT_BAD_INPUT(Recording(without, same).read_depth(1), HasSubstr("expected floats [9 frames"));
 }
 
-TEST_F(RecordingTest, WhatIsMissingIsSaid) {
+TEST_F(RecordingTest, ErrorsNameWhatIsMissing) {
   EXPECT_BAD_INPUT(find_recordings(folder_ / "nowhere"), HasSubstr("not a folder"));
   EXPECT_BAD_INPUT(find_recordings(folder_), HasSubstr("no recordings"));
   write_video("a.mp4", 10, 16);

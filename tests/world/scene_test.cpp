@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-TEST(Scene, IsTheSameForTheSameSeed) {
+TEST(Scene, IsDeterminedByItsSeed) {
   const Scene a = make_scene(5), b = make_scene(5), c = make_scene(6);
   EXPECT_EQ(a.captions, b.captions);
   EXPECT_EQ(a.geometry.light, b.geometry.light);
@@ -26,13 +26,13 @@ TEST(Scene, IsTheSameForTheSameSeed) {
   EXPECT_NE(a.geometry.sky.texels, c.geometry.sky.texels);
 }
 
-TEST(Scene, EveryStyleTimeAndWeatherWorks) {
+TEST(Scene, SupportsEveryStyleTimeAndWeather) {
   const Style styles[] = {Style::kTown,     Style::kCourtyard, Style::kForest, Style::kDesert,
                           Style::kInterior, Style::kRuins,     Style::kGarden};
   int mood = 0;
   std::set<std::string> captions;
   for (const Style style : styles) {
-    // Two moods per style cover all nine in turn.
+    // Two moods per style cover all nine moods.
     for (int i = 0; i < 2; ++i, ++mood) {
       const auto time = static_cast<Time>(mood % 3);
       const auto weather = static_cast<Weather>(mood / 3 % 3);
@@ -58,14 +58,14 @@ TEST(Scene, EveryStyleTimeAndWeatherWorks) {
   EXPECT_GT(captions.size(), 50u);
 }
 
-TEST(Scene, HeldOutStylesComeOnlyWhenAskedFor) {
+TEST(Scene, UsesHeldOutStylesOnlyOnRequest) {
   std::set<Style> seen;
   for (uint64_t seed = 0; seed < 12; ++seed) seen.insert(make_scene(seed).style);
   EXPECT_GE(seen.size(), 4u);
   for (const Style style : kHeldOutStyles) EXPECT_FALSE(seen.contains(style));
 }
 
-TEST(Scene, NamesAreParsedBack) {
+TEST(Scene, ParsesItsNames) {
   EXPECT_EQ(parse_style("desert"), Style::kDesert);
   EXPECT_EQ(parse_time("dusk"), Time::kDusk);
   EXPECT_EQ(parse_weather("snow"), Weather::kSnow);
@@ -75,8 +75,8 @@ TEST(Scene, NamesAreParsedBack) {
   EXPECT_BAD_INPUT(parse_weather("rain"), HasSubstr("clear, fog, snow"));
 }
 
-// Every solid lies in the leaf that holds it and in all nodes above.
-TEST(Scene, HierarchyHoldsEverySolid) {
+// Every solid is inside its leaf and inside all ancestors of the leaf.
+TEST(Scene, HierarchyContainsEverySolid) {
   const Scene scene = make_scene(9, {.style = Style::kForest});
   const SceneGeometry& geometry = scene.geometry;
   std::vector<int> held(geometry.solids.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packet tracer against a plain one in double precision, and its images across instruction
-// sets, threads and sizes.
+// Compares the packet tracer with a plain tracer in double precision, and its images between
+// instruction sets, numbers of threads and sizes.
 #include "loci/world/render/tracer.h"
 
 #include <ATen/ATen.h>
@@ -21,7 +21,8 @@ struct Vec {
   double x, y, z;
 };
 
-// Where a ray from outside enters a solid, by formulas of its own; infinity when it does not.
+// The distance at which a ray from outside enters a solid, by independent formulas; infinity if it
+// does not.
 double enter(const SceneGeometry& geometry, const Solid& s, const Vec& o, const Vec& d) {
   const double inf = std::numeric_limits<double>::infinity();
   const double c = s.cosine, n = s.sine;
@@ -123,7 +124,7 @@ const std::vector<Scene>& scenes() {
   return all;
 }
 
-TEST(Tracer, DepthIsThatOfAPlainTracer) {
+TEST(Tracer, DepthAgreesWithAPlainTracer) {
   RenderOptions options;
   options.width = 48;
   options.height = 32;
@@ -141,7 +142,7 @@ TEST(Tracer, DepthIsThatOfAPlainTracer) {
         for (const Solid& solid : scene.geometry.solids)
           nearest = std::min(nearest, enter(scene.geometry, solid, o, d));
         const double found = depth[y][x].item<float>();
-        // A ray within rounding of a silhouette may pass on either side.
+        // Within rounding of a silhouette, a ray may pass on either side.
         const bool same =
             std::isinf(nearest) ? std::isinf(found) : std::abs(found - nearest) < 2e-3 * nearest;
         wrong += same ? 0 : 1;
@@ -158,7 +159,7 @@ TEST(Tracer, ImagesDoNotDependOnInstructionSetThreadsOrNeighbours) {
     const camera::Pose pose = view_of(scene, 5);
     for (const double xi : {0.0, 0.8}) {
       RenderOptions options;
-      options.width = 77;  // no multiple of a packet's width
+      options.width = 77;  // not a multiple of a packet's width
       options.height = 53;
       options.tracer = plain;
       const RenderedFrame first = render(scene, {pose, lens(xi > 0 ? 160 : 75, xi)}, options);
@@ -174,7 +175,7 @@ TEST(Tracer, ImagesDoNotDependOnInstructionSetThreadsOrNeighbours) {
   }
 }
 
-// Whoever changes how worlds look changes these numbers, and with them every recorded dataset.
+// A change of the images changes these numbers and every dataset that is made from a seed.
 TEST(Tracer, ImagesHaveKnownBits) {
   const uint64_t known[] = {0xeb49609bc10aea2d, 0x0b4a187292629344, 0x2f04f618576318de,
                             0x14d1085287171ebf, 0x2c91290a264f805a};
@@ -184,7 +185,7 @@ TEST(Tracer, ImagesHaveKnownBits) {
   }
 }
 
-TEST(Tracer, DepthAloneIsThatOfThePicture) {
+TEST(Tracer, DepthIsTheSameWithoutAnImage) {
   RenderOptions options;
   options.width = 45;
   options.height = 31;
@@ -195,7 +196,7 @@ TEST(Tracer, DepthAloneIsThatOfThePicture) {
   EXPECT_TRUE(at::equal(alone, both));
 }
 
-TEST(Tracer, SamplesOfAnEdgeAverage) {
+TEST(Tracer, AveragesSamplesAtEdges) {
   const Scene& scene = scenes()[0];
   RenderOptions coarse;
   coarse.samples = 1;
@@ -211,7 +212,7 @@ TEST(Tracer, SamplesOfAnEdgeAverage) {
   EXPECT_LT(error_normal, 0.35 * error_one);
 }
 
-TEST(Tracer, FisheyeSeesWhatThePinholeSeesInTheMiddle) {
+TEST(Tracer, FisheyeAndPinholeAgreeAtTheCentre) {
   const Scene& scene = scenes()[2];
   RenderOptions options;
   options.width = 65;
@@ -223,11 +224,12 @@ TEST(Tracer, FisheyeSeesWhatThePinholeSeesInTheMiddle) {
   EXPECT_NEAR(straight, wide, 1e-3 * straight);
 }
 
-TEST(Tracer, UnknownInstructionSetIsBadInput) {
+TEST(Tracer, RejectsUnknownInstructionSets) {
   EXPECT_BAD_INPUT(find_tracer("sse9"), HasSubstr("plain, avx2 or avx512"));
 }
 
-// Points seen from one pose lie where another pose sees them, with the same colour.
+// A point seen from one pose appears at the projected place in the image of another pose, with the
+// same colour.
 TEST(Tracer, DepthReprojectsBetweenFrames) {
   RenderOptions options;
   const double focal = 96 / std::tan(37.5 * kPi / 180);
@@ -256,14 +258,14 @@ TEST(Tracer, DepthReprojectsBetweenFrames) {
         if (u < 1 || v < 1 || u >= options.width - 1 || v >= options.height - 1) continue;
         ++seen;
         const double distance = camera::norm(local);
-        // The pixel's centre is up to half a pixel away: take the nearest depth around it.
+        // The pixel's centre may be half a pixel away, so the nearest depth around it is used.
         double best = 1e9;
         for (int j = v - 1; j <= v + 1; ++j) {
           for (int i = u - 1; i <= u + 1; ++i)
             best = std::min(best, std::abs(depth_b[j][i] - distance) / distance);
         }
         if (best > 0.03) {
-          hidden += depth_b[v][u] < distance ? 1 : 0;  // something stands in front of it
+          hidden += depth_b[v][u] < distance ? 1 : 0;  // occluded
           continue;
         }
         ++agree;
