@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A camera: where it stands and looks (pose), and how it maps directions to pixels (lens).
+// A camera: its position and orientation (pose) and its mapping of directions to pixels (lens).
 #pragma once
 
 #include <array>

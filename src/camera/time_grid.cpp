@@ -7,7 +7,7 @@ namespace loci::camera {
 
 namespace {
 
-// The first group holds one element, every later group holds `size`.
+// Groups of elements: the first group has one element, every later group has `size`.
 
 int64_t elements_in(int64_t groups, int64_t size) {
   LOCI_CHECK(groups >= 0 && size >= 1, "{} groups of {}", groups, size);

@@ -37,8 +37,8 @@ struct TimeGrid {
   int64_t frames_in_latents(int64_t latents) const;
   int64_t latents_in_chunks(int64_t chunks) const;
   int64_t frames_in_chunks(int64_t chunks) const;
-  // The inverse: the number of complete latents or chunks in the first `frames` frames. What is
-  // left over at the end does not count.
+  // The inverse: the number of complete latents or chunks. An incomplete one at the end does not
+  // count.
   int64_t latents_in_frames(int64_t frames) const;
   int64_t chunks_in_latents(int64_t latents) const;
   int64_t chunks_in_frames(int64_t frames) const;

@@ -63,8 +63,8 @@ Trajectory read(const Source& source, const ReadOptions& options) {
 
 // The action between two consecutive poses, as a recorder of keys would store it.
 MindAction action_between(const Pose& from, const Pose& to) {
-  constexpr double kLeastStep = 1e-3;           // metres a frame
-  constexpr double kLeastTurn = radians(0.05);  // a frame
+  constexpr double kLeastStep = 1e-3;           // metres per frame
+  constexpr double kLeastTurn = radians(0.05);  // per frame
   const auto code = [](double value, double least) {
     return std::abs(value) < least ? 0 : value > 0 ? 1 : 2;
   };

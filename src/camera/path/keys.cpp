@@ -12,7 +12,7 @@ namespace loci::camera {
 
 namespace {
 
-// A million frames are 17 hours at 16 frames a second.
+// A million frames are 17 hours at 16 frames per second.
 constexpr int64_t kMostFrames = 1'000'000;
 
 struct KeyName {

@@ -46,7 +46,7 @@ struct ClipOptions {
   int threads = 1;                     // per frame; the clip does not depend on it
 };
 
-// Everything that decides what clip i of a seed shows, for manifest.json. Not the threads.
+// The options that determine clip i of a seed, for manifest.json: all except the threads.
 Json describe(const ClipOptions& options);
 
 camera::Lens lens_of(const ClipOptions& options);

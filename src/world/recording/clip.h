@@ -14,7 +14,7 @@
 
 namespace loci::world {
 
-// What a clip was rendered from. The names are those of the command line.
+// The origin of a rendered clip. Style, time and weather are names of command-line options.
 struct SceneOrigin {
   uint64_t seed = 0;  // of the dataset
   int64_t index = 0;  // of the clip in the dataset

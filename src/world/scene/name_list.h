@@ -8,7 +8,7 @@
 
 namespace loci::world {
 
-// The value called `name`; another name is bad input. `what` is what the user has to choose.
+// The value with this name. An unknown name is bad input; `what` names the choice in the message.
 template <typename Enum, size_t N>
 Enum value_of(std::string_view what, std::string_view name, const std::string_view (&names)[N]) {
   return static_cast<Enum>(choice_index(what, name, names));

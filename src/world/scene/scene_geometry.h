@@ -119,7 +119,7 @@ struct SceneGeometry {
   SkyMap sky;
   Material meadow, path;  // of the ground; only pattern, tile, and second.x and third.x as
                           // brightness steps are used
-  Float3 far_ground;  // lit colour beyond the map
+  Float3 far_ground;      // lit colour beyond the map
 };
 
 // Packed light: three 10-bit square roots of value / scale. Interpolation of roots is perceptually
