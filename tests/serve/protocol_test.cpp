@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/client_messages.h"
 #include "loci/serve/protocol/http_bodies.h"

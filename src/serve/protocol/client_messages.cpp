@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/sample/stream/stream_options.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/protocol.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/protocol/server_messages.h"
 
-#include "loci/memory/history/history_policy.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/sample/stream/stream_options.h"
 
 namespace loci::serve {
