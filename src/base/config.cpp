@@ -56,7 +56,7 @@ Json load_json(const std::filesystem::path& path) {
 void apply_setting(Json& root, std::string_view assignment) {
   const size_t equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    fail("--set {}: expected KEY=VALUE, e.g. --set optimizer.rate=1e-4", assignment);
+    fail("--set {}: expected KEY=VALUE, e.g. --set optimizer.clip=1", assignment);
   }
   const std::string_view value = assignment.substr(equals + 1);
   Json* node = &root;

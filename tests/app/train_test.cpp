@@ -58,12 +58,13 @@ TEST(TrainCommand, TrainsExportsAndGenerates) {
                               {"patch_size", 4},
                               {"upsample", "shuffle"}}},
                             {"data", {{"width", 96}, {"height", 64}}},
-                            {"optimizer", {{"kind", "muon"}, {"rate", 2e-3}, {"warmup", 3}}},
+                            {"optimizer", {{"kind", "muon"}, {"learning_rate", 2e-3}, {"warmup_updates", 3}}},
+                            {"updates", 100},
                             {"phases",
-                             {{{"updates", 60}, {"frames", 1}, {"batch", 8}},
-                              {{"updates", 40}, {"frames", 9}, {"batch", 2}}}},
+                             {{{"frames", 1}, {"batch", 8}},
+                              {{"from", 60}, {"frames", 9}, {"batch", 2}}}},
                             {"ema", 0.9},
-                            {"validation_clips", 2}};
+                            {"validation", {{"clips", 2}}}};
   write_file(folder / "vae.json", autoencoder.dump());
   expect_done({"train", "vae", in("vae.json"), "--out", in("vae")});
   const auto [vae_first, vae_last] = first_and_last(folder / "vae/metrics.jsonl", "l1");
@@ -82,13 +83,14 @@ TEST(TrainCommand, TrainsExportsAndGenerates) {
       {"updates", 160},
       {"batch", 4},
       {"ema", 0.9},
-      {"noise", {{"kind", "uniform"}, {"clean_share", 0.5}, {"clean_factor", 0.2}}},
+      {"noise", {{"kind", "uniform"}}},
+      {"past", {{"prefix_share", 0.5}, {"noise_factor", 0.2}}},
       {"optimizer",
        {{"kind", "muon"},
-        {"muon_rate", 0.02},
-        {"rates", {{"backbone", 2e-3}, {"camera", 2e-3}, {"recurrent", 4e-3}, {"text", 2e-3}}},
+        {"muon_learning_rate", 0.02},
+        {"learning_rates", {{"backbone", 2e-3}, {"camera", 2e-3}, {"recurrent", 4e-3}, {"text", 2e-3}}},
         {"clip", 1.0},
-        {"warmup", 5},
+        {"warmup_updates", 5},
         {"decay_updates", 160}}},
       {"phases",
        {{{"window", 11},

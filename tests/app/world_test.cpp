@@ -11,7 +11,7 @@
 #include "loci/base/config.h"
 #include "loci/base/file.h"
 #include "loci/model/autoencoder/vae.h"
-#include "loci/train/windows/encode_clip.h"
+#include "loci/train/data/encode_clip.h"
 #include "loci/world/clip/clip_maker.h"
 
 #include "run_command.h"

@@ -295,7 +295,7 @@ TEST(ChunkRecord, RoundTripsThroughAFile) {
                         ("loci_chunk_" + std::to_string(::getpid()) + ".safetensors");
   ChunkRecord record;
   record.index = 7;
-  record.given = true;
+  record.recorded = true;
   record.prompt = "a town";
   record.cameras.resize(2);
   record.cameras[1].pose.position = {1, 2, 3};
@@ -314,7 +314,7 @@ TEST(ChunkRecord, RoundTripsThroughAFile) {
   write_chunk(file, record);
   const ChunkRecord back = read_chunk(file);
   EXPECT_EQ(back.index, 7);
-  EXPECT_TRUE(back.given);
+  EXPECT_TRUE(back.recorded);
   EXPECT_EQ(back.prompt, "a town");
   EXPECT_EQ(back.cameras, record.cameras);
   ASSERT_EQ(back.views.size(), 2U);

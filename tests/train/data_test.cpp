@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ATen.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/train/data/latent_folder.h"
+#include "loci/train/losses/channel_weights.h"
 #include "loci/train/losses/window_loss.h"
-#include "loci/train/windows/channel_weights.h"
-#include "loci/train/windows/history_access.h"
-#include "loci/train/windows/latent_folder.h"
-#include "loci/train/windows/noise_levels.h"
 
-#include "tests/base/expect_error.h"
 #include "toy_clips.h"
 
 namespace loci::train {
 namespace {
 
-using ::testing::HasSubstr;
-
-TEST(LatentFolder, WindowsAreTheSameWhoeverAsks) {
+TEST(LatentFolder, AWindowDependsOnSeedAndIndexOnly) {
   const auto folder = write_toy_clips(fresh_folder("windows"), 5, 21);
   const LatentFolder a(folder, 1);
   const LatentFolder b(folder, 1);
@@ -36,7 +30,7 @@ TEST(LatentFolder, WindowsAreTheSameWhoeverAsks) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(LatentFolder, AWindowStartsWithAnImagesLatent) {
+TEST(LatentFolder, FrameZeroIsTheLatentOfAnImage) {
   const auto folder = fresh_folder("images");
   LatentClip clip;
   clip.latents = at::zeros({1, 6, 2, 2});
@@ -49,83 +43,15 @@ TEST(LatentFolder, AWindowStartsWithAnImagesLatent) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(LatentFolder, RefusesWhatItCannotUse) {
+TEST(LatentFolder, RefusesEmptyFoldersAndShortClips) {
   const auto folder = fresh_folder("refuses");
   EXPECT_THROW(LatentFolder(folder, 0), Error);             // empty
-  EXPECT_THROW(LatentFolder(folder / "absent", 0), Error);  // not there
+  EXPECT_THROW(LatentFolder(folder / "absent", 0), Error);  // does not exist
   write_toy_clips(folder, 1, 6);
   EXPECT_THROW(LatentFolder(folder, 0).window(0, 7), Error);  // shorter than the window
   write_file(folder / ".a.loci-12345678.safetensors", "left by a process that was killed");
   EXPECT_EQ(LatentFolder(folder, 0).clips(), 1U);
   std::filesystem::remove_all(folder);
-}
-
-TEST(NoiseLevels, FollowTheirDistribution) {
-  NoiseConfig config;
-  config.shift = 5;
-  Random random(1);
-  double sum = 0;
-  for (int i = 0; i < 4000; ++i) {
-    for (const double level : draw_chunk_noise(config, 4, random).levels) {
-      ASSERT_GT(level, 0);
-      ASSERT_LE(level, 1);
-      sum += level;
-    }
-  }
-  // The mean of 5s/(1+4s) over uniform s is 5/4 (1 - ln 5 / 4).
-  EXPECT_NEAR(sum / 16000, 1.25 * (1 - std::log(5.0) / 4), 0.01);
-}
-
-TEST(NoiseLevels, ThePastIsCleanerInItsShareOfWindows) {
-  NoiseConfig config;
-  config.shift = 1;
-  config.clean_share = 1;
-  config.clean_factor = 0.2;
-  Random random(2);
-  double first = 0, last = 0;
-  for (int i = 0; i < 4000; ++i) {
-    const std::vector<double> levels = draw_chunk_noise(config, 4, random).levels;
-    first += levels.front();
-    last += levels.back();
-  }
-  EXPECT_NEAR(last / 4000, 0.5, 0.02);
-  EXPECT_NEAR(first / 4000, 0.25 * 0.5 + 0.75 * 0.1, 0.02);
-}
-
-TEST(NoiseLevels, ChunksAreThePastOfOthersByThemselvesOrAsTold) {
-  NoiseConfig config;
-  config.shift = 1;
-  config.past_share = 0.75;
-  config.clean_factor = 0.1;
-  Random random(3);
-  double sum = 0;
-  for (int i = 0; i < 4000; ++i) {
-    for (const double level : draw_chunk_noise(config, 3, random).levels) sum += level;
-  }
-  EXPECT_NEAR(sum / 12000, 0.25 * 0.5 + 0.75 * 0.05, 0.01);
-  config.past_weight = 0.5;
-  config.past_share = 1;
-  EXPECT_EQ(draw_chunk_noise(config, 2, random).weights, (std::vector<double>{0.5, 0.5}));
-  for (int i = 0; i < 100; ++i) {
-    const ChunkNoise noise = draw_chunk_noise(config, 2, random, {true, false});
-    EXPECT_LE(noise.levels[0], 0.1);
-    EXPECT_EQ(noise.weights, (std::vector<double>{0, 1}));
-  }
-}
-
-TEST(NoiseLevels, AShareOfPresentsIsNoiseAlone) {
-  NoiseConfig config;
-  config.past_copies = true;
-  config.clean_factor = 0.1;
-  config.full_share = 0.7;
-  Random random{4};
-  int full = 0;
-  for (int i = 0; i < 4000; ++i) {
-    const ChunkNoise noise = draw_chunk_noise(config, 3, random);
-    for (const double level : noise.levels) full += level == 1 ? 1 : 0;
-    for (const double level : noise.past_levels) EXPECT_LE(level, 0.1);
-  }
-  EXPECT_NEAR(full / 12000.0, 0.7, 0.02);
 }
 
 TEST(NoiseWindows, MixesCleanAndNoise) {
@@ -137,16 +63,16 @@ TEST(NoiseWindows, MixesCleanAndNoise) {
   EXPECT_TRUE(at::allclose(batch.timesteps.flatten(),
                            at::tensor({0.0, 250.0, 250.0, 1000.0, 1000.0}, at::kFloat)));
   EXPECT_TRUE(at::allclose(batch.target, at::full({1, 1, 5, 1, 1}, -3.0)));
-  // Frame 0 does not count in the loss.
+  // Frame 0 has no loss.
   at::Tensor velocity = batch.target.clone();
   velocity.select(2, 0).fill_(100);
   velocity.select(2, 1).add_(2);
   const at::Tensor losses = chunk_losses(velocity, batch.target, 2);
   EXPECT_TRUE(at::allclose(losses, at::tensor({2.0, 0.0}, at::kFloat).unsqueeze(0)));
-  const at::Tensor weighed =
+  const at::Tensor weighted =
       chunk_losses(velocity, batch.target, 2, {.channel_weights = at::tensor({0.5}, at::kFloat)});
-  EXPECT_TRUE(at::allclose(weighed, losses * 0.5));
-  // Frame 1 is off by 4 and frame 2 by nothing: 0.5 log(1 + 4 / 0.5), halved by the chunk's mean.
+  EXPECT_TRUE(at::allclose(weighted, losses * 0.5));
+  // The errors of frames 1 and 2 are 4 and 0: 0.5 log(1 + 4 / 0.5), halved by the mean.
   const at::Tensor by_log = chunk_losses(velocity, batch.target, 2, {.log_above = 0.5});
   EXPECT_NEAR(by_log[0][0].item<double>(), 0.25 * std::log(9.0), 1e-6);
   EXPECT_EQ(by_log[0][1].item<double>(), 0);
@@ -167,7 +93,7 @@ class Noise : public WindowSource {
   int64_t channels_;
 };
 
-// One of two ranks: gives `other` for what the second one would have brought, and keeps its own.
+// One of two ranks: takes `other` as the contribution of the other rank and keeps its own in `own`.
 class OneOfTwo : public Communicator {
  public:
   OneOfTwo(int rank, at::Tensor other) : rank_(rank), other_(std::move(other)) {}
@@ -186,10 +112,10 @@ class OneOfTwo : public Communicator {
   at::Tensor other_;
 };
 
-TEST(ChannelWeights, FollowWhatTheDecoderMakesOfAChannel) {
+TEST(ChannelWeights, FollowTheEffectOfAChannelOnTheDecodedFrames) {
   const model::VaeConfig config = toy_vae(3);
   const model::Vae vae(config);
-  // The decoder is deaf to channel 0 and hears channel 1 doubly.
+  // Channel 0 has no effect on the decoder, channel 1 twice its effect.
   for (const auto& [name, tensor] : vae.parameters().all()) {
     if (name != "post_quant_conv.weight") continue;
     const at::NoGradGuard no_grad;
@@ -209,7 +135,7 @@ TEST(ChannelWeights, FollowWhatTheDecoderMakesOfAChannel) {
   EXPECT_THROW(decoder_channel_weights(vae, Noise(config.z_dim + 1), 1, *alone), Error);
 }
 
-TEST(ChannelWeights, RanksShareTheChannels) {
+TEST(ChannelWeights, AreMeasuredByAllRanks) {
   const model::VaeConfig config = toy_vae(3);
   const model::Vae vae(config);
   const Noise source(config.z_dim);
@@ -221,85 +147,6 @@ TEST(ChannelWeights, RanksShareTheChannels) {
   EXPECT_EQ(second.own.count_nonzero().item<int64_t>(), config.z_dim / 2);
   EXPECT_TRUE(
       at::equal(shared, decoder_channel_weights(vae, source, 1, *make_single_communicator())));
-}
-
-TEST(HistoryAccess, BoundsWhatAChunkSees) {
-  std::vector<camera::Camera> cameras(41);
-  for (int i = 0; i < 41; ++i) {
-    cameras[i].pose.rotation = camera::rotation_from_angles(0.2 * i, 0);
-  }
-  HistoryAccessConfig bounded;
-  bounded.bounded_share = 1;
-  bounded.bank_frames = {4};
-  bounded.recent_frames = {2};
-  Random random(1);
-  const auto chunks = draw_history_access(bounded, 5, 3, cameras, 1.5, random);
-  ASSERT_EQ(chunks.size(), 9u);
-  const model::ChunkSpan& last = chunks.back();
-  EXPECT_EQ(last.earlier.size(), 7u);  // frame 0, four of the bank, two recent
-  EXPECT_EQ(last.earlier.front(), 0);
-  EXPECT_EQ(last.earlier.back(), 35);
-  ASSERT_TRUE(last.rotation.has_value());
-  EXPECT_EQ(last.rotation->cosine.size(0), 21);  // three tokens per frame
-  // Keys of a whole past keep their times.
-  HistoryAccessConfig whole;
-  for (const model::ChunkSpan& chunk : draw_history_access(whole, 5, 3, cameras, 1.5, random)) {
-    EXPECT_EQ(std::ssize(chunk.earlier), chunk.begin);
-    EXPECT_FALSE(chunk.rotation.has_value());
-  }
-}
-
-// Frame 0 and every tenth frame.
-class EveryTenth : public memory::HistoryPolicy {
- public:
-  std::string_view name() const override { return "every_tenth"; }
-  int64_t frame_budget() const override { return 100; }
-  void commit(const memory::HistoryFrame& frame) override {
-    if (frame.index % 10 == 0) frames_.push_back({frame, memory::FrameRole::kBank});
-  }
-  std::vector<int64_t> select(std::span<const memory::HistoryFrame>) const override {
-    return retained();
-  }
-  std::vector<int64_t> retained() const override {
-    std::vector<int64_t> all;
-    for (const memory::RetainedFrame& each : frames_) all.push_back(each.frame.index);
-    return all;
-  }
-  std::unique_ptr<memory::HistoryPolicy> clone() const override {
-    return std::make_unique<EveryTenth>(*this);
-  }
-  std::vector<memory::RetainedFrame> save() const override { return frames_; }
-  void restore(std::vector<memory::RetainedFrame> frames) override { frames_ = std::move(frames); }
-
- private:
-  std::vector<memory::RetainedFrame> frames_;
-};
-
-TEST(HistoryAccess, TakesRegisteredPolicies) {
-  memory::register_history({"every_tenth", "every tenth frame", [](const memory::HistoryOptions&) {
-                              return std::make_unique<EveryTenth>();
-                            }});
-  const ConfigReader reader(
-      Json{{"bounded_share", 1.0}, {"kinds", {"every_tenth"}}, {"recent_frames", {2}}}, "recipe");
-  const HistoryAccessConfig config = HistoryAccessConfig::from(reader);
-  const std::vector<camera::Camera> cameras(41);
-  Random random(1);
-  const auto chunks = draw_history_access(config, 5, 3, cameras, 1.5, random);
-  EXPECT_THAT(chunks.back().earlier, ::testing::ElementsAre(0, 10, 20, 30));
-  EXPECT_TRUE(chunks.back().rotation.has_value());
-}
-
-TEST(HistoryAccess, RejectsPoliciesThatCannotBeUsed) {
-  const auto read = [](const Json& json) {
-    return HistoryAccessConfig::from(ConfigReader(json, "recipe"));
-  };
-  EXPECT_BAD_INPUT(read({{"kinds", {"lru"}}}),
-                   HasSubstr("recipe: kinds: unknown history policy 'lru'; choose one of: dense"));
-  EXPECT_BAD_INPUT(read({{"kinds", {"content"}}}), HasSubstr("choose a policy that selects by"));
-  // The bank of one of the combinations is too small.
-  EXPECT_BAD_INPUT(read({{"kinds", {"pinned"}}, {"bank_frames", {20, 9}}}),
-                   HasSubstr("10 anchor frames and has a bank of 9"));
-  EXPECT_BAD_INPUT(read({{"bank_frames", {-1}}}), HasSubstr("bank_frames has -1"));
 }
 
 }  // namespace

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training pass stays on the device of its parameters. The meta device stands for any that is not
-// the CPU: it has shapes but no numbers, and no operation takes its tensors together with the
-// CPU's.
+// A training pass stays on the device of its parameters. The meta device represents any device
+// other than the CPU: its tensors have shapes but no values, and no operation mixes them with CPU
+// tensors.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/library.h>
 
 #include "loci/base/error.h"
 #include "loci/memory/recurrent/recurrent_registry.h"
-#include "loci/train/loop/trainer.h"
-#include "loci/train/windows/captions.h"
-#include "loci/train/windows/latent_folder.h"
+#include "loci/train/data/captions.h"
+#include "loci/train/data/latent_folder.h"
 #include "loci/train/windows/window_pass.h"
 
 #include "toy_clips.h"
+#include "training_runs.h"
 
 namespace loci::train {
 namespace {
 
-// Kernels for the meta device that libtorch has in Python only.
+// Kernels for the meta device that libtorch implements in Python only.
 TORCH_LIBRARY_IMPL(aten, Meta, library) {
   library.impl("index_select", [](const at::Tensor& x, int64_t dim, const at::Tensor& index) {
     TORCH_CHECK(index.is_meta(), "index_select of a meta tensor by one of the CPU");
@@ -67,9 +67,9 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
   Json recipe_;
 };
 
-TEST_P(DeviceTest, AWindowGoesForwardAndBackOnTheDeviceOfTheParameters) {
+TEST_P(DeviceTest, ForwardAndBackwardPassStayOnTheDeviceOfTheParameters) {
   recipe_["model"]["recurrent_memory"] = GetParam();
-  const TrainConfig config = TrainConfig::from_json(recipe_, "toy");
+  const TransformerRecipe config = TransformerRecipe::from_json(recipe_, "toy");
   for (const bool checkpointed : {false, true}) {
     for (const double bounded : {0.0, 1.0}) {
       auto parameters =
@@ -77,11 +77,10 @@ TEST_P(DeviceTest, AWindowGoesForwardAndBackOnTheDeviceOfTheParameters) {
       const model::Transformer transformer(config.model, parameters);
       const auto captions = make_caption_encoder(config.text, config.model, *parameters, {});
       parameters->set_requires_grad(true);
-      HistoryAccessConfig history;
-      history.bounded_share = bounded;
+      WindowStages stages = config.phases.front().stages;
+      stages.history.bounded_share = bounded;
       const Window window = LatentFolder(folder_ / "clips", 0).window(0, 11);
-      const WindowPass pass =
-          prepare_window(window, config.model, config.noise, history, 0, 1, at::kMeta);
+      const WindowPass pass = prepare_window(window, config.model, stages, 1, at::kMeta);
       const at::Tensor velocity = run_window(transformer, pass, captions->encode("a toy"),
                                              {.checkpoint_blocks = checkpointed});
       ASSERT_TRUE(velocity.is_meta());
@@ -90,7 +89,7 @@ TEST_P(DeviceTest, AWindowGoesForwardAndBackOnTheDeviceOfTheParameters) {
           .mean()
           .backward();
       for (const auto& [name, tensor] : parameters->all()) {
-        if (!tensor.grad().defined()) continue;  // outside the graph, as phi of an unread state
+        if (!tensor.grad().defined()) continue;  // e.g. phi of a state that is not read
         EXPECT_TRUE(tensor.grad().is_meta()) << name;
       }
       EXPECT_TRUE(parameters->all().front().tensor.grad().defined());
@@ -102,15 +101,15 @@ INSTANTIATE_TEST_SUITE_P(Memories, DeviceTest,
                          ::testing::ValuesIn(memory::recurrent_memory_names()),
                          [](const auto& info) { return info.param; });
 
-TEST_F(DeviceTest, SaysWhenADeviceIsNotThere) {
+TEST_F(DeviceTest, RefusesADeviceThatDoesNotExist) {
   if (at::hasCUDA()) GTEST_SKIP() << "this libtorch has CUDA";
   recipe_["device"] = "cuda";
   const auto single = make_single_communicator();
   try {
-    Trainer(TrainConfig::from_json(recipe_, "toy"), folder_ / "run", false, *single);
-    FAIL() << "trained on a device that is not there";
+    TransformerRun(TransformerRecipe::from_json(recipe_, "toy"), folder_ / "run", false, *single);
+    FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("this libtorch sees 0"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("libtorch finds 0"), std::string::npos);
   }
 }
 

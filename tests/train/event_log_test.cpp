@@ -21,7 +21,7 @@ Number read_number(std::string_view bytes) {
   return value;
 }
 
-// The records of the only event file in a folder, their checksums checked.
+// The records of the only event file in a folder. Checks their checksums.
 std::vector<std::string> read_records(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -44,12 +44,12 @@ std::vector<std::string> read_records(const std::filesystem::path& folder) {
   return records;
 }
 
-TEST(EventLog, ChecksumIsCastagnolis) {
+TEST(EventLog, ChecksumIsCrc32c) {
   EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
   EXPECT_EQ(crc32c(""), 0U);
 }
 
-TEST(EventLog, WritesRecordsThatTensorBoardKnows) {
+TEST(EventLog, WritesTensorBoardRecords) {
   const std::filesystem::path folder = fresh_folder("events");
   EventLog log(folder);
   log.scalar("loss", 300, 0.5);
@@ -61,7 +61,7 @@ TEST(EventLog, WritesRecordsThatTensorBoardKnows) {
   // Step 300 as a varint; summary { value { tag: "loss", simple_value: 0.5 } }.
   EXPECT_EQ(records[1].substr(9),
             std::string("\x10\xac\x02\x2a\x0d\x0a\x0b\x0a\x04loss\x15\x00\x00\x00\x3f", 18));
-  // Height, width and colours of the image, then a PNG.
+  // Height, width and number of channels of the image, then a PNG.
   EXPECT_NE(records[2].find(std::string("\x08\x02\x10\x03\x18\x03\x22", 7)), std::string::npos);
   EXPECT_NE(records[2].find("\x89PNG"), std::string::npos);
   std::filesystem::remove_all(folder);

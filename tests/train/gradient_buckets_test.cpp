@@ -7,7 +7,7 @@
 namespace loci::train {
 namespace {
 
-// Stands for a job of two ranks whose other rank has gradients of zero.
+// A job of two ranks in which the gradients of the other rank are zero.
 class HalvingCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -18,7 +18,7 @@ class HalvingCommunicator : public Communicator {
   }
   void broadcast(at::Tensor, int) override {}
 
-  std::vector<int64_t> started;  // elements, in order
+  std::vector<int64_t> started;  // number of elements, in order
 };
 
 std::vector<model::Parameter> three_parameters() {
@@ -37,11 +37,11 @@ at::Tensor loss_of(const std::vector<model::Parameter>& parameters,
   return loss;
 }
 
-TEST(GradientBuckets, AreSentDuringTheBackwardPassFromTheLastOn) {
+TEST(GradientBuckets, AreSentDuringTheBackwardPassLastParameterFirst) {
   const std::vector<model::Parameter> parameters = three_parameters();
   HalvingCommunicator communicator;
   GradientBuckets buckets(parameters, communicator, /*bucket_bytes=*/1);  // one parameter each
-  loss_of(parameters, {0, 1, 2}).backward();  // gradients that are still being gathered
+  loss_of(parameters, {0, 1, 2}).backward();  // accumulates, before arm()
   EXPECT_TRUE(communicator.started.empty());
   buckets.arm();
   loss_of(parameters, {0, 1, 2}).backward();
@@ -52,13 +52,13 @@ TEST(GradientBuckets, AreSentDuringTheBackwardPassFromTheLastOn) {
   }
 }
 
-TEST(GradientBuckets, AParameterOutsideTheGraphHoldsBackTheOrderNotTheSum) {
+TEST(GradientBuckets, AMissingGradientDelaysLaterBucketsAndCountsAsZero) {
   const std::vector<model::Parameter> parameters = three_parameters();
   HalvingCommunicator communicator;
   GradientBuckets buckets(parameters, communicator, 1);
   buckets.arm();
   loss_of(parameters, {0, 2}).backward();
-  // Other ranks may have a gradient for the middle one: nothing may overtake it.
+  // Other ranks may have a gradient for the middle parameter, so its bucket must be sent next.
   EXPECT_EQ(communicator.started, (std::vector<int64_t>{5}));
   buckets.finish();
   EXPECT_EQ(communicator.started, (std::vector<int64_t>{5, 4, 3}));

@@ -12,23 +12,21 @@ namespace {
 OptimizerConfig config_with(double rate, const std::string& kind = "adamw") {
   OptimizerConfig config;
   config.kind = kind;
-  for (const Group group : {Group::kBackbone, Group::kCamera, Group::kRecurrent, Group::kText}) {
-    config.rates[group] = rate;
-  }
-  config.warmup = 0;
+  for (const ParameterGroup group : kParameterGroups) config.learning_rates[group] = rate;
+  config.warmup_updates = 0;
   config.decay_updates = 1 << 30;
   config.clip = 1e6;
   return config;
 }
 
-TEST(Optimizer, NamesTellTheGroup) {
-  EXPECT_EQ(group_of("blocks.3.camera_attn.q_proj.weight"), Group::kCamera);
-  EXPECT_EQ(group_of("blocks.3.kda.phi_q.weight"), Group::kRecurrent);
-  EXPECT_EQ(group_of("blocks.3.attn1.to_q.weight"), Group::kBackbone);
-  EXPECT_EQ(group_of("proj_out.bias"), Group::kBackbone);
+TEST(Optimizer, FindsTheGroupOfAParameterByItsName) {
+  EXPECT_EQ(group_of("blocks.3.camera_attn.q_proj.weight"), ParameterGroup::kCamera);
+  EXPECT_EQ(group_of("blocks.3.kda.phi_q.weight"), ParameterGroup::kRecurrent);
+  EXPECT_EQ(group_of("blocks.3.attn1.to_q.weight"), ParameterGroup::kBackbone);
+  EXPECT_EQ(group_of("proj_out.bias"), ParameterGroup::kBackbone);
 }
 
-TEST(Optimizer, AdamWFollowsItsFormula) {
+TEST(Optimizer, AdamWMatchesItsFormula) {
   at::Tensor p = at::tensor({1.0, -2.0}, at::kFloat);
   auto single = make_single_communicator();
   OptimizerConfig config = config_with(0.1);
@@ -63,13 +61,13 @@ TEST(Optimizer, OrthogonaliseBringsSingularValuesNearOne) {
   }
 }
 
-TEST(Optimizer, MuonLowersALossOfMatrices) {
+TEST(Optimizer, MuonReducesTheLossOfAMatrix) {
   at::manual_seed(2);
   at::Tensor w = at::randn({64, 64}) * 0.1;
   const at::Tensor target = at::randn({64, 64});
   auto single = make_single_communicator();
   OptimizerConfig config = config_with(1e-3, "muon");
-  config.muon_rate = 0.1;
+  config.muon_learning_rate = 0.1;
   Optimizer optimizer(config, {{"blocks.0.attn1.to_q.weight", w}}, *single);
   double first = 0, last = 0;
   for (int t = 0; t < 100; ++t) {
@@ -82,12 +80,12 @@ TEST(Optimizer, MuonLowersALossOfMatrices) {
   EXPECT_LT(last, 0.3 * first);
 }
 
-TEST(Optimizer, GatesHaveARateOfTheirOwn) {
+TEST(Optimizer, GatesHaveTheirOwnLearningRate) {
   auto single = make_single_communicator();
   OptimizerConfig config = config_with(1e-2, "muon");
-  config.muon_rate = 0.1;
-  config.gate_rate = 1e-4;
-  // The first step of AdamW is the rate itself, whatever the gradient.
+  config.muon_learning_rate = 0.1;
+  config.gate_learning_rate = 1e-4;
+  // The first step of AdamW has the size of the learning rate, whatever the gradient.
   const std::map<std::string, double> steps = {{"blocks.1.kda.a_proj.weight", 1e-4},
                                                {"blocks.1.kda.gate_proj.weight", 1e-4},
                                                {"blocks.1.kda.dt_bias", 1e-2}};
@@ -102,8 +100,8 @@ TEST(Optimizer, GatesHaveARateOfTheirOwn) {
   for (const auto& [name, tensor] : parameters) {
     EXPECT_NEAR(tensor.flatten()[0].item<double>(), -steps.at(name), 1e-3 * steps.at(name)) << name;
   }
-  // Without it a_proj is a matrix like others, for Muon: AdamW would move every number as far.
-  config.gate_rate.reset();
+  // Without it Muon updates a_proj. AdamW would change every element by the same amount.
+  config.gate_learning_rate.reset();
   at::manual_seed(3);
   at::Tensor matrix = at::zeros({64, 64});
   Optimizer plain(config, {{"blocks.1.kda.a_proj.weight", matrix}}, *single);
@@ -123,7 +121,7 @@ TEST(Optimizer, ClipsTheWholeGradient) {
   EXPECT_NEAR(p.grad().norm().item<double>(), 0.5, 1e-6);
 }
 
-TEST(Optimizer, TellsTheGradientOfEachGroup) {
+TEST(Optimizer, ReportsTheGradientNormOfEachGroup) {
   at::Tensor plain = at::zeros({2}), state = at::zeros({2});
   auto single = make_single_communicator();
   OptimizerConfig config = config_with(1);
@@ -134,35 +132,36 @@ TEST(Optimizer, TellsTheGradientOfEachGroup) {
       .sum()
       .backward();
   EXPECT_NEAR(optimizer.step(0), 5, 1e-6);
-  const std::map<Group, double> expected = {{Group::kBackbone, 3}, {Group::kRecurrent, 4}};
+  const std::map<ParameterGroup, double> expected = {{ParameterGroup::kBackbone, 3},
+                                                     {ParameterGroup::kRecurrent, 4}};
   EXPECT_EQ(optimizer.group_norms(), expected);
 }
 
-TEST(Optimizer, WarmUpAndCosine) {
+TEST(Optimizer, WarmsUpAndDecaysByACosine) {
   OptimizerConfig config;
-  config.warmup = 250;
+  config.warmup_updates = 250;
   config.decay_updates = 5000;
   config.final_share = 0.1;
-  EXPECT_LT(config.rate_factor(0), 0.01);
-  EXPECT_NEAR(config.rate_factor(250), 1, 1e-9);
-  EXPECT_NEAR(config.rate_factor((250 + 5000) / 2), 0.55, 1e-3);
-  EXPECT_NEAR(config.rate_factor(5000), 0.1, 1e-9);
-  EXPECT_NEAR(config.rate_factor(9000), 0.1, 1e-9);
+  EXPECT_LT(config.learning_rate_factor(0), 0.01);
+  EXPECT_NEAR(config.learning_rate_factor(250), 1, 1e-9);
+  EXPECT_NEAR(config.learning_rate_factor((250 + 5000) / 2), 0.55, 1e-3);
+  EXPECT_NEAR(config.learning_rate_factor(5000), 0.1, 1e-9);
+  EXPECT_NEAR(config.learning_rate_factor(9000), 0.1, 1e-9);
 }
 
-TEST(Optimizer, FrozenGroupsStayAsTheyAre) {
+TEST(Optimizer, DoesNotChangeFrozenGroups) {
   at::Tensor a = at::ones({2});
   at::Tensor b = at::ones({2});
   auto single = make_single_communicator();
   OptimizerConfig config = config_with(0.1);
-  config.frozen = {Group::kBackbone};
+  config.frozen = {ParameterGroup::kBackbone};
   Optimizer optimizer(config, {{"w", a}, {"blocks.0.kda.A_log", b}}, *single);
   EXPECT_FALSE(a.requires_grad());
   ((a + b) * 2).sum().backward();
   optimizer.step(0);
   EXPECT_TRUE(a.equal(at::ones({2})));
   EXPECT_FALSE(b.equal(at::ones({2})));
-  config.frozen = {Group::kBackbone, Group::kRecurrent};
+  config.frozen = {ParameterGroup::kBackbone, ParameterGroup::kRecurrent};
   EXPECT_THROW(Optimizer(config, {{"w", a}, {"blocks.0.kda.A_log", b}}, *single), Error);
 }
 

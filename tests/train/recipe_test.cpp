@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a recipe beyond the plain loop: captions, starting points, teachers, validation, export.
+// Parts of a transformer recipe: captions, initial weights, teachers, validation, export.
 #include <cmath>
 #include <fstream>
 
@@ -12,15 +12,13 @@
 #include "loci/model/text/text_prompts.h"
 #include "loci/model/weights/weights.h"
 #include "loci/sample/model_folder.h"
-#include "loci/train/autoencoder/vae_trainer.h"
-#include "loci/train/loop/export_model.h"
-#include "loci/train/loop/trainer.h"
-#include "loci/train/loop/validation.h"
-#include "loci/train/windows/grown_patches.h"
-#include "loci/train/windows/memory_gaps.h"
+#include "loci/train/transformer/export_model.h"
+#include "loci/train/transformer/grown_patches.h"
+#include "loci/train/transformer/validation.h"
 
 #include "tests/base/expect_error.h"
 #include "toy_clips.h"
+#include "training_runs.h"
 
 namespace loci::train {
 namespace {
@@ -49,7 +47,8 @@ class RecipeTest : public ::testing::Test {
   std::vector<Json> train(const std::string& name, int64_t updates) {
     recipe_["updates"] = updates;
     auto single = make_single_communicator();
-    Trainer(TrainConfig::from_json(recipe_, "toy"), folder_ / name, false, *single).run();
+    TransformerRun(TransformerRecipe::from_json(recipe_, "toy"), folder_ / name, false, *single)
+        .loop.run();
     std::vector<Json> lines;
     std::ifstream file(folder_ / name / "metrics.jsonl");
     for (std::string line; std::getline(file, line);) lines.push_back(Json::parse(line));
@@ -60,31 +59,31 @@ class RecipeTest : public ::testing::Test {
   Json recipe_;
 };
 
-TEST(ShippedRecipes, AreRead) {
+TEST(ShippedRecipes, AreValid) {
   int read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(LOCI_CONFIGS)) {
     const std::string file = entry.path().string();
     Json recipe = load_json(file);
-    if (!recipe.contains("phases")) continue;  // sizes of a model
+    if (!recipe.contains("phases")) continue;  // a model config
     ++read;
-    if (recipe.value("model", Json::object()).contains("z_dim") || recipe.contains("guesser") ||
+    if (recipe.value("model", Json::object()).contains("z_dim") || recipe.contains("world_model") ||
         recipe.contains("channels")) {
-      recipe.erase("start");  // made by another recipe
-      recipe.erase("guesser");
+      recipe.erase("start");  // the result of another recipe
+      recipe.erase("world_model");
       recipe.erase("channels");
       if (recipe.contains("refiner")) {
         recipe["model"]["refiner_dim"] = recipe["refiner"]["dim"];
         recipe.erase("refiner");
       }
-      EXPECT_GT(VaeTrainConfig::from_json(recipe, file).updates(), 0) << file;
+      EXPECT_GT(VaeRecipe::from_json(recipe, file).loop.updates, 0) << file;
     } else {
-      EXPECT_GT(TrainConfig::from_json(recipe, file).updates, 0) << file;
+      EXPECT_GT(TransformerRecipe::from_json(recipe, file).loop.updates, 0) << file;
     }
   }
   EXPECT_GE(read, 5);
 }
 
-TEST_F(RecipeTest, TrainsATextEncoderAlongAndExportsAllOfIt) {
+TEST_F(RecipeTest, TrainsAndExportsATextEncoder) {
   use_trained_text();
   train("run", 3);
   export_model(folder_ / "run", folder_ / "model", {.dtype = at::kFloat});
@@ -97,7 +96,7 @@ TEST_F(RecipeTest, TrainsATextEncoderAlongAndExportsAllOfIt) {
   const std::vector<at::Tensor> embeddings = model::encode_prompts(prompts, options);
   EXPECT_FALSE(at::equal(embeddings[0], embeddings[1]));
 
-  // The encoder has moved: its gradient arrives through the transformer.
+  // The encoder was trained: its gradient comes through the transformer.
   recipe_["optimizer"]["frozen"] = {"text"};
   train("frozen", 3);
   export_model(folder_ / "frozen", folder_ / "still", {.dtype = at::kFloat});
@@ -109,7 +108,7 @@ TEST_F(RecipeTest, TrainsATextEncoderAlongAndExportsAllOfIt) {
   EXPECT_THROW(export_model(folder_ / "none", folder_ / "other", {}), Error);
 }
 
-TEST_F(RecipeTest, ExportSaysWhatItWasTrainedFor) {
+TEST_F(RecipeTest, ExportWritesTheFrameSizeAndTheLens) {
   train("run", 1);
   const model::Vae vae(toy_vae(4));
   std::filesystem::create_directories(folder_ / "vae");
@@ -119,7 +118,7 @@ TEST_F(RecipeTest, ExportSaysWhatItWasTrainedFor) {
   EXPECT_EQ(settings.width, 4 * vae.config().spatial_factor());
   EXPECT_EQ(settings.height, 4 * vae.config().spatial_factor());
   EXPECT_NEAR(settings.fov, camera::degrees(1.2), 0.05);
-  // Without the data there is no telling.
+  // Without the data they are unknown.
   std::filesystem::remove_all(folder_ / "clips");
   export_model(folder_ / "run", folder_ / "bare", {.vae = folder_ / "vae"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "bare" / "generation.json"));
@@ -127,11 +126,11 @@ TEST_F(RecipeTest, ExportSaysWhatItWasTrainedFor) {
 
 TEST_F(RecipeTest, StartsFromAModelFolder) {
   const double untrained = train("first", 60).front()["loss"];
-  export_model(folder_ / "first", folder_ / "model", {.dtype = at::kFloat, .averaged = false});
+  export_model(folder_ / "first", folder_ / "model", {.dtype = at::kFloat, .ema = false});
   recipe_["start"] = (folder_ / "model").string();
   const double first = train("second", 1).front()["loss"];
   EXPECT_LT(first, 0.8 * untrained);
-  // With a new memory it is as if it had never had one.
+  // New recurrent states.
   recipe_["start_without"] = {"recurrent"};
   const double anew = train("anew", 1).front()["loss"];
   EXPECT_NE(anew, first);
@@ -143,22 +142,23 @@ TEST_F(RecipeTest, StartsFromAModelFolder) {
   EXPECT_THROW(train("fourth", 1), Error);
 }
 
-TEST_F(RecipeTest, FinerPatchesStartFromLargerOnes) {
+TEST_F(RecipeTest, StartsFromAModelWithLargerPatches) {
   const double untrained = train("first", 60).front()["loss"];
-  export_model(folder_ / "first", folder_ / "model", {.dtype = at::kFloat, .averaged = false});
+  export_model(folder_ / "first", folder_ / "model", {.dtype = at::kFloat, .ema = false});
   Json fine = recipe_;
   fine["start"] = (folder_ / "model").string();
   fine["model"]["patch_size"] = {1, 1, 1};
   std::swap(recipe_, fine);
   EXPECT_LT(train("second", 1).front()["loss"].get<double>(), 0.8 * untrained);
   export_model(folder_ / "second", folder_ / "fine", {.dtype = at::kFloat});
-  // Not the other way round.
+  // A model with smaller patches is refused.
   std::swap(recipe_, fine);
   recipe_["start"] = (folder_ / "fine").string();
-  EXPECT_BAD_INPUT(train("third", 1), ::testing::HasSubstr("start from patches as large"));
+  EXPECT_BAD_INPUT(train("third", 1),
+                   ::testing::HasSubstr("start from a model with patches of the same size"));
 }
 
-TEST(GrownPatches, KeepWhatIsConstantOverALargePatch) {
+TEST(GrownPatches, KeepTheResultForConstantContent) {
   const PatchShape from{4, 3}, to{2, 3};
   const int64_t width = 5;
   const at::Tensor embedding = at::randn({width, 3, 1, 4, 4});
@@ -168,7 +168,7 @@ TEST(GrownPatches, KeepWhatIsConstantOverALargePatch) {
   const at::Tensor magnified = content.repeat_interleave(2, 1).repeat_interleave(2, 2);
   EXPECT_TRUE(at::allclose(at::mv(fine.flatten(1), content.flatten()),
                            at::mv(embedding.flatten(1), magnified.flatten()), 1e-4, 1e-4));
-  // The mean of what the large patch had in each place.
+  // The mean of the large patch's output at each position.
   const at::Tensor out = at::randn({4 * 4 * 3, width}), hidden = at::randn({width});
   const at::Tensor coarse = at::mv(out, hidden).view({2, 2, 2, 2, 3}).mean({1, 3});
   EXPECT_TRUE(at::allclose(at::mv(grown_for("proj_out.weight", out, from, to), hidden),
@@ -177,7 +177,7 @@ TEST(GrownPatches, KeepWhatIsConstantOverALargePatch) {
   EXPECT_TRUE(grown_for("scale_shift_table", other, from, to).equal(other));
 }
 
-TEST(GrownPatches, NewChannelsAreNotHeardAndSayNothing) {
+TEST(GrownPatches, NewChannelsHaveZeroWeights) {
   const PatchShape from{2, 3}, to{2, 5};
   const int64_t width = 5;
   const at::Tensor embedding = at::randn({width, 3, 1, 2, 2}), content = at::randn({5, 2, 2});
@@ -192,7 +192,7 @@ TEST(GrownPatches, NewChannelsAreNotHeardAndSayNothing) {
   EXPECT_FALSE(can_grow(to, from));
 }
 
-TEST_F(RecipeTest, LearnsFromAFullSoftmaxTeacher) {
+TEST_F(RecipeTest, DistillsAFullSoftmaxTeacher) {
   Json hybrid = recipe_;
   recipe_["model"]["recurrent_memory"] = "none";
   train("teacher", 40);
@@ -207,12 +207,12 @@ TEST_F(RecipeTest, LearnsFromAFullSoftmaxTeacher) {
     return sum;
   };
   EXPECT_LT(mean(22), 0.8 * mean(0));
-  // On windows that the teacher makes up itself.
+  // On windows that the teacher generates.
   recipe_["distill"]["rollout_steps"] = 2;
-  EXPECT_TRUE(std::isfinite(train("dreaming", 2).back()["loss"].get<double>()));
+  EXPECT_TRUE(std::isfinite(train("rollout", 2).back()["loss"].get<double>()));
 }
 
-TEST_F(RecipeTest, ValidatesOnHeldOutWindows) {
+TEST_F(RecipeTest, ValidatesOnOtherWindowsThanItTrainsOn) {
   write_toy_clips(folder_ / "held-out", 2, 13);
   recipe_["validation"] = {
       {"folder", (folder_ / "held-out").string()}, {"every", 2}, {"windows", 4}};
@@ -224,30 +224,15 @@ TEST_F(RecipeTest, ValidatesOnHeldOutWindows) {
   ASSERT_EQ(found.size(), 2u);
   EXPECT_LT(found[1]["validation/loss"], found[0]["validation/loss"]);
   EXPECT_NE(found[1]["validation/loss"], found[1]["validation/loss_read_off"]);
-  // Retention starts at 0.7 everywhere: nothing above 0.9.
+  // The initial retention is 0.7, so no channel is above 0.9.
   EXPECT_EQ(found[0]["validation/retention_1"], 0.0);
   EXPECT_NEAR(found[0]["validation/write_1"], 1, 0.2);
   EXPECT_GT(found[0]["validation/keys_1"], 1);
   EXPECT_LT(found[0]["validation/keys_1"], 128);
-  // Looking on changes nothing: the same losses without it.
+  // Validation does not change the training.
   recipe_.erase("validation");
   std::vector<Json> plain = train("plain", 4);
   EXPECT_EQ(plain.back()["loss"], lines[lines.size() - 2]["loss"]);
-}
-
-TEST(MemoryGaps, AreOfViewsSeenAndLeft) {
-  Window window;
-  // Turns by 80 degrees and back, in 13 latents.
-  for (int i = 0; i < 13; ++i) {
-    const double degrees = i <= 6 ? i * 80.0 / 6 : (12 - i) * 80.0 / 6;
-    window.cameras.push_back(
-        {{camera::rotation_from_angles(degrees * M_PI / 180, 0), {0, 0, 0}}, {}});
-  }
-  const auto gaps = memory_gaps(window, 4);
-  ASSERT_EQ(gaps.size(), 3u);
-  EXPECT_FALSE(gaps[0]);
-  ASSERT_TRUE(gaps[2]);
-  EXPECT_NEAR(*gaps[2], 3.0, 1e-9);  // frame 12 shows what frame 0 showed
 }
 
 }  // namespace

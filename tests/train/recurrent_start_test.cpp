@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/train/windows/recurrent_start.h"
+#include "loci/train/transformer/recurrent_start.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "loci/train/windows/latent_folder.h"
-#include "loci/train/loop/train_config.h"
+#include "loci/train/data/latent_folder.h"
+#include "loci/train/transformer/transformer_recipe.h"
 #include "loci/train/windows/window_pass.h"
 
 #include "tests/base/expect_error.h"
@@ -19,7 +19,7 @@ double directions(const at::Tensor& moments) {
   return (moments.trace().square() / moments.square().sum()).item<double>();
 }
 
-TEST(RecurrentStart, WhiteningSpreadsWhatPointsOneWay) {
+TEST(RecurrentStart, WhiteningDecorrelatesKeys) {
   at::manual_seed(1);
   const at::Tensor common = at::randn({1, 128}, at::kDouble) * 5;
   const at::Tensor keys = common + at::randn({4096, 128}, at::kDouble);
@@ -37,7 +37,7 @@ class RecurrentStartTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = write_toy_clips(fresh_folder("recurrent_start"), 4, 13);
-    config_ = TrainConfig::from_json(toy_recipe(folder_), "toy");
+    config_ = TransformerRecipe::from_json(toy_recipe(folder_), "toy");
     parameters_ = std::make_shared<model::Parameters>();
     transformer_ = std::make_unique<model::Transformer>(config_.model, parameters_);
     captions_ = make_caption_encoder(config_.text, config_.model, *parameters_, {});
@@ -59,28 +59,29 @@ class RecurrentStartTest : public ::testing::Test {
     throw std::out_of_range(name);
   }
 
-  // On a clean window: the mean of β, and the directions of head 0's keys.
-  struct Seen {
+  // On a clean window: the mean of β, and the number of directions of head 0's keys.
+  struct Measured {
     double beta = 0, directions = 0;
   };
-  Seen look() const {
+  Measured measure() const {
     const at::NoGradGuard no_grad;
     const Window window = LatentFolder(folder_, 1).window(3, 13);
-    ChunkNoise clean;
-    clean.levels.assign(static_cast<size_t>(12 / config_.model.chunk_size), 0.01);
-    clean.weights.assign(clean.levels.size(), 1);
-    Seen seen;
+    WindowPlan clean;
+    clean.noise.levels.assign(static_cast<size_t>(12 / config_.model.chunk_size), 0.01);
+    clean.noise.weights.assign(clean.noise.levels.size(), 1);
+    clean.chunks = model::window_chunks(13, config_.model.chunk_size);
+    Measured result;
     PassOptions options;
-    options.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
+    options.observers.on_recurrent = [&](int64_t layer, const model::RecurrentInputs& inputs) {
       EXPECT_EQ(layer, 1);
-      seen.beta = inputs.beta.mean().item<double>();
+      result.beta = inputs.beta.mean().item<double>();
       const at::Tensor phi = parameter("blocks.1.kda.phi_k.weight").narrow(0, 0, 128).squeeze(-1);
       const at::Tensor keys = inputs.key[0].select(1, 0).matmul(phi.t());
-      seen.directions = directions(keys.t().mm(keys));
+      result.directions = directions(keys.t().mm(keys));
     };
-    run_window(*transformer_, prepare_window(window, config_.model, clean, {}, 0, 5),
+    run_window(*transformer_, assemble_window(window, config_.model, clean, 5),
                captions_->encode(window.caption), options);
-    return seen;
+    return result;
   }
 
   void start(double whiten, double write) const {
@@ -89,23 +90,23 @@ class RecurrentStartTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
-  TrainConfig config_;
+  TransformerRecipe config_;
   std::shared_ptr<model::Parameters> parameters_;
   std::unique_ptr<model::Transformer> transformer_;
   std::unique_ptr<CaptionEncoder> captions_;
 };
 
-TEST_F(RecurrentStartTest, SpreadsKeysAndWritesLittle) {
-  const Seen before = look();
+TEST_F(RecurrentStartTest, DecorrelatesKeysAndLowersBeta) {
+  const Measured before = measure();
   EXPECT_NEAR(before.beta, 1, 0.3);
   EXPECT_LT(before.directions, 1.5);
   start(0.01, 0.1);
-  const Seen after = look();
+  const Measured after = measure();
   EXPECT_NEAR(after.beta, 0.1, 0.05);
   EXPECT_GT(after.directions, 2 * before.directions);
 }
 
-TEST_F(RecurrentStartTest, LeavesAloneWhatWasNotAskedFor) {
+TEST_F(RecurrentStartTest, ChangesOnlyWhatIsEnabled) {
   const at::Tensor phi = parameter("blocks.1.kda.phi_q.weight").clone();
   const at::Tensor gate = parameter("blocks.1.kda.b_proj.weight").clone();
   start(0, 0.1);
@@ -117,7 +118,7 @@ TEST_F(RecurrentStartTest, LeavesAloneWhatWasNotAskedFor) {
   EXPECT_TRUE(parameter("blocks.1.kda.b_proj.weight").equal(written));
 }
 
-TEST_F(RecurrentStartTest, NeedsInputsThatHaveSomethingInCommon) {
+TEST_F(RecurrentStartTest, NeedsInputsWithACommonMean) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : parameters_->all()) {
     if (name.starts_with("condition_embedder.time_proj")) tensor.zero_();
@@ -128,15 +129,15 @@ TEST_F(RecurrentStartTest, NeedsInputsThatHaveSomethingInCommon) {
   EXPECT_BAD_INPUT(start(0, 0.1), ::testing::HasSubstr("block 1"));
 }
 
-TEST(RecurrentStart, ReadsItsKeysFromARecipe) {
+TEST(RecurrentStart, IsReadFromARecipe) {
   Json recipe = toy_recipe("clips");
-  EXPECT_FALSE(TrainConfig::from_json(recipe, "toy").recurrent_start.asked());
+  EXPECT_FALSE(TransformerRecipe::from_json(recipe, "toy").recurrent_start.enabled());
   recipe["recurrent_start"] = {{"whiten", 0.1}, {"write", 0.2}};
-  const RecurrentStartConfig start = TrainConfig::from_json(recipe, "toy").recurrent_start;
+  const RecurrentStartConfig start = TransformerRecipe::from_json(recipe, "toy").recurrent_start;
   EXPECT_EQ(start.whiten, 0.1);
   EXPECT_EQ(start.write, 0.2);
   recipe["recurrent_start"]["write"] = 2;
-  EXPECT_BAD_INPUT(TrainConfig::from_json(recipe, "toy"), ::testing::HasSubstr("write"));
+  EXPECT_BAD_INPUT(TransformerRecipe::from_json(recipe, "toy"), ::testing::HasSubstr("write"));
 }
 
 }  // namespace

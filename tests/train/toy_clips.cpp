@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/random.h"
-#include "loci/train/windows/latent_folder.h"
+#include "loci/train/data/latent_folder.h"
 
 namespace loci::train {
 
@@ -62,9 +62,9 @@ Json toy_recipe(const std::filesystem::path& clips) {
           {"checkpoint_minutes", 1000},
           {"noise", {{"shift", 1}}},
           {"optimizer",
-           {{"rates", {{"backbone", 3e-3}, {"camera", 3e-3}, {"recurrent", 3e-3}}},
+           {{"learning_rates", {{"backbone", 3e-3}, {"camera", 3e-3}, {"recurrent", 3e-3}}},
             {"clip", 1},
-            {"warmup", 2},
+            {"warmup_updates", 2},
             {"decay_updates", 1000}}},
           {"phases", {{{"window", 7}, {"data", {{{"folder", clips.string()}}}}}}}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A toy world in latent space for training tests: what a camera sees is a smooth function of where
-// it looks, so a model can learn it in seconds.
+// A toy scene in latent space for training tests. The latents are a smooth function of the view
+// direction, so that a model learns them within seconds.
 #pragma once
 
 #include <filesystem>
@@ -18,10 +18,10 @@ std::filesystem::path write_toy_clips(const std::filesystem::path& folder, int c
 // A recipe for a model of two small blocks (one hybrid) on that folder.
 Json toy_recipe(const std::filesystem::path& clips);
 
-// A folder of the running test, emptied.
+// An empty folder of the running test.
 std::filesystem::path fresh_folder(const std::string& name);
 
-// A random autoencoder's sizes: 8 pixels a latent and side.
+// The config of a small autoencoder with a spatial factor of 8.
 model::VaeConfig toy_vae(int64_t channels);
 
 }  // namespace loci::train

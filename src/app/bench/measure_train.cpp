@@ -13,7 +13,7 @@
 #include "loci/camera/path/resample.h"
 #include "loci/io/tensors/safetensors.h"
 #include "loci/model/transformer/map_tensors.h"
-#include "loci/train/windows/window_pass.h"
+#include "loci/train/windows/window_stages.h"
 
 namespace loci::app {
 
@@ -64,8 +64,7 @@ TrainBenchResult measure_training(const model::TransformerConfig& config,
   model::Transformer transformer(config, parameters);
   if (options.bf16) transformer.set_compute_type(at::kBFloat16);
   const train::Window window = random_window(config, options);
-  const train::WindowPass pass =
-      train::prepare_window(window, config, train::NoiseConfig{}, {}, 0, 2);
+  const train::WindowPass pass = train::prepare_window(window, config, train::WindowStages{}, 2);
   const at::Tensor text = random({1, config.text_len, config.text_dim}, 3);
   if (!options.case_file.empty()) write_case(options.case_file, transformer, pass, text);
   parameters->set_requires_grad(true);

@@ -7,20 +7,20 @@
 #include "loci/app/train/train_job.h"
 #include "loci/app/train/train_vae.h"
 #include "loci/train/distributed/communicator.h"
-#include "loci/train/loop/train_config.h"
-#include "loci/train/loop/trainer.h"
+#include "loci/train/loop/training_loop.h"
+#include "loci/train/transformer/transformer_task.h"
 
 namespace loci::app {
 
 namespace {
 
 void run_train(const TrainJob& job) {
-  const train::TrainConfig config = train::TrainConfig::from_json(job.recipe(), job.config);
+  const auto recipe = train::TransformerRecipe::from_json(job.recipe(), job.config);
   if (job.run_ranks({"train"})) return;
   const std::unique_ptr<train::Communicator> communicator =
-      train::make_communicator_from_environment(train::training_device(config.device));
-  train::Trainer trainer(config, job.out, job.resume, *communicator);
-  trainer.run();
+      train::make_communicator_from_environment(train::training_device(recipe.device));
+  train::TransformerTask task(recipe, *communicator);
+  train::TrainingLoop(recipe.loop, task, job.out, job.resume, *communicator).run();
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ void add_train(CLI::App& app) {
                 "override a key of the config, such as optimizer.clip=1; repeatable");
   examples(app,
            {{"loci train configs/mini.json --out runs/mini --ranks 2",
-             "two processes of one thread each"},
+             "train with two processes of one thread each"},
             {"loci train configs/mini.json --out runs/mini --ranks 2 --resume",
              "continue a stopped run"},
             {"torchrun --no-python --nproc-per-node 2 loci train configs/mini.json --out runs/mini",

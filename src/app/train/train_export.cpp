@@ -7,7 +7,7 @@
 
 #include "loci/app/cli/command.h"
 #include "loci/base/log.h"
-#include "loci/train/loop/export_model.h"
+#include "loci/train/transformer/export_model.h"
 
 namespace loci::app {
 
@@ -22,9 +22,9 @@ void run_export(const Options& options) {
   train::export_model(options.run, options.out,
                       {.vae = options.vae,
                        .dtype = options.dtype == "bf16" ? at::kBFloat16 : at::kFloat,
-                       .averaged = !options.last,
+                       .ema = !options.last,
                        .replace = options.replace});
-  log_info("{} is ready", options.out);
+  log_info("wrote {}", options.out);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loci train export
+// The subcommand `loci train export`.
 #pragma once
 
 #include <CLI/CLI.hpp>

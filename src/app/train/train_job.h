@@ -25,7 +25,7 @@ struct TrainJob {
   bool run_ranks(const std::vector<std::string>& command) const;
 };
 
-void add_train_job(CLI::App& app, TrainJob& job, const std::string& what_config,
-                   const std::string& what_out, const std::string& what_set);
+void add_train_job(CLI::App& app, TrainJob& job, const std::string& config_help,
+                   const std::string& out_help, const std::string& set_help);
 
 }  // namespace loci::app

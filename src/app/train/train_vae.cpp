@@ -6,19 +6,21 @@
 
 #include "loci/app/cli/command.h"
 #include "loci/app/train/train_job.h"
-#include "loci/train/autoencoder/vae_trainer.h"
+#include "loci/train/autoencoder/vae_task.h"
 #include "loci/train/distributed/communicator.h"
+#include "loci/train/loop/training_loop.h"
 
 namespace loci::app {
 
 namespace {
 
 void run_train_vae(const TrainJob& job) {
-  const auto config = train::VaeTrainConfig::from_json(job.recipe(), job.config);
+  const auto recipe = train::VaeRecipe::from_json(job.recipe(), job.config);
   if (job.run_ranks({"train", "vae"})) return;
   const std::unique_ptr<train::Communicator> communicator =
       train::make_communicator_from_environment();
-  train::VaeTrainer(config, job.out, job.resume, *communicator).run();
+  train::VaeTask task(recipe, job.out, *communicator);
+  train::TrainingLoop(recipe.loop, task, job.out, job.resume, *communicator).run();
 }
 
 }  // namespace

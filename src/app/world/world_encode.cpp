@@ -23,7 +23,7 @@
 #include "loci/base/random.h"
 #include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/vae.h"
-#include "loci/train/windows/encode_clip.h"
+#include "loci/train/data/encode_clip.h"
 #include "loci/world/recording/manifest.h"
 #include "loci/world/recording/recording.h"
 

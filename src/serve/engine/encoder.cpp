@@ -11,7 +11,7 @@ namespace loci::serve {
 
 namespace {
 
-// What a job without frames counts as: it holds a message, and messages must not pile up either.
+// Size that a job without frames counts as, so that the number of messages is bounded, too.
 constexpr size_t kLeastBytes = 4096;
 
 }  // namespace
@@ -58,7 +58,7 @@ void Encoder::run() {
     try {
       job();
     } catch (...) {
-      // Jobs report their own errors; this one could not even do that.
+      // Jobs report their own errors. This job failed to do so.
       reply_to_exception("the encoder");
     }
     job = nullptr;  // frees the frames before the queue has room for others

@@ -16,23 +16,22 @@ namespace loci::serve {
 // One thread runs all jobs in the order of submit(). The order therefore holds for every walk, and
 // also for a client that leaves one walk for another.
 //
-// Jobs own what they use: they may run after the walk that submitted them has ended. A job must not
-// wait for the thread that submits jobs.
+// A job must own the data that it uses, because it may run after the walk that submitted it has
+// ended. A job must not wait for a thread that submits jobs.
 class Encoder {
  public:
   using Job = std::function<void()>;
 
-  // `limit_bytes` bounds the frames that wait; see submit().
+  // `limit_bytes`: maximum size of the frames in the queue.
   explicit Encoder(size_t limit_bytes);
   ~Encoder();
 
-  // Any thread. Appends a job that holds `bytes` of frames. If the waiting jobs hold more than the
-  // limit with it, submit() blocks until they do not or no other job waits: a client's frames are
-  // never dropped here, and one job may exceed the limit.
+  // Any thread. Appends a job that owns `bytes` bytes of frames. Blocks while the queue would
+  // exceed its limit, so that no frame is dropped. An empty queue accepts a job of any size.
   void submit(size_t bytes, Job job);
   // Any thread. Returns when every job submitted before the call has run.
   void drain();
-  // Runs the jobs that wait, then ends the thread. No job may be submitted afterwards.
+  // Runs all jobs of the queue, then ends the thread. No job may be submitted afterwards.
   void stop();
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thread that computes. It gives time slices to tasks, fairly.
+// The engine thread: the only thread that computes. It gives time slices to tasks, with equal
+// shares of time.
 #pragma once
 
 #include <condition_variable>

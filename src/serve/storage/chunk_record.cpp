@@ -78,9 +78,9 @@ void write_chunk(const std::filesystem::path& file, const ChunkRecord& record) {
     tensors.emplace_back(fmt::format("newest.{}", v), bytes_tensor(view.newest));
     views.push_back({{"settings", view.settings.to_json()}, {"thumbnails", lengths}});
   }
-  const Json header = {{"version", kVersion},     {"index", record.index},
-                       {"prompt", record.prompt}, {"negative", record.negative},
-                       {"given", record.given},   {"views", std::move(views)}};
+  const Json header = {{"version", kVersion},      {"index", record.index},
+                       {"prompt", record.prompt},  {"negative", record.negative},
+                       {"given", record.recorded}, {"views", std::move(views)}};
   io::write_safetensors(file, tensors, {{kKey, header.dump()}});
 }
 
@@ -99,7 +99,7 @@ ChunkRecord read_chunk(const std::filesystem::path& path) {
   record.index = reader.get<int64_t>("index");
   record.prompt = reader.get<std::string>("prompt");
   record.negative = reader.get<std::string>("negative");
-  record.given = reader.get<bool>("given", record.index == 0);
+  record.recorded = reader.get<bool>("given", record.index == 0);
   record.cameras = sample::cameras_from(file.tensor("poses"), file.tensor("lenses"), where);
   const Json views = reader.json().value("views", Json::array());
   if (!views.is_array() || views.empty() || views.size() > kMostViews) {

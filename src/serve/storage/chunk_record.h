@@ -31,7 +31,7 @@ struct ChunkRecord {
   int64_t index = 0;
   std::vector<camera::Camera> cameras;  // one per latent
   std::string prompt, negative;
-  bool given = false;  // recorded frames: the start picture or a tour, not generated
+  bool recorded = false;  // the start picture or a part of a tour, not generated
   struct View {
     ViewSettings settings;
     at::Tensor latents;                   // [1, C, F, h, w]

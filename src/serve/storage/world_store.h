@@ -62,7 +62,7 @@ class WorldStore {
   WorldInfo describe(const std::string& id) const;
   void rename(const std::string& id, const std::string& name);
   void remove(const std::string& id);
-  // JPEG.
+  // The newest frame of view 0, and the thumbnail of a latent frame, as JPEG.
   std::string picture(const std::string& id) const;
   std::string thumbnail(const std::string& id, size_t view, int64_t latent) const;
 

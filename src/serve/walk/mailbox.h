@@ -17,9 +17,9 @@
 
 namespace loci::serve {
 
-// Every function locks the one mutex for its own duration and calls nothing outside this class
-// while it holds it. Who calls what: connections attach, detach and post; the encoder's thread
-// reports failures; the engine's thread calls the rest.
+// Every function locks the mutex for its whole duration and takes no other lock. Connections call
+// attach(), detach() and post(). The encoder's thread calls report_failure(). The engine's thread
+// calls the other functions.
 class Mailbox {
  public:
   // At most `queue_limit` messages, and as many camera events, wait for the next chunk.
@@ -39,7 +39,7 @@ class Mailbox {
   // Output of the walk could not be encoded or sent. The walk pauses in its next time slice.
   void report_failure(const ErrorReply& reply);
 
-  // What decides when the walk needs a time slice.
+  // The state that determines when the walk needs a time slice.
   struct Status {
     std::shared_ptr<Client> client;
     Clock::time_point alone_since;  // without a client: since when
@@ -58,9 +58,8 @@ class Mailbox {
   // Empties the mailbox.
   Mail collect();
 
-  // From now on camera events are applied as they come. False if this was the case before: the
-  // controls that are held then stay. `pose` is where the camera stands. A client that was attached
-  // before needs no greeting any more.
+  // From now on post() applies camera events at once. Returns false if it did so before; the held
+  // controls then stay. `pose`: the camera's current pose. Cancels the greeting of the client.
   bool open_controls(Controls controls, const camera::Pose& pose);
   // Applies a camera event that was posted before open_controls().
   void apply_controls(const CameraActions& actions, std::optional<int64_t> event_id);
@@ -74,12 +73,12 @@ class Mailbox {
   };
   // A chunk begins: its camera events are applied with it.
   Applied begin_chunk();
-  // Poses of the chunk's latent frames; uses up scripts, taps and looks.
+  // Poses of the chunk's latent frames; see Controls::take().
   std::vector<camera::Pose> take_poses(int64_t latents);
 
  private:
   void apply(const CameraActions& actions, std::optional<int64_t> event_id, Clock::time_point at);
-  // Forgets what the client held, sent and waits for: none of it is meant for the next client.
+  // Drops the controls and messages of a client that has left.
   void release_controls();
 
   const size_t queue_limit_;

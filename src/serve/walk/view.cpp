@@ -132,7 +132,7 @@ void View::replay(const ChunkRecord& record, size_t view) {
   if (past.settings.readout != settings_.readout) set_readout(past.settings.readout);
   set_prompt(record.prompt, record.negative);
   set_solver(past.settings.solver);
-  if (record.given) {
+  if (record.recorded) {
     stream_->accept(past.latents, record.cameras);
   } else {
     stream_->replay(past.latents, record.cameras);

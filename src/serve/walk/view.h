@@ -48,8 +48,8 @@ class View {
   // Commits the first frame; generates the next chunk.
   sample::Chunk start(const at::Tensor& image, const camera::Lens& lens);
   sample::Chunk push(std::span<const camera::Camera> cameras);
-  // Frames of a tour, uint8 [T, H, W, 3]: the first frame, which starts the view, then chunk by
-  // chunk until end_showing().
+  // Commits recorded frames of a tour, uint8 [T, H, W, 3]: first the first frame, then one chunk
+  // per call until end_showing().
   sample::Chunk show(const at::Tensor& frames, std::span<const camera::Camera> cameras);
   void end_showing() { encoder_.reset(); }
   // Commits the newest chunk to memory.
@@ -61,7 +61,7 @@ class View {
   void set_readout(const std::string& readout);
   void reset_memory();
   // Call it after the record of a chunk was written.
-  void recorded() { settings_.reset = false; }
+  void record_written() { settings_.reset = false; }
 
   // Commits a recorded chunk. Records must come in order from next_chunk() on.
   void replay(const ChunkRecord& record, size_t view);
@@ -85,7 +85,7 @@ class View {
   // chunks.
   void load(const std::filesystem::path& file, const memory::HistoryOptions& history,
             int64_t chunks);
-  // What every frame of `held` shows, kept from chunk to chunk.
+  // The visible directions of the frames in `held`, cached between calls.
   std::vector<camera::VisibleDirections> views_of(const std::vector<memory::RetainedFrame>& held,
                                                   double aspect);
   static sample::StreamOptions options_of(const WorldFacts& facts, const ViewSettings& settings,

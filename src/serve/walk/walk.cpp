@@ -174,7 +174,7 @@ void Walk::continue_rebuild() {
   if (progress.share < 1) {
     return send_state("starting", progress.joins ? "split" : "history", progress.share);
   }
-  if (progress.joins) end_tour();  // the joining view has no encoder that has seen its frames
+  if (progress.joins) end_tour();  // the new view cannot encode frames in the middle of a tour
   memory_.finish_rebuild();
   const ClientPtr client = mailbox_->client();
   if (client == nullptr) return;
@@ -195,7 +195,7 @@ void Walk::make_chunk(const ClientPtr& client, std::chrono::duration<double> wai
     output_.send_receipt(client, id, "camera_actions", memory_.folder().chunks());
   }
 
-  WalkMemory::MadeChunk made;
+  WalkMemory::NewChunk made;
   if (memory_.tour() != nullptr) {
     const Tour::Part part = memory_.next_tour_part();
     mailbox_->set_pose(part.poses.back());
@@ -222,7 +222,7 @@ void Walk::make_chunk(const ClientPtr& client, std::chrono::duration<double> wai
   times.total = elapsed_ms(begun, committed);
   for (size_t v = 0; v < memory_.views().size(); ++v) {
     output_.send_chunk(client, memory_, state_.pace(), v, record, times, sent);
-    if (record.given) continue;
+    if (record.recorded) continue;
     services_.metrics.frames_generated += static_cast<uint64_t>(made.frames[v].size(0));
     ++services_.metrics.chunks_generated;
   }
@@ -233,7 +233,7 @@ void Walk::make_chunk(const ClientPtr& client, std::chrono::duration<double> wai
       output_.send_phase(mailbox_->client(), state_, memory_);
     }
   }
-  if (!record.given) services_.metrics.chunk_seconds.observe(times.total / 1e3);
+  if (!record.recorded) services_.metrics.chunk_seconds.observe(times.total / 1e3);
 
   if (recorder_) {
     recorder_->add(made.frames);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A walk through a live world: the task that makes its chunks, writes its records and serves its
-// client. Its parts are a mailbox for other threads, a state machine, the memory and the output.
+// A walk through a live world: the task that generates its chunks, writes its records and serves
+// its client. Its parts are a mailbox for other threads, a state machine, the memory and the
+// output.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@ namespace loci::serve {
 // post() only.
 class Walk : public Task {
  public:
-  // `request` was checked; its world is made or opened in the first time slice.
+  // The world of `request` is created or opened in the first time slice.
   Walk(Services& services, WorldRequest request);
   ~Walk() override;
 
@@ -52,7 +53,7 @@ class Walk : public Task {
   void begin();
   void read_back();
   void become_ready(bool resumed);
-  // Sends the walk as it is to a client that knows nothing of it.
+  // Sends the complete state of the walk to the client.
   void show(const ClientPtr& client, bool resumed);
   void continue_rebuild();
   void make_chunk(const ClientPtr& client, std::chrono::duration<double> waited);
@@ -82,7 +83,8 @@ class Walk : public Task {
   void apply(const StepEvent& event);
   // The views that an event is for; a view that does not exist is refused.
   std::vector<size_t> views_of(std::optional<int64_t> view) const;
-  bool stop_recording(const Json& request_id);  // false: there was nothing to keep
+  // False if the recording was empty.
+  bool stop_recording(const Json& request_id);
 
   Services& services_;
   WorldRequest request_;

@@ -68,7 +68,7 @@ at::Tensor WalkMemory::create(const WorldRequest& request) {
 
 void WalkMemory::begin(const at::Tensor& first_frame) {
   ChunkRecord record;
-  record.given = true;
+  record.recorded = true;
   record.prompt = prompt_;
   record.negative = negative_;
   record.cameras = {{camera::Pose(), lens_of(facts())}};
@@ -95,7 +95,7 @@ void WalkMemory::open(const std::string& world) {
 
 void WalkMemory::start_reading() {
   views_.clear();
-  tour_.reset();  // it cannot go on: the encoders that have seen its frames are gone
+  tour_.reset();  // it cannot continue: the state of its autoencoder is lost
   rebuilds_.clear();
   path_.clear();
   std::vector<const ServedModel*> models;
@@ -162,29 +162,28 @@ std::vector<ThumbnailInfo> WalkMemory::retained_thumbnails(size_t view,
   return list;
 }
 
-WalkMemory::MadeChunk WalkMemory::generate(std::vector<camera::Pose> poses) {
+WalkMemory::NewChunk WalkMemory::generate(std::vector<camera::Pose> poses) {
   return make(std::move(poses), nullptr);
 }
 
-WalkMemory::MadeChunk WalkMemory::show_tour(const Tour::Part& part) {
+WalkMemory::NewChunk WalkMemory::show_tour(const Tour::Part& part) {
   return make(part.poses, &part.frames);
 }
 
-WalkMemory::MadeChunk WalkMemory::make(std::vector<camera::Pose> poses,
-                                       const at::Tensor* recorded) {
+WalkMemory::NewChunk WalkMemory::make(std::vector<camera::Pose> poses, const at::Tensor* recorded) {
   torn_ = true;
-  MadeChunk made;
+  NewChunk made;
   ChunkRecord& record = made.record;
   record.index = folder_->chunks();
   record.prompt = prompt_;
   record.negative = negative_;
-  record.given = recorded != nullptr;
+  record.recorded = recorded != nullptr;
   record.cameras = camera::with_lens(poses, lens_of(facts()));
   seen_.clear();
   for (View& view : views_) {
     const Clock::time_point begun = Clock::now();
     const sample::Chunk chunk =
-        record.given ? view.show(*recorded, record.cameras) : view.push(record.cameras);
+        record.recorded ? view.show(*recorded, record.cameras) : view.push(record.cameras);
     made.forward_ms += elapsed_ms(begun, Clock::now());
     made.frames.push_back(chunk.frames);
     seen_.push_back(chunk.visible);
@@ -199,7 +198,7 @@ void WalkMemory::append(const ChunkRecord& record) { services_.disk.add(folder_-
 void WalkMemory::settle(const ChunkRecord& record) {
   for (View& view : views_) {
     view.commit();
-    view.recorded();
+    view.record_written();
   }
   torn_ = false;
   add_to_path(record);

@@ -64,21 +64,21 @@ class WalkMemory {
   void end_tour();
 
   // The next chunk, not yet on disk.
-  struct MadeChunk {
+  struct NewChunk {
     ChunkRecord record;
     std::vector<at::Tensor> frames;  // by view, uint8 [T, H, W, 3]
     double forward_ms = 0;
   };
-  MadeChunk generate(std::vector<camera::Pose> poses);
-  MadeChunk show_tour(const Tour::Part& part);
+  NewChunk generate(std::vector<camera::Pose> poses);
+  NewChunk show_tour(const Tour::Part& part);
   // Writes the record to disk.
   void append(const ChunkRecord& record);
   // Commits the chunk to the memory of every view.
   void settle(const ChunkRecord& record);
 
-  // A view's memory is made anew from the records, under another history policy; or a second view
-  // is made and joins the first. replay_rebuild() replays records for one time slice;
-  // finish_rebuild() puts the rebuilt memory in place once all are replayed.
+  // Rebuilds from the records: the memory of a view under another history policy, or a second view
+  // that joins the first. replay_rebuild() replays records for one time slice. finish_rebuild()
+  // replaces the memory or adds the view once all records are replayed.
   void change_history(size_t view, const memory::HistoryOptions& history);
   void add_second(const WorldRequest::View& second);
   void drop_second();
@@ -91,16 +91,17 @@ class WalkMemory {
   RebuildProgress replay_rebuild();
   void finish_rebuild();
 
-  // Saves the memory of every view beside the records. Failure is logged and does no harm: reading
-  // back takes longer.
+  // Saves the memory of every view beside the records. A failure is only logged: the next start
+  // then reads more records.
   void snapshot();
-  // The same if the newest snapshot is `chunks` chunks old and the views are consistent.
+  // Calls snapshot() if the newest one is at least `chunks` chunks old and the views are
+  // consistent.
   void snapshot_after(int64_t chunks);
 
   // After an error: cancels rebuilds and removes a second view that has not joined. True if views
   // and records may differ; start_reading() has then been called.
   bool recover();
-  // Goes on in a copy of the world that holds the same chunks.
+  // Continues in a copy of the world with the same chunks.
   void move_to(std::unique_ptr<WorldFolder> folder) { folder_ = std::move(folder); }
   // Releases the world and the memory.
   void close();
@@ -111,7 +112,7 @@ class WalkMemory {
     View fresh;
     int64_t next = 0;  // record to replay
   };
-  MadeChunk make(std::vector<camera::Pose> poses, const at::Tensor* recorded);
+  NewChunk make(std::vector<camera::Pose> poses, const at::Tensor* recorded);
   void add_to_path(const ChunkRecord& record);
 
   Services& services_;

@@ -216,7 +216,7 @@ ChunkStatsMessage WalkOutput::stats_of(WalkMemory& memory, size_t view,
   stats.event_id = last_event_;
   stats.queue_length = services_.engine.waiting();
   stats.process_bytes = process_memory().value_or(ProcessMemory()).now;
-  stats.given = record.given;
+  stats.given = record.recorded;
   stats.memory = memory.stats_of(view);
   return stats;
 }

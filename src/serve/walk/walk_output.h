@@ -38,10 +38,10 @@ class WalkOutput {
   // Closes the connection after everything that was sent before.
   void close(const ClientPtr& client, int code, const std::string& reason);
 
-  // "applied", for an event that named itself. Later frames and statistics carry its id.
+  // Confirms that an event with an id was applied. Later frames and statistics contain this id.
   void send_receipt(const ClientPtr& client, std::optional<int64_t> event_id,
                     const std::string& kind, int64_t chunk);
-  // A new client has caused none of the events.
+  // Call it for a new client, which has sent no events.
   void forget_events() { last_event_.reset(); }
 
   // `progress` from 0 to 1, negative: unknown. The views are part of it if the walk is ready.
@@ -58,13 +58,13 @@ class WalkOutput {
   void send_memory(const ClientPtr& client, WalkMemory& memory, size_t view,
                    const ChunkRecord& newest);
 
-  // Milliseconds that the engine spent on a chunk; `interval` since the beginning of the one
-  // before.
+  // Milliseconds that the engine spent on a chunk. `interval`: since the beginning of the previous
+  // chunk.
   struct Times {
     double forward = 0, store = 0, commit = 0, total = 0, interval = 0, queue = 0;
   };
-  // What the encoder's thread found out while it sent the frames of a chunk. It belongs to that
-  // thread.
+  // Measurements of the encoder's thread while it sends the frames of a chunk. Only that thread
+  // uses them.
   struct Sent {
     std::vector<size_t> bytes;         // by view
     double encode_ms = 0;              // of all views

@@ -21,10 +21,10 @@ std::shared_ptr<Walk> WalkRegistry::open(WorldRequest request, std::shared_ptr<C
   const auto attached =
       std::count_if(walks_.begin(), walks_.end(),
                     [](const std::shared_ptr<Walk>& walk) { return walk->attached(); });
-  // Walks that were just left keep their memory a while; they must not pile up.
+  // Walks without a client stay in memory for a while; limit their number, too.
   const int limit = services_.limits.sessions;
   if (attached >= limit || static_cast<int>(walks_.size()) >= 2 * limit) {
-    refuse("limit", "all {} sessions of this server are taken; try again later", limit);
+    refuse("limit", "all {} walks of this server are in use; try again later", limit);
   }
   const std::string world = request.world;
   auto walk = std::make_shared<Walk>(services_, std::move(request));

@@ -15,7 +15,7 @@ void WalkState::pause(const std::string& reason) {
 bool WalkState::resume() {
   if (!paused_) return false;
   paused_ = false;
-  made_ = 0;
+  chunks_ = 0;
   begun_ = Clock::time_point();
   return true;
 }
@@ -28,7 +28,7 @@ void WalkState::greet(bool paused) {
 
 void WalkState::restart(double fps) {
   pace_.start(fps);
-  made_ = 0;
+  chunks_ = 0;
   begun_ = Clock::time_point();
 }
 
@@ -43,12 +43,12 @@ double WalkState::begin_chunk(Clock::time_point now) {
 }
 
 bool WalkState::end_chunk(int64_t max_chunks) {
-  ++made_;
+  ++chunks_;
   if (paused_) {
     --steps_left_;
     return false;
   }
-  return max_chunks > 0 && made_ >= max_chunks;
+  return max_chunks > 0 && chunks_ >= max_chunks;
 }
 
 }  // namespace loci::serve

@@ -14,7 +14,7 @@ namespace loci::serve {
 class WalkState {
  public:
   // kNew: the world is not open. kReading: views are rebuilt from records. kReady: chunks can be
-  // made. kEnded: the world was released; no other phase follows.
+  // generated. kEnded: the world was released; no other phase follows.
   enum class Phase { kNew, kReading, kReady, kEnded };
 
   Phase phase() const { return phase_; }
@@ -27,7 +27,7 @@ class WalkState {
   void pause(const std::string& reason);
   // False if the walk is not paused.
   bool resume();
-  // Makes `count` chunks although the walk is paused.
+  // Generates `count` chunks although the walk is paused.
   void step(int64_t count) { steps_left_ = count; }
 
   // A new client sees the walk: paused or running, as the client chose.
@@ -55,8 +55,8 @@ class WalkState {
   Phase phase_ = Phase::kNew;
   bool paused_ = false;
   std::string pause_reason_;
-  int64_t steps_left_ = 0;   // chunks to make while paused
-  int64_t made_ = 0;         // chunks since restart() or resume()
+  int64_t steps_left_ = 0;   // chunks to generate while paused
+  int64_t chunks_ = 0;       // chunks since restart() or resume()
   Clock::time_point begun_;  // the newest chunk; the epoch if none since restart() or resume()
   Pace pace_;
 };

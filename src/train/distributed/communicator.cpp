@@ -18,8 +18,8 @@ namespace loci::train {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{55};
-constexpr std::chrono::seconds kSignOfLife{10};
+constexpr std::chrono::seconds kTimeout{55};    // of a collective
+constexpr std::chrono::seconds kHeartbeat{10};  // while the leader works alone
 
 class SingleCommunicator : public Communicator {
  public:
@@ -40,21 +40,21 @@ class GroupCommunicator : public Communicator {
       options.isServer = rank == 0;
       options.port = static_cast<uint16_t>(port);
       options.numWorkers = size;
-      options.timeout = kPatience;
+      options.timeout = kTimeout;
       auto store = c10::make_intrusive<c10d::TCPStore>(address, options);
       auto gloo = c10d::ProcessGroupGloo::Options::create();
-      gloo->timeout = kPatience;
+      gloo->timeout = kTimeout;
       gloo->devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice());
       host_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, gloo);
       if (device.is_cuda()) {
         device_ = make_nccl_group(c10::make_intrusive<c10d::PrefixStore>("device", store), rank,
-                                  size, kPatience);
+                                  size, kTimeout);
       }
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
-      fail_machine("rank {} of {} cannot reach the others at {}:{}: {}", rank, size, address, port,
-                   first_line(error.what()));
+      fail_machine("rank {} of {} cannot connect to the leader at {}:{}: {}", rank, size, address,
+                   port, first_line(error.what()));
     }
   }
 
@@ -98,8 +98,8 @@ class GroupCommunicator : public Communicator {
     }
   }
   [[noreturn]] void lost(const std::exception& error) {
-    fail_machine("rank {} lost contact with another rank: {}; restart the job with --resume", rank_,
-                 first_line(error.what()));
+    fail_machine("rank {} lost the connection to another rank: {}; restart the job with --resume",
+                 rank_, first_line(error.what()));
   }
   static std::string first_line(std::string_view text) {
     return std::string(text.substr(0, text.find('\n')));
@@ -107,7 +107,7 @@ class GroupCommunicator : public Communicator {
 
   int rank_, size_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> host_;
-  c10::intrusive_ptr<c10d::Backend> device_;  // null in a job on the CPU
+  c10::intrusive_ptr<c10d::Backend> device_;  // null if the job runs on the CPU
 };
 
 std::optional<std::string> environment(const char* name) {
@@ -134,7 +134,7 @@ void Communicator::as_leader(const std::function<void()>& work) {
   std::future<void> done;
   if (leader()) done = std::async(std::launch::async, work);
   for (bool busy = true; busy;) {
-    const bool more = leader() && done.wait_for(kSignOfLife) != std::future_status::ready;
+    const bool more = leader() && done.wait_for(kHeartbeat) != std::future_status::ready;
     at::Tensor shared = at::full({1}, more ? 1.0 : 0.0, at::kDouble);
     all_reduce_mean(shared);
     busy = shared.item<double>() > 0;
@@ -159,10 +159,10 @@ std::unique_ptr<Communicator> make_communicator_from_environment(at::Device devi
 at::Device training_device(const std::string& name) {
   if (name == "cpu") return at::kCPU;
   const int number = environment("LOCAL_RANK") ? environment_number("LOCAL_RANK", 0, 127) : 0;
-  const int there = at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
-  if (number >= there) {
-    fail("device \"cuda\" number {} is not there: this libtorch sees {}; set device to \"cpu\"",
-         number, there);
+  const int count = at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
+  if (number >= count) {
+    fail("CUDA device {} does not exist: libtorch finds {} devices; set device to \"cpu\"", number,
+         count);
   }
   return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(number));
 }

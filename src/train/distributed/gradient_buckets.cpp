@@ -52,7 +52,7 @@ void GradientBuckets::arm() {
 void GradientBuckets::mark_ready(size_t parameter) {
   if (!armed_) return;
   ++buckets_[bucket_of_[parameter]].ready;
-  // Strictly in order: graphs differ from rank to rank, and all ranks must send alike.
+  // Strictly in order: graphs differ between ranks, but all ranks must send in the same order.
   while (sent_ < buckets_.size() && buckets_[sent_].ready == buckets_[sent_].members.size()) {
     send(buckets_[sent_++]);
   }

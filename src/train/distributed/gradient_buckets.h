@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients averaged over ranks in buckets, while the backward pass is still at work on the rest.
+// Averages gradients over ranks in buckets, while the backward pass still computes other gradients.
 #pragma once
 
 #include <functional>
@@ -16,26 +16,26 @@ class GradientBuckets {
  public:
   static constexpr int64_t kBucketBytes = 4 << 20;
 
-  // Parameters must outlive it. With one rank it does nothing.
+  // `parameters` must outlive this object. With one rank it does nothing.
   GradientBuckets(const std::vector<model::Parameter>& parameters, Communicator& communicator,
                   int64_t bucket_bytes = kBucketBytes);
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
-  // Before the last backward pass of an update: from now on a bucket is sent as soon as all its
-  // gradients are there.
+  // Call it before the last backward pass of an update. From then on a bucket is sent as soon as
+  // all its gradients are complete.
   void arm();
-  // After it: sends what is left (a parameter outside the graph counts as zero), waits for all, and
-  // puts the means in place. Every rank must call it.
+  // Call it after that pass, on every rank. Sends the remaining buckets (missing gradients count as
+  // zero), waits for all, and writes the means to the gradients.
   void finish();
 
  private:
   struct Bucket {
     std::vector<size_t> members;  // into parameters_
-    size_t ready = 0;             // members whose gradient is there
+    size_t ready = 0;             // members with a complete gradient
     at::Tensor flat;
-    std::function<void()> wait;  // set once sent
+    std::function<void()> wait;  // set when sent
   };
   class ReadyHook;
   void mark_ready(size_t parameter);
@@ -43,9 +43,9 @@ class GradientBuckets {
 
   const std::vector<model::Parameter>& parameters_;
   Communicator& communicator_;
-  std::vector<Bucket> buckets_;    // in the order in which gradients come: the last layers' first
+  std::vector<Bucket> buckets_;    // in the order of the backward pass: the last layers first
   std::vector<size_t> bucket_of_;  // by parameter
-  size_t sent_ = 0;                // buckets
+  size_t sent_ = 0;                // number of buckets sent
   bool armed_ = false;
 };
 

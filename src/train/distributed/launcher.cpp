@@ -24,10 +24,10 @@ namespace loci::train {
 
 namespace {
 
-// After a rank failed, how long the others have to end by themselves.
+// Time for the other ranks to end after a rank has failed.
 constexpr std::chrono::seconds kGrace{10};
 
-// A port nobody listens on at the moment.
+// A port on which no process listens at the moment.
 int free_port() {
   const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -74,11 +74,11 @@ int run_local_ranks(int ranks, const std::vector<std::string>& arguments) {
   for (int rank = 0; rank < ranks; ++rank) {
     running[start_rank(rank, ranks, port, arguments)] = rank;
   }
-  const auto tell_all = [&](int signal) {
+  const auto signal_all = [&](int signal) {
     for (const auto& [process, rank] : running) ::kill(process, signal);
   };
   int result = 0;
-  bool told = false;
+  bool signalled = false;
   std::chrono::steady_clock::time_point deadline;
   while (!running.empty()) {
     int status = 0;
@@ -95,18 +95,18 @@ int run_local_ranks(int ranks, const std::vector<std::string>& arguments) {
                                         : fmt::format("exit code {}", code));
         }
         deadline = std::chrono::steady_clock::now() + kGrace;
-        if (!told) tell_all(SIGTERM);
-        told = true;
+        if (!signalled) signal_all(SIGTERM);
+        signalled = true;
       }
       continue;
     }
-    if (interrupted() && !told) {
-      tell_all(SIGTERM);
-      told = true;
+    if (interrupted() && !signalled) {
+      signal_all(SIGTERM);
+      signalled = true;
     }
     // After an interrupt the leader may still be writing its checkpoint.
     if (result != 0 && !interrupted() && std::chrono::steady_clock::now() > deadline) {
-      tell_all(SIGKILL);
+      signal_all(SIGKILL);
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the ranks of a job on this machine: this program again, once per rank.
+// Starts the ranks of a job on this machine as processes of this program.
 #pragma once
 
 #include <string>
@@ -7,9 +7,10 @@
 
 namespace loci::train {
 
-// Runs this executable with `arguments` in `ranks` processes that find each other over loopback,
-// one thread each unless OMP_NUM_THREADS says otherwise. Interrupts are passed on. Returns when all
-// have ended: 0, or the first failed rank's exit code after the others were told to stop.
+// Runs this executable with `arguments` in `ranks` processes that communicate over the loopback
+// interface, with one thread each unless OMP_NUM_THREADS is set. Interrupts are forwarded. Returns
+// when all processes have ended: 0, or the exit code of the first rank that failed. If one fails,
+// the others are stopped.
 int run_local_ranks(int ranks, const std::vector<std::string>& arguments);
 
 }  // namespace loci::train

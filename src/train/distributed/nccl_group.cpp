@@ -12,18 +12,18 @@ namespace loci::train {
 #ifdef USE_C10D_NCCL
 c10::intrusive_ptr<c10d::Backend> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                   int rank, int size,
-                                                  std::chrono::milliseconds patience) {
+                                                  std::chrono::milliseconds timeout) {
   auto options = c10d::ProcessGroupNCCL::Options::create();
-  options->timeout = patience;
+  options->timeout = timeout;
   return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
 }
 #else
 c10::intrusive_ptr<c10d::Backend> make_nccl_group(const c10::intrusive_ptr<c10d::Store>&, int, int,
                                                   std::chrono::milliseconds) {
   fail(
-      "several ranks with device \"cuda\" need NCCL, which this program was built without; build "
+      "several ranks with device \"cuda\" need NCCL, but this program was built without it; build "
       "it "
-      "where libtorch has CUDA and nccl.h is found, or set device to \"cpu\"");
+      "with a CUDA libtorch and nccl.h, or set device to \"cpu\"");
 }
 #endif
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives on CUDA tensors, where libtorch has them.
+// Collectives on CUDA tensors.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace loci::train {
 
-// A group over NCCL. Bad input where this program was built without it.
+// A process group over NCCL. Bad input if this program was built without NCCL.
 c10::intrusive_ptr<c10d::Backend> make_nccl_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                   int rank, int size,
-                                                  std::chrono::milliseconds patience);
+                                                  std::chrono::milliseconds timeout);
 
 }  // namespace loci::train

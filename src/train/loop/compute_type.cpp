@@ -12,7 +12,7 @@ std::string read_compute(const ConfigReader& reader) {
 at::ScalarType compute_type(const std::string& name, at::Device device) {
   if (name == "float32") return at::kFloat;
   if (name == "bfloat16" || !device.is_cpu()) return at::kBFloat16;
-  // Without BF16 instructions libtorch converts back and forth, which is slower than FP32.
+  // Without BF16 instructions libtorch converts every operand, which is slower than FP32.
   return kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16 ? at::kBFloat16 : at::kFloat;
 }
 

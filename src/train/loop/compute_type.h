@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The type in which a recipe's products are computed.
+// The type of matrix products in training.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace loci::train {
 
-// The recipe's "compute": float32, bfloat16, or auto.
+// Reads the key "compute": float32, bfloat16 or auto.
 std::string read_compute(const ConfigReader& reader);
 
-// For auto, BF16 where the device has instructions for it. Weights stay FP32 in any case.
+// "auto" means BF16 if the device has instructions for it. Weights are FP32 in any case.
 at::ScalarType compute_type(const std::string& name, at::Device device);
 
 }  // namespace loci::train

@@ -15,7 +15,7 @@ namespace loci::train {
 
 namespace {
 
-// Fields of protocol buffers, as far as events need them.
+// Writer of the protocol buffer fields that events use.
 class Message {
  public:
   Message& varint(int field, uint64_t value) {
@@ -57,7 +57,7 @@ std::string little_endian(Number value) {
   return out;
 }
 
-// Records store a checksum turned and shifted, so that data with checksums inside stays harmless.
+// The format stores checksums masked, so that a checksum of data that contains checksums is sound.
 std::string masked_checksum(std::string_view bytes) {
   return little_endian<uint32_t>(std::rotr(crc32c(bytes), 15) + 0xa282ead8U);
 }

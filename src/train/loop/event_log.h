@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event files that TensorBoard reads: records with checksums, each a protocol buffer.
+// Event files for TensorBoard: records with checksums, each a protocol buffer.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace loci::train {
 
 class EventLog {
  public:
-  // Opens a new file in `folder` at the first record. TensorBoard joins all files of a folder.
+  // The first record creates a new file in `folder`. TensorBoard joins all files of a folder.
   explicit EventLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   void scalar(std::string_view tag, int64_t step, double value);
@@ -30,7 +30,7 @@ class EventLog {
   std::ofstream out_;
 };
 
-// CRC-32 with Castagnoli's polynomial, as the records use it.
+// CRC-32C (Castagnoli), the checksum of the records.
 uint32_t crc32c(std::string_view bytes);
 
 }  // namespace loci::train

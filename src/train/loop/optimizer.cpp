@@ -8,7 +8,6 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/base/choice.h"
 #include "loci/base/error.h"
 #include "loci/kernels/machine/cpu_features.h"
 #include "loci/sample/stream/finite.h"
@@ -17,17 +16,15 @@ namespace loci::train {
 
 namespace {
 
-constexpr std::array kGroups = {Group::kBackbone, Group::kCamera, Group::kRecurrent, Group::kText};
-
-// A convolution's kernel [out, in, ...] as the matrix from its window to its output.
+// A convolution kernel [out, in, ...] as a matrix.
 at::Tensor as_matrix(const at::Tensor& tensor) { return tensor.flatten(1); }
 
 int64_t short_side(const at::Tensor& tensor) {
   return std::min(tensor.size(0), tensor.numel() / tensor.size(0));
 }
 
-// Muon is for matrices that map features to features: those of the transformer's blocks and the
-// autoencoder's convolutions. Embeddings, norms, tables, gates and per-head maps stay with AdamW.
+// Muon updates matrices that map features to features: those of the transformer's blocks and the
+// autoencoder's convolutions. AdamW updates embeddings, norms, tables, gates and per-head maps.
 bool is_muon_matrix(const model::Parameter& parameter) {
   const std::string& name = parameter.name;
   if (name.starts_with("blocks.")) {
@@ -38,12 +35,13 @@ bool is_muon_matrix(const model::Parameter& parameter) {
 }
 
 bool is_recurrent_gate(const std::string& name) {
-  if (group_of(name) != Group::kRecurrent) return false;
+  if (group_of(name) != ParameterGroup::kRecurrent) return false;
   return name.ends_with(".a_proj.weight") || name.ends_with(".b_proj.weight") ||
          name.ends_with(".gate_proj.weight");
 }
 
-// Work of a rank for one parameter, in arbitrary units: Newton-Schulz costs the short side.
+// Cost of updating one parameter, in arbitrary units. The cost of Newton-Schulz steps is
+// proportional to the short side.
 double update_cost(const model::Parameter& parameter, bool muon) {
   const auto elements = static_cast<double>(parameter.tensor.numel());
   if (!muon) return elements;
@@ -52,85 +50,60 @@ double update_cost(const model::Parameter& parameter, bool muon) {
 
 }  // namespace
 
-Group parse_group(const std::string& name, const std::string& where) {
-  for (const Group group : kGroups) {
-    if (name == group_name(group)) return group;
-  }
-  std::vector<std::string> names;
-  for (const Group group : kGroups) names.emplace_back(group_name(group));
-  fail("{}: {}", where, unknown_choice("parameter group", name, names));
-}
-
-Group group_of(const std::string& name) {
-  if (name.find(".camera_attn.") != std::string::npos) return Group::kCamera;
-  if (name.find(".kda.") != std::string::npos) return Group::kRecurrent;
-  if (name.starts_with("text_encoder.")) return Group::kText;
-  return Group::kBackbone;
-}
-
-std::string_view group_name(Group group) {
-  switch (group) {
-    case Group::kBackbone:
-      return "backbone";
-    case Group::kCamera:
-      return "camera";
-    case Group::kRecurrent:
-      return "recurrent";
-    case Group::kText:
-      return "text";
-  }
-  return "";
-}
-
-OptimizerConfig OptimizerConfig::from(const ConfigReader& reader) {
-  OptimizerConfig c;
+OptimizerConfig OptimizerConfig::from(const ConfigReader& reader, const OptimizerConfig& defaults) {
+  OptimizerConfig c = defaults;
   c.kind = reader.choose("kind", c.kind, {"adamw", "muon"});
-  const ConfigReader rates = reader.section("rates");
-  const std::map<Group, double> paper = {{Group::kBackbone, 1e-5},
-                                         {Group::kCamera, 5e-5},
-                                         {Group::kRecurrent, 1e-4},
-                                         {Group::kText, 1e-5}};
-  for (const Group group : kGroups) {
-    c.rates[group] = rates.get<double>(std::string(group_name(group)), paper.at(group), 0.0, 10.0);
+  reader.ignore({"learning_rate"});  // known even when absent
+  if (reader.has("learning_rate")) {
+    const auto common = reader.get<double>("learning_rate", 0, 0.0, 10.0);
+    for (auto& [group, rate] : c.learning_rates) rate = common;
   }
-  if (rates.has("gates")) c.gate_rate = rates.get<double>("gates", 0, 0.0, 10.0);
-  c.muon_rate = reader.get<double>("muon_rate", c.muon_rate, 0.0, 10.0);
+  const ConfigReader rates = reader.section("learning_rates");
+  for (auto& [group, rate] : c.learning_rates) {
+    rate = rates.get<double>(std::string(group_name(group)), rate, 0.0, 10.0);
+  }
+  if (c.learning_rates.contains(ParameterGroup::kRecurrent)) rates.ignore({"gates"});
+  if (rates.has("gates")) c.gate_learning_rate = rates.get<double>("gates", 0, 0.0, 10.0);
+  c.muon_learning_rate = reader.get<double>("muon_learning_rate", c.muon_learning_rate, 0.0, 10.0);
   c.beta1 = reader.get<double>("beta1", c.beta1, 0.0, 1.0);
   c.beta2 = reader.get<double>("beta2", c.beta2, 0.0, 1.0);
   c.eps = reader.get<double>("eps", c.eps, 0.0, 1.0);
   c.weight_decay = reader.get<double>("weight_decay", c.weight_decay, 0.0, 1.0);
   c.muon_momentum = reader.get<double>("muon_momentum", c.muon_momentum, 0.0, 1.0);
   c.clip = reader.get<double>("clip", c.clip, 1e-6, 1e6);
-  c.warmup = reader.get<int64_t>("warmup", c.warmup, 0, 1 << 30);
+  c.warmup_updates = reader.get<int64_t>("warmup_updates", c.warmup_updates, 0, 1 << 30);
   c.decay_updates = reader.get<int64_t>("decay_updates", c.decay_updates, 1, 1 << 30);
   c.final_share = reader.get<double>("final_share", c.final_share, 0.0, 1.0);
   for (const std::string& name : reader.get<std::vector<std::string>>("frozen", {})) {
     c.frozen.push_back(parse_group(name, reader.where()));
   }
-  if (c.kind == "muon" && c.rates.at(Group::kBackbone) == 0) {
+  if (c.kind == "muon" && c.learning_rates.at(ParameterGroup::kBackbone) == 0) {
     fail(
-        "{}: rates.backbone is 0, but muon_rate is relative to it; name backbone in frozen instead",
+        "{}: the backbone's learning rate is 0, but muon_learning_rate is relative to it; list "
+        "backbone in frozen instead",
         reader.where());
   }
   return c;
 }
 
-double OptimizerConfig::rate_factor(int64_t update) const {
-  if (update < warmup) return static_cast<double>(update + 1) / static_cast<double>(warmup + 1);
+double OptimizerConfig::learning_rate_factor(int64_t update) const {
+  if (update < warmup_updates) {
+    return static_cast<double>(update + 1) / static_cast<double>(warmup_updates + 1);
+  }
   const double progress =
-      std::min(1.0, static_cast<double>(update - warmup) /
-                        std::max<double>(1, static_cast<double>(decay_updates - warmup)));
+      std::min(1.0, static_cast<double>(update - warmup_updates) /
+                        std::max<double>(1, static_cast<double>(decay_updates - warmup_updates)));
   return final_share + (1 - final_share) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
 }
 
 at::Tensor orthogonalise(const at::Tensor& matrices) {
-  // The quintic's coefficients make small singular values grow fastest; they end in about
-  // [0.7, 1.2], which is near enough for an update's direction.
+  // With these coefficients small singular values grow fastest. They end in about [0.7, 1.2], which
+  // is sufficient for the direction of an update.
   constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
   const bool tall = matrices.size(1) > matrices.size(2);
   at::Tensor x = tall ? matrices.transpose(1, 2) : matrices;
   x = x / (x.flatten(1).norm(2, 1).view({-1, 1, 1}) + 1e-7);
-  // Eight bits are enough for a direction, and where there are instructions for them half the time.
+  // BF16 is precise enough for a direction and halves the time if there are instructions for it.
   if (kernels::isa_level() >= kernels::IsaLevel::kAvx512Bf16) x = x.to(at::kBFloat16);
   for (int i = 0; i < 5; ++i) {
     const at::Tensor square = at::bmm(x, x.transpose(1, 2));
@@ -144,24 +117,26 @@ at::Tensor orthogonalise(const at::Tensor& matrices) {
 Optimizer::Optimizer(OptimizerConfig config, const std::vector<model::Parameter>& parameters,
                      Communicator& communicator)
     : config_(std::move(config)), communicator_(communicator) {
+  const double backbone = config_.learning_rates.at(ParameterGroup::kBackbone);
   for (const model::Parameter& parameter : parameters) {
-    const Group group = group_of(parameter.name);
+    const ParameterGroup group = group_of(parameter.name);
     if (std::find(config_.frozen.begin(), config_.frozen.end(), group) != config_.frozen.end()) {
       parameter.tensor.set_requires_grad(false);
       continue;
     }
     parameter.tensor.set_requires_grad(true);
     Slot slot;
-    const bool gate = config_.gate_rate && is_recurrent_gate(parameter.name);
+    const bool gate = config_.gate_learning_rate && is_recurrent_gate(parameter.name);
     slot.muon = config_.kind == "muon" && !gate && is_muon_matrix(parameter);
-    const double rate = gate ? *config_.gate_rate : config_.rates.at(group);
-    slot.rate = slot.muon ? config_.muon_rate * rate / config_.rates.at(Group::kBackbone) : rate;
+    const double rate = gate ? *config_.gate_learning_rate : config_.learning_rates.at(group);
+    slot.rate = slot.muon ? config_.muon_learning_rate * rate / backbone : rate;
     trained_.push_back(parameter);
     slots_.push_back(slot);
   }
   if (trained_.empty()) fail("every parameter group is frozen; there is nothing to train");
   buckets_ = std::make_unique<GradientBuckets>(trained_, communicator_);
-  // Heaviest first to the rank with the least work so far: the same on every rank.
+  // Assigns the most expensive parameters first, each to the rank with the least work. The result
+  // is the same on every rank.
   std::vector<size_t> order(trained_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto cost = [&](size_t i) { return update_cost(trained_[i], slots_[i].muon); };
@@ -187,7 +162,7 @@ double Optimizer::average_and_clip() {
   buckets_->finish();
   std::vector<at::Tensor> gradients;
   for (const model::Parameter& parameter : trained_) {
-    // A parameter outside the graph, such as a block that was not reached.
+    // Parameters that the loss does not depend on have no gradient.
     if (!parameter.tensor.grad().defined()) {
       parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);
     }
@@ -210,14 +185,14 @@ std::string Optimizer::not_finite_gradient() const {
   for (const model::Parameter& parameter : trained_) {
     if (!sample::all_finite(parameter.tensor.grad())) return parameter.name;
   }
-  return "none by itself, only all together";
+  return "the sum of all squares";
 }
 
 double Optimizer::step(int64_t update) {
   const at::NoGradGuard no_grad;
   const double norm = average_and_clip();
   if (!std::isfinite(norm)) return norm;
-  const double factor = config_.rate_factor(update);
+  const double factor = config_.learning_rate_factor(update);
   update_adamw(update, factor);
   update_muon(factor);
   if (communicator_.size() > 1) {
@@ -244,7 +219,7 @@ double Optimizer::step(int64_t update) {
 void Optimizer::update_adamw(int64_t update, double factor) {
   const double bias1 = 1 - std::pow(config_.beta1, static_cast<double>(update + 1));
   const double bias2 = 1 - std::pow(config_.beta2, static_cast<double>(update + 1));
-  // One fused call for each learning rate.
+  // One fused call per learning rate.
   std::map<double, std::vector<size_t>> by_rate;
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!slots_[i].muon && slots_[i].owner == communicator_.rank()) {
@@ -324,8 +299,8 @@ void Optimizer::load_state(const std::map<std::string, at::Tensor>& state) {
     const auto found = state.find(name);
     if (found == state.end() || found->second.sizes() != held.sizes()) {
       fail(
-          "the checkpoint's optimizer state has no fitting '{}'; was it written with another "
-          "optimizer or model?",
+          "the checkpoint has no optimizer state '{}' of the right size; it was probably written "
+          "with another optimizer or model: resume with the recipe of the run",
           name);
     }
     held.copy_(found->second);

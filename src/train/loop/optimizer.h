@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameter updates: AdamW, and Muon for the matrices of blocks and convolutions. Every parameter
-// belongs to one rank, which keeps its optimizer state and sends the new value to the others (ZeRO
-// stage 1).
+// belongs to one rank, which keeps its optimizer state and sends the new value to the other ranks
+// (ZeRO stage 1).
 #pragma once
 
 #include <map>
@@ -17,58 +17,59 @@
 #include "loci/model/weights/parameters.h"
 #include "loci/train/distributed/communicator.h"
 #include "loci/train/distributed/gradient_buckets.h"
+#include "loci/train/loop/parameter_groups.h"
 
 namespace loci::train {
 
-// Parts of the model with a learning rate of their own.
-enum class Group { kBackbone, kCamera, kRecurrent, kText };
-Group group_of(const std::string& parameter_name);
-std::string_view group_name(Group group);
-// Unknown names are bad input.
-Group parse_group(const std::string& name, const std::string& where);
-
+// The section "optimizer" of a recipe. Learning rates are multiplied by learning_rate_factor().
 struct OptimizerConfig {
   std::string kind = "adamw";  // or "muon"
-  std::map<Group, double> rates;
-  // Of what a_proj, b_proj and gate_proj read off a block's input, by AdamW: that input is mostly
-  // the same everywhere, so that at a rate for features they are soon wide open or shut and learn
-  // no more. Without it they go with the recurrent group, a_proj by Muon.
-  std::optional<double> gate_rate;
-  double muon_rate = 0.01;  // of the blocks' matrices, before the group's ratio to the backbone
+  std::map<ParameterGroup, double> learning_rates;
+  // Learning rate of a_proj, b_proj and gate_proj of hybrid blocks, which AdamW then updates. Most
+  // of a block's input is the same for all tokens, so that at the learning rate of other matrices
+  // the gates soon saturate and stop learning. If unset, these parameters are treated like the rest
+  // of the recurrent group (Muon updates a_proj).
+  std::optional<double> gate_learning_rate;
+  // Learning rate of Muon for the backbone. Other groups scale it by the ratio of their learning
+  // rate to the backbone's.
+  double muon_learning_rate = 0.01;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0;
   double muon_momentum = 0.95;
-  double clip = 0.3;  // largest norm of the whole gradient
-  int64_t warmup = 250;
-  int64_t decay_updates = 5000;  // end of the cosine
-  double final_share = 0.1;      // of the rate, at the end and after
-  std::vector<Group> frozen;
+  double clip = 0.3;  // maximum norm of the whole gradient
+  int64_t warmup_updates = 250;
+  int64_t decay_updates = 5000;  // update at which the cosine schedule ends
+  double final_share = 0.1;      // of the learning rate, at the end of the schedule and after it
+  std::vector<ParameterGroup> frozen;
 
-  static OptimizerConfig from(const ConfigReader& reader);
-  // Linear warm-up, then cosine; 1 at its highest.
-  double rate_factor(int64_t update) const;
+  // `defaults` holds the values of keys that are absent, and the groups that have a learning rate.
+  static OptimizerConfig from(const ConfigReader& reader, const OptimizerConfig& defaults);
+  // Linear warm-up, then cosine decay. The maximum is 1.
+  double learning_rate_factor(int64_t update) const;
 };
 
 class Optimizer {
  public:
-  // `parameters` are FP32 leaves that require gradients; frozen groups are left out and lose
-  // theirs.
+  // `parameters` are FP32 leaves. Trained ones are set to require gradients, those of frozen groups
+  // are set not to.
   Optimizer(OptimizerConfig config, const std::vector<model::Parameter>& parameters,
             Communicator& communicator);
 
-  // Before the last backward pass of an update: gradients may be sent to other ranks as they come.
+  // Call it before the last backward pass of an update: finished gradients are then sent to the
+  // other ranks.
   void arm() { buckets_->arm(); }
-  // Averages gradients over ranks, clips, updates, shares the new parameters. Returns the norm of
-  // the averaged gradient before clipping. A norm that is not finite changes nothing.
+  // Averages the gradients over ranks, clips them, updates the parameters and sends them to all
+  // ranks. Returns the norm of the averaged gradient before clipping. If the norm is not finite,
+  // nothing changes.
   double step(int64_t update);
-  // The same norm for each group of trained parameters, of the last step.
-  const std::map<Group, double>& group_norms() const { return group_norms_; }
+  // The norm of the last step for each group of trained parameters.
+  const std::map<ParameterGroup, double>& group_norms() const { return group_norms_; }
   void zero_gradients();
-  // After a step whose norm was not finite: the first parameter with such a gradient.
+  // After a step whose norm was not finite: the name of the first parameter with such a gradient.
   std::string not_finite_gradient() const;
 
-  // The whole state, gathered from all ranks: every rank must call it, the leader gets the tensors.
+  // The whole state, on the leader. Every rank must call it.
   io::NamedTensors state();
-  // From a checkpoint of any number of ranks.
+  // Loads the state of a checkpoint, which may be of another number of ranks.
   void load_state(const std::map<std::string, at::Tensor>& state);
 
   const std::vector<model::Parameter>& trained() const { return trained_; }
@@ -91,11 +92,11 @@ class Optimizer {
   std::vector<model::Parameter> trained_;
   std::vector<Slot> slots_;
   std::unique_ptr<GradientBuckets> buckets_;
-  std::map<Group, double> group_norms_;
+  std::map<ParameterGroup, double> group_norms_;
 };
 
-// Orthogonalises matrices [n, r, c] of one shape by five Newton-Schulz steps: all singular values
-// come near 1.
+// Orthogonalises matrices [n, r, c] by five Newton-Schulz steps, which bring all singular values
+// near 1.
 at::Tensor orthogonalise(const at::Tensor& matrices);
 
 }  // namespace loci::train

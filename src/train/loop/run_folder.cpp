@@ -2,7 +2,6 @@
 #include "loci/train/loop/run_folder.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
@@ -50,18 +49,20 @@ std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors) {
 RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) {
   std::error_code error;
   fs::create_directories(folder_, error);
-  if (error) fail("cannot make the folder {}: {}", folder_.string(), error.message());
+  if (error) fail("cannot create the folder {}: {}", folder_.string(), error.message());
 }
 
 void RunFolder::save(const TrainingState& state, int64_t keep) const {
   for (const io::NamedTensors* part : {&state.model, &state.ema, &state.optimizer}) {
     for (const auto& [name, tensor] : *part) {
       if (sample::all_finite(tensor)) continue;
-      fail_check("no checkpoint of update {}: {} is not finite; the last one in {} stays",
-                 state.update, name, folder_.string());
+      fail_check(
+          "no checkpoint written at update {}: {} contains NaN or infinite values; the previous "
+          "checkpoint in {} is unchanged",
+          state.update, name, folder_.string());
     }
   }
-  const DeferInterrupts whole;  // an interrupt is a reason to save
+  const DeferInterrupts defer;  // an interrupt is a reason to save
   AtomicDirectory target(folder_ / fmt::format("{}{:08}", kPrefix, state.update),
                          AtomicDirectory::Existing::kReplace);
   const fs::path& inside = target.temporary();
@@ -89,30 +90,6 @@ std::optional<TrainingState> RunFolder::load_newest() const {
   state.ema = read_all(newest / "ema.safetensors");
   state.optimizer = read_all(newest / "optimizer.safetensors");
   return state;
-}
-
-void RunFolder::log(const Json& metrics) const {
-  std::ofstream file(folder_ / "metrics.jsonl", std::ios::app);
-  file << metrics.dump() << '\n';
-  file.flush();
-  if (!file) {
-    fail_machine("cannot write {}: is the disk full?", (folder_ / "metrics.jsonl").string());
-  }
-}
-
-void RunFolder::truncate_log(int64_t updates_done) const {
-  const fs::path path = folder_ / "metrics.jsonl";
-  if (!fs::exists(path)) return;
-  std::string kept;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const Json metrics = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    // A line cut short by a crash is dropped with those that come again.
-    if (metrics.is_object() && metrics.value("update", int64_t{0}) <= updates_done) {
-      kept += line + "\n";
-    }
-  }
-  write_file(path, kept);
 }
 
 }  // namespace loci::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a training run: checkpoints that appear whole, the newest few kept, and the log.
+// Checkpoints of a training run. A checkpoint folder appears complete or not at all.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +12,9 @@
 
 namespace loci::train {
 
-// All of a run at one moment.
+// The state of a run after `update` updates.
 struct TrainingState {
-  int64_t update = 0;  // updates done
+  int64_t update = 0;
   io::NamedTensors model, ema, optimizer;
   Json config;
 };
@@ -23,19 +23,14 @@ std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors);
 
 class RunFolder {
  public:
-  // Made if absent.
+  // Creates the folder if it does not exist.
   explicit RunFolder(std::filesystem::path folder);
 
-  // Writes checkpoint-<update> and removes all but the newest `keep`. A state with numbers that are
-  // not finite fails the check and changes nothing.
+  // Writes checkpoint-<update> and removes all checkpoints but the newest `keep`. If the state
+  // contains NaN or infinite values, save() throws a failed check and changes nothing.
   void save(const TrainingState& state, int64_t keep) const;
-  // The newest complete checkpoint. Tensors are mapped from its files.
+  // The newest checkpoint. Its tensors are memory-mapped from the files.
   std::optional<TrainingState> load_newest() const;
-
-  // Appends one object as a line to metrics.jsonl.
-  void log(const Json& metrics) const;
-  // Drops lines of updates that a resumed run will do again.
-  void truncate_log(int64_t updates_done) const;
 
   const std::filesystem::path& path() const { return folder_; }
 

@@ -9,8 +9,8 @@ namespace loci::train {
 
 namespace {
 
-// Beyond these a float's exponential is of no use; only the first updates come near.
-constexpr double kLeastLogVariance = -30, kLargestLogVariance = 20;
+// Keeps the exponential within the range of float. Only the first updates come near these limits.
+constexpr double kMinLogVariance = -30, kMaxLogVariance = 20;
 
 at::Tensor window_mean(const at::Tensor& x) { return at::avg_pool2d(x, {8, 8}, {4, 4}); }
 
@@ -61,8 +61,7 @@ at::Tensor gradient_loss(const at::Tensor& error) {
 }
 
 at::Tensor sample_posterior(const model::Vae::Posterior& posterior, const at::Tensor& noise) {
-  const at::Tensor log_variance =
-      posterior.log_variance.clamp(kLeastLogVariance, kLargestLogVariance);
+  const at::Tensor log_variance = posterior.log_variance.clamp(kMinLogVariance, kMaxLogVariance);
   return posterior.mean + at::exp(0.5 * log_variance) * noise;
 }
 
@@ -71,8 +70,7 @@ VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
   const at::Tensor error = decoded - pixels;
   const at::Tensor l1 = error.abs().mean();
   const at::Tensor structure = structure_loss(decoded, pixels);
-  const at::Tensor log_variance =
-      posterior.log_variance.clamp(kLeastLogVariance, kLargestLogVariance);
+  const at::Tensor log_variance = posterior.log_variance.clamp(kMinLogVariance, kMaxLogVariance);
   const at::Tensor kl =
       0.5 * (posterior.mean.square() + log_variance.exp() - 1 - log_variance).mean();
   VaeLoss loss;

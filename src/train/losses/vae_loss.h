@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the video autoencoder is trained to minimise.
+// The loss of the video autoencoder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,12 +11,12 @@ namespace loci::train {
 
 struct VaeLossWeights {
   double l1 = 1;           // mean absolute difference of pixels in [-1, 1]
-  double l2 = 0;           // mean square, which PSNR is made of
+  double l2 = 0;           // mean squared difference, from which PSNR is computed
   double gradient = 0;     // see gradient_loss()
   double structure = 0.2;  // see structure_loss()
-  // Mean over latent values of the divergence from a unit normal. It keeps the posterior wide
-  // enough for the decoder to forgive small errors in latents: at 1e-3 the noise it buys lies some
-  // 16 dB below the reconstruction's own error.
+  // Mean KL divergence of a latent value from a standard normal distribution. It keeps the
+  // posterior wide enough for the decoder to tolerate small errors in latents. At 1e-3 the
+  // resulting noise is about 16 dB below the reconstruction error.
   double kl = 1e-3;
 
   static VaeLossWeights from(const ConfigReader& reader);
@@ -31,20 +31,19 @@ struct VaeLoss {
 VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
                  const model::Vae::Posterior& posterior, const VaeLossWeights& weights);
 
-// Mean absolute error of the differences between neighbouring pixels, rows plus columns: an edge
-// where two blocks of a clear sky do not quite meet is little by any of the others, and the first
-// thing that one sees.
+// Mean absolute error of the differences between neighbouring pixels, rows plus columns. It
+// penalises faint edges between blocks in smooth areas, which are visible although their other
+// losses are small.
 at::Tensor gradient_loss(const at::Tensor& error);
 
-// 1 - structural similarity (SSIM), the mean over three scales: full, half and quarter size.
-// Windows are squares of 8 pixels, every 4 pixels, which is what training needs of it at 1/16 of
-// the cost.
+// 1 - structural similarity (SSIM), mean over three scales: full, half and quarter size. The
+// windows are squares of 8 pixels with a stride of 4 pixels, at 1/16 of the cost of a stride of 1.
 at::Tensor structure_loss(const at::Tensor& a, const at::Tensor& b);
 
-// A sample of the posterior, with noise of the posterior's shape.
+// A sample of the posterior. `noise` is standard normal, of the posterior's shape.
 at::Tensor sample_posterior(const model::Vae::Posterior& posterior, const at::Tensor& noise);
 
-// Peak signal to noise ratio in dB of uint8 frames [T, H, W, 3].
+// Peak signal-to-noise ratio in dB of uint8 frames [T, H, W, 3].
 double psnr(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace loci::train

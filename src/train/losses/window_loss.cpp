@@ -10,11 +10,11 @@ namespace loci::train {
 NoisedBatch noise_windows(const at::Tensor& clean, const std::vector<std::vector<double>>& levels,
                           const at::Tensor& noise, int64_t chunk_size) {
   const int64_t batch = clean.size(0), frames = clean.size(2);
-  LOCI_CHECK(static_cast<int64_t>(levels.size()) == batch, "{} lists of levels for {} windows",
+  LOCI_CHECK(static_cast<int64_t>(levels.size()) == batch, "{} lists of noise levels for {} windows",
              levels.size(), batch);
   at::Tensor sigma = at::zeros({batch, frames}, at::kFloat);
   const auto chunks = static_cast<int64_t>(levels.front().size());
-  LOCI_CHECK(1 + chunks * chunk_size == frames, "{} levels for {} frames", chunks, frames);
+  LOCI_CHECK(1 + chunks * chunk_size == frames, "{} noise levels for {} frames", chunks, frames);
   NoisedBatch out;
   out.levels = at::empty({batch, chunks}, at::kFloat);
   for (int64_t b = 0; b < batch; ++b) {

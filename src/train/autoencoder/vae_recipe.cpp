@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/autoencoder/vae_recipe.h"
+
+#include "loci/model/autoencoder/vae.h"
+
+namespace loci::train {
+
+namespace {
+
+LoopConfig vae_defaults() {
+  LoopConfig defaults;
+  defaults.updates = 1000;
+  defaults.batch = 2;
+  defaults.validation_every = 250;
+  defaults.optimizer.learning_rates = {{ParameterGroup::kBackbone, 1e-3}};
+  defaults.optimizer.muon_learning_rate = 0.02;
+  defaults.optimizer.beta2 = 0.99;
+  defaults.optimizer.clip = 1;
+  defaults.optimizer.warmup_updates = 50;
+  defaults.optimizer.decay_updates = 0;  // the number of updates
+  defaults.optimizer.final_share = 0.05;
+  return defaults;
+}
+
+void check_clip_length(const std::string& what, int64_t frames, const model::VaeConfig& model) {
+  if ((frames - 1) % model.temporal_factor() == 0) return;
+  fail("{} is {}; expected 1 + a multiple of {}", what, frames, model.temporal_factor());
+}
+
+VaePhase read_vae_phase(const ConfigReader& reader, const VaeRecipe& recipe) {
+  const VideoClipsConfig& data = recipe.data;
+  VaePhase phase;
+  phase.frames = reader.get<int64_t>("frames", phase.frames, 1, 1000);
+  phase.width = reader.get<int64_t>("width", data.width, 1, data.width);
+  phase.height = reader.get<int64_t>("height", data.height, 1, data.height);
+  recipe.model.check_frame_size(phase.height, phase.width);
+  check_clip_length(reader.where() + ": frames", phase.frames, recipe.model);
+  return phase;
+}
+
+// Reads "model", or takes it from "start" and adds "refiner" and "channels".
+void read_model(const ConfigReader& reader, VaeRecipe& recipe) {
+  const std::string& where = reader.where();
+  reader.ignore({"model", "refiner", "channels"});
+  recipe.start = reader.get<std::string>("start", "");
+  recipe.decoder_only = reader.get<bool>("decoder_only", recipe.decoder_only);
+  if (recipe.start.empty()) {
+    recipe.model = model::VaeConfig::from_json(reader.json().value("model", Json::object()),
+                                               where + ": model");
+    if (recipe.decoder_only) fail("{}: decoder_only needs a trained encoder; set start", where);
+  } else {
+    if (reader.has("model")) {
+      fail("{}: with start, the sizes are those of {}; remove model", where, recipe.start.string());
+    }
+    recipe.model = model::Vae::load(recipe.start).config();
+    if (reader.has("refiner") && recipe.model.refiner_dim > 0) {
+      fail("{}: {} already has a refiner; remove refiner", where, recipe.start.string());
+    }
+  }
+  if (reader.has("refiner")) {
+    if (recipe.start.empty()) {
+      fail(
+          "{}: refiner adds a refiner to the autoencoder in start; for a new model, set "
+          "model.refiner_dim",
+          where);
+    }
+    const ConfigReader refiner = reader.section("refiner");
+    recipe.model.refiner_dim = refiner.get<int64_t>("dim", 48, 1, 8192);
+    recipe.model.refiner_blocks = refiner.get<int64_t>("blocks", 2, 1, 16);
+  }
+  if (reader.has("channels")) {
+    const int64_t before = recipe.model.z_dim;
+    if (recipe.start.empty() || !recipe.model.block_transform) {
+      fail(
+          "{}: channels adds channels to the block transform in start; for a new model, set "
+          "model.z_dim",
+          where);
+    }
+    recipe.model.z_dim = reader.get<int64_t>("channels", before, before + 1, 4096);
+    recipe.kept_channels = before;
+    recipe.model.latents_mean.resize(static_cast<size_t>(recipe.model.z_dim), 0.0);
+    recipe.model.latents_std.resize(static_cast<size_t>(recipe.model.z_dim), 1.0);
+  }
+  // A transform has no encoder to train.
+  recipe.decoder_only = recipe.decoder_only || recipe.model.block_transform;
+}
+
+void check_world_model(const VaeRecipe& recipe, const std::string& where) {
+  if (!recipe.decoder_only || recipe.start.empty()) {
+    fail(
+        "{}: world_model trains the decoder of the autoencoder that it was trained with; set "
+        "start and decoder_only",
+        where);
+  }
+  if (!recipe.data.folder.empty()) {
+    fail("{}: world_model needs cameras, which videos lack; remove data.folder", where);
+  }
+  for (const VaePhase& phase : recipe.phases) {
+    if (phase.width == recipe.data.width && phase.height == recipe.data.height) continue;
+    fail("{}: world_model needs whole frames; remove width and height from the phases", where);
+  }
+}
+
+}  // namespace
+
+VaeRecipe VaeRecipe::from_json(const Json& json, const std::string& where) {
+  const ConfigReader reader(json, where);
+  VaeRecipe recipe;
+  recipe.source = json;
+  recipe.loop = LoopConfig::from(reader, vae_defaults());
+  read_model(reader, recipe);
+  recipe.world_model = reader.get<std::string>("world_model", "");
+  recipe.transform_clips =
+      reader.get<int64_t>("transform_clips", recipe.transform_clips, 1, 1 << 30);
+  recipe.data = VideoClipsConfig::from(reader.section("data"));
+  recipe.model.check_frame_size(recipe.data.height, recipe.data.width);
+  recipe.loss = VaeLossWeights::from(reader.section("loss"));
+  for (const ConfigReader& phase : phase_sections(reader)) {
+    recipe.phases.push_back(read_vae_phase(phase, recipe));
+  }
+  if (!recipe.world_model.empty()) check_world_model(recipe, where);
+  const ConfigReader validation = reader.section("validation");
+  recipe.validation.clips = validation.get<int64_t>("clips", recipe.validation.clips, 1, 10'000);
+  recipe.validation.frames = validation.get<int64_t>("frames", recipe.validation.frames, 1, 1000);
+  check_clip_length(validation.where() + ".frames", recipe.validation.frames, recipe.model);
+  reader.finish();
+  return recipe;
+}
+
+}  // namespace loci::train

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loci/train/windows/target_chunks.h"
+
+#include <algorithm>
+#include <numbers>
+
+#include "loci/base/random.h"
+#include "loci/camera/revisit.h"
+
+namespace loci::train {
+
+namespace {
+
+constexpr double kLatentsPerSecond = 4;  // 16 frames/s, four frames per latent
+
+constexpr uint64_t kStreamTargets = 5;
+
+}  // namespace
+
+std::vector<std::optional<double>> return_gaps(const Window& window, int64_t chunk_size) {
+  // Windows are short, so a view counts as left once half of its width is out of sight.
+  const camera::RevisitRule rule{.distance = 0.5, .gap = 1, .away = std::numbers::pi / 6};
+  const auto chunks =
+      static_cast<size_t>((static_cast<int64_t>(window.cameras.size()) - 1) / chunk_size);
+  std::vector<std::optional<double>> gaps(chunks);
+  for (const camera::Revisit& revisit :
+       camera::find_revisits(camera::poses_of(window.cameras), kLatentsPerSecond, rule)) {
+    if (revisit.frame == 0) continue;
+    auto& gap = gaps[static_cast<size_t>((revisit.frame - 1) / chunk_size)];
+    gap = std::max(gap.value_or(0), revisit.gap);
+  }
+  return gaps;
+}
+
+std::vector<bool> draw_target_chunks(const PastConfig& past, const Window& window,
+                                     int64_t chunk_size, uint64_t key) {
+  const auto* copies = std::get_if<CleanCopies>(&past);
+  if (copies == nullptr || copies->new_share >= 1) return {};
+  Random random{key, kStreamTargets};
+  std::vector<bool> targets;
+  for (const std::optional<double>& gap : return_gaps(window, chunk_size)) {
+    targets.push_back(random.chance(copies->new_share) || gap.has_value());
+  }
+  if (std::ranges::find(targets, true) == targets.end()) targets.back() = true;
+  return targets;
+}
+
+}  // namespace loci::train
