@@ -256,9 +256,9 @@ const Table<ChunkTimes>& table_of() {
     auto t = Table<M>::map("ChunkTimes", "What a chunk cost.");
     t.field("scheduler_forward_ms", &M::forward, "denoising and decoding").require();
     t.field("commit_ms", &M::commit, "commit pass").require();
-    t.field("encode_ms", &M::encode, "JPEG encoding").require();
+    t.field("encode_ms", &M::encode, "JPEG encoding, while the commit pass runs").require();
     t.field("store_ms", &M::store, "writing to disk").require();
-    t.field("chunk_total_ms", &M::total, "the whole chunk").require();
+    t.field("chunk_total_ms", &M::total, "the whole chunk without `encode_ms`").require();
     t.field("interval_ms", &M::interval,
             "from the start of the last chunk to the start of this one")
         .require();

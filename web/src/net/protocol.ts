@@ -646,11 +646,11 @@ export interface ChunkStatsMessage {
   scheduler_forward_ms?: number;
   /** commit pass */
   commit_ms?: number;
-  /** JPEG encoding */
+  /** JPEG encoding, while the commit pass runs */
   encode_ms?: number;
   /** writing to disk */
   store_ms?: number;
-  /** the whole chunk */
+  /** the whole chunk without `encode_ms` */
   chunk_total_ms?: number;
   /** from the start of the last chunk to the start of this one */
   interval_ms?: number;
