@@ -90,8 +90,8 @@ TEST(PlainWan, OneChunkEqualsTheOutputOfWan) {
     EXPECT_LT(testing::relative_error(velocity[0], expected), 1e-5) << c.memory;
     // The first chunk of a stream reads a zero state, so the readout can stay on.
     ForwardContext fresh = context;
-    fresh.states.clear();
-    fresh.readout = Readout::kOn;
+    fresh.memory.states.clear();
+    fresh.memory.readout = Readout::kOn;
     EXPECT_LT(testing::relative_error(
                   loaded.transformer.forward(window.latents, window.timesteps, fresh)[0], expected),
               1e-5)
