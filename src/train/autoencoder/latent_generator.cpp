@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/camera/path/resample.h"
+#include "loci/camera/time_grid.h"
 #include "loci/train/windows/generated_past.h"
 
 namespace loci::train {
@@ -12,13 +14,14 @@ LatentGenerator::LatentGenerator(const std::filesystem::path& folder, at::Scalar
     : folder_(folder, compute) {}
 
 void LatentGenerator::check_clip(int64_t frames, const model::VaeConfig& vae) const {
-  const int64_t step = vae.temporal_factor() * folder_.config().chunk_size;
-  if (frames <= 1 || (frames - 1) % step != 0) {
+  const camera::TimeGrid grid{vae.temporal_factor(), folder_.config().chunk_size};
+  const int64_t step = grid.frames_per_chunk();
+  if (frames <= 1 || frames != grid.frames_in_chunks(grid.chunks_in_frames(frames))) {
     fail(
         "{} generates chunks of {} frames after a first frame, but a clip has {} frames; choose 1 "
         "+ "
         "a multiple of {}, e.g. {}",
-        folder_.path().string(), step, frames, step, 1 + 2 * step);
+        folder_.path().string(), step, frames, step, grid.frames_in_chunks(3));
   }
   if (folder_.config().channels != vae.z_dim) {
     fail(
@@ -31,12 +34,11 @@ void LatentGenerator::check_clip(int64_t frames, const model::VaeConfig& vae) co
 at::Tensor LatentGenerator::generate(const model::Vae& vae, const at::Tensor& latents,
                                      const world::Clip& clip, uint64_t key) const {
   const at::NoGradGuard no_grad;
-  const int64_t factor = vae.config().temporal_factor();
   Window window;
   window.latents = vae.normalise(latents).squeeze(0);
-  for (int64_t i = 0; i < latents.size(2); ++i) {
-    window.cameras.push_back(clip.trajectory.cameras[static_cast<size_t>(i * factor)]);
-  }
+  window.cameras = camera::latent_cameras(clip.trajectory.cameras,
+                                          camera::TimeGrid{vae.config().temporal_factor()});
+  window.cameras.resize(static_cast<size_t>(latents.size(2)));
   const at::Tensor text = folder_.has_text_encoder()
                               ? folder_.prompt(clip.caption, "").embedding.unsqueeze(0)
                               : at::zeros({1, 1, folder_.config().text_dim});

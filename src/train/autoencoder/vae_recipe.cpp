@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/autoencoder/vae_recipe.h"
 
+#include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/vae.h"
 
 namespace loci::train {
@@ -23,7 +24,7 @@ LoopConfig vae_defaults() {
 }
 
 void check_clip_length(const std::string& what, int64_t frames, const model::VaeConfig& model) {
-  if ((frames - 1) % model.temporal_factor() == 0) return;
+  if (camera::TimeGrid{model.temporal_factor()}.whole_latents(frames)) return;
   fail("{} is {}; expected 1 + a multiple of {}", what, frames, model.temporal_factor());
 }
 

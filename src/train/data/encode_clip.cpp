@@ -5,6 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/camera/path/resample.h"
 #include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/sample/recording_encoder.h"
@@ -28,9 +29,7 @@ LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip) {
   const int64_t latents = grid.latents_in_frames(frames);
   LatentClip out;
   out.caption = clip.caption;
-  for (int64_t i = 0; i < latents; ++i) {
-    out.cameras.push_back(clip.trajectory.cameras[grid.camera_frame(i)]);
-  }
+  out.cameras = camera::latent_cameras(clip.trajectory.cameras, grid);
   out.latents = sample::RecordingEncoder(vae).encode(clip.frames).squeeze(0).to(at::kBFloat16);
 
   std::vector<at::Tensor> images;
@@ -38,10 +37,10 @@ LatentClip encode_clip(const model::Vae& vae, const world::Clip& clip) {
     check_interrupt();
     const int64_t size = std::min(kLatentsAtOnce, latents - begin);
     // [1, 3, n, H, W] → [n, 3, 1, H, W]: every image a clip of its own.
-    const at::Tensor alone =
-        model::pixels_from_frames(
-            clip.frames.slice(0, begin * factor, (begin + size - 1) * factor + 1, factor))
-            .transpose(0, 2);
+    const at::Tensor alone = model::pixels_from_frames(
+                                 clip.frames.slice(0, grid.camera_frame(begin),
+                                                   grid.camera_frame(begin + size - 1) + 1, factor))
+                                 .transpose(0, 2);
     images.push_back(vae.normalise(vae.encode(alone).mean).squeeze(2));
   }
   out.images = at::cat(images, 0).transpose(0, 1).contiguous().to(at::kBFloat16);

@@ -4,23 +4,26 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/camera/time_grid.h"
 
 namespace loci::train {
 
 NoisedBatch noise_windows(const at::Tensor& clean, const std::vector<std::vector<double>>& levels,
                           const at::Tensor& noise, int64_t chunk_size) {
   const int64_t batch = clean.size(0), frames = clean.size(2);
-  LOCI_CHECK(static_cast<int64_t>(levels.size()) == batch, "{} lists of noise levels for {} windows",
-             levels.size(), batch);
+  LOCI_CHECK(static_cast<int64_t>(levels.size()) == batch,
+             "{} lists of noise levels for {} windows", levels.size(), batch);
   at::Tensor sigma = at::zeros({batch, frames}, at::kFloat);
   const auto chunks = static_cast<int64_t>(levels.front().size());
-  LOCI_CHECK(1 + chunks * chunk_size == frames, "{} noise levels for {} frames", chunks, frames);
+  const camera::TimeGrid grid{.latents_per_chunk = chunk_size};
+  LOCI_CHECK(grid.latents_in_chunks(1 + chunks) == frames, "{} noise levels for {} frames", chunks,
+             frames);
   NoisedBatch out;
   out.levels = at::empty({batch, chunks}, at::kFloat);
   for (int64_t b = 0; b < batch; ++b) {
     for (int64_t c = 0; c < chunks; ++c) {
       out.levels[b][c] = levels[b][c];
-      sigma[b].narrow(0, 1 + c * chunk_size, chunk_size).fill_(levels[b][c]);
+      sigma[b].narrow(0, grid.latents_of_chunk(1 + c).begin, chunk_size).fill_(levels[b][c]);
     }
   }
   const at::Tensor mix = sigma.view({batch, 1, frames, 1, 1});

@@ -9,6 +9,7 @@
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
+#include "loci/camera/time_grid.h"
 #include "loci/train/windows/window_pass.h"
 
 namespace loci::train {
@@ -65,8 +66,8 @@ void start_recurrent(const RecurrentStartConfig& config, const model::Transforme
                      const CaptionEncoder& captions, const WindowSource& source, int64_t frames,
                      const HistoryConfig& history, uint64_t seed) {
   const at::NoGradGuard no_grad;
-  const int64_t chunk = transformer.config().chunk_size;
-  const ChunkNoise noise = alternating((frames - 1) / chunk);
+  const camera::TimeGrid grid{.latents_per_chunk = transformer.config().chunk_size};
+  const ChunkNoise noise = alternating(grid.chunks_in_latents(frames) - 1);
   std::map<int64_t, LayerSums> sums;
   for (uint64_t i = 0; i < kStartWindows; ++i) {
     check_interrupt();

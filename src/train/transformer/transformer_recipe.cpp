@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/transformer/transformer_recipe.h"
 
+#include "loci/camera/time_grid.h"
+
 namespace loci::train {
 
 namespace {
@@ -20,7 +22,7 @@ TransformerPhase read_phase(const ConfigReader& reader, const ConfigReader& reci
                             double caption_dropout) {
   TransformerPhase phase;
   phase.window = reader.get<int64_t>("window", phase.window, 2, 1 << 20);
-  if ((phase.window - 1) % chunk != 0) {
+  if (!camera::TimeGrid{.latents_per_chunk = chunk}.whole_chunks(phase.window)) {
     fail("{}: window is {}; expected 1 + a multiple of the chunk size {}", reader.where(),
          phase.window, chunk);
   }

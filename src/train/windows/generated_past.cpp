@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/random.h"
+#include "loci/camera/time_grid.h"
 #include "loci/train/windows/window_pass.h"
 
 namespace loci::train {
@@ -27,7 +28,8 @@ GeneratedPast generate_past(const model::Transformer& transformer, const Window&
                             const HistoryConfig& history, const at::Tensor& text, uint64_t key) {
   const at::NoGradGuard no_grad;
   const model::TransformerConfig& config = transformer.config();
-  const int64_t chunk = config.chunk_size, chunks = (window.latents.size(1) - 1) / chunk;
+  const camera::TimeGrid grid{.latents_per_chunk = config.chunk_size};
+  const int64_t chunks = grid.chunks_in_latents(window.latents.size(1)) - 1;
   Random random{key, kStreamGenerated};
   GeneratedPast past{window.latents.clone(), {}};
   WindowPlan plan;
@@ -44,11 +46,12 @@ GeneratedPast generate_past(const model::Transformer& transformer, const Window&
   const at::Tensor velocity = run_window(transformer, pass, text);
   for (int64_t i = 0; i < chunks; ++i) {
     if (!past.chunks[static_cast<size_t>(i)]) continue;
+    const camera::IndexRange range = grid.latents_of_chunk(1 + i);
     const auto part = [&](const at::Tensor& all) {
-      return all[0].narrow(1, 1 + i * chunk, chunk).to(at::kCPU, at::kFloat);
+      return all[0].narrow(1, range.begin, range.size()).to(at::kCPU, at::kFloat);
     };
     const double level = plan.noise.levels[static_cast<size_t>(i)];
-    past.latents.narrow(1, 1 + i * chunk, chunk)
+    past.latents.narrow(1, range.begin, range.size())
         .copy_(part(pass.batch.latents) - level * part(velocity));
   }
   return past;

@@ -6,6 +6,7 @@
 
 #include "loci/base/random.h"
 #include "loci/camera/revisit.h"
+#include "loci/camera/time_grid.h"
 
 namespace loci::train {
 
@@ -20,13 +21,13 @@ constexpr uint64_t kStreamTargets = 5;
 std::vector<std::optional<double>> return_gaps(const Window& window, int64_t chunk_size) {
   // Windows are short, so a view counts as left once half of its width is out of sight.
   const camera::RevisitRule rule{.distance = 0.5, .gap = 1, .away = std::numbers::pi / 6};
-  const auto chunks =
-      static_cast<size_t>((static_cast<int64_t>(window.cameras.size()) - 1) / chunk_size);
-  std::vector<std::optional<double>> gaps(chunks);
+  const camera::TimeGrid grid{.latents_per_chunk = chunk_size};
+  const int64_t chunks = grid.chunks_in_latents(std::ssize(window.cameras)) - 1;
+  std::vector<std::optional<double>> gaps(static_cast<size_t>(chunks));
   for (const camera::Revisit& revisit :
        camera::find_revisits(camera::poses_of(window.cameras), kLatentsPerSecond, rule)) {
     if (revisit.frame == 0) continue;
-    auto& gap = gaps[static_cast<size_t>((revisit.frame - 1) / chunk_size)];
+    auto& gap = gaps[static_cast<size_t>(grid.chunk_of_latent(revisit.frame) - 1)];
     gap = std::max(gap.value_or(0), revisit.gap);
   }
   return gaps;

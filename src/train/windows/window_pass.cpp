@@ -7,6 +7,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "loci/base/random.h"
+#include "loci/camera/time_grid.h"
 #include "loci/train/windows/clean_copies.h"
 
 namespace loci::train {
@@ -21,11 +22,13 @@ at::Tensor as_mask(const std::vector<bool>& flags) {
 
 // Frame 0 and the target chunks of a batch.
 NoisedBatch target_part(const NoisedBatch& batch, const std::vector<bool>& targets, int64_t chunk) {
+  const camera::TimeGrid grid{.latents_per_chunk = chunk};
   std::vector<int64_t> chunks, frames = {0};
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!targets[i]) continue;
     chunks.push_back(static_cast<int64_t>(i));
-    for (int64_t j = 0; j < chunk; ++j) frames.push_back(1 + chunks.back() * chunk + j);
+    const camera::IndexRange range = grid.latents_of_chunk(1 + chunks.back());
+    for (int64_t frame = range.begin; frame < range.end; ++frame) frames.push_back(frame);
   }
   const at::Tensor index = at::tensor(frames);
   return {batch.latents.index_select(2, index), batch.timesteps.index_select(1, index),

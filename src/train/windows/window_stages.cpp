@@ -2,6 +2,7 @@
 #include "loci/train/windows/window_stages.h"
 
 #include "loci/base/random.h"
+#include "loci/camera/time_grid.h"
 #include "loci/train/windows/target_chunks.h"
 
 namespace loci::train {
@@ -23,7 +24,8 @@ WindowStages WindowStages::for_validation() const {
 
 WindowPlan plan_window(const Window& window, const model::TransformerConfig& model,
                        const WindowStages& stages, uint64_t key, const GeneratedPast& generated) {
-  const int64_t chunks = (window.latents.size(1) - 1) / model.chunk_size;
+  const camera::TimeGrid grid{.latents_per_chunk = model.chunk_size};
+  const int64_t chunks = grid.chunks_in_latents(window.latents.size(1)) - 1;
   WindowPlan plan;
   Random random{key, kStreamLevels};
   std::vector<double> levels = draw_noise_levels(stages.noise, chunks, random);
