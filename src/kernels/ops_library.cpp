@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels as operators of PyTorch's dispatcher: torch.ops.load_library("libloci_ops.so"), then
-// torch.ops.loci.attention and so on. Each is composed of differentiable functions, so gradients
-// come along, and each falls back on ATen for devices and types without a kernel.
+// Registers the kernels with PyTorch's dispatcher. After torch.ops.load_library("libloci_ops.so")
+// they are available as torch.ops.loci.attention etc. All are differentiable and fall back on ATen
+// for devices and types without a kernel.
 #include <optional>
 #include <string>
 #include <tuple>
@@ -27,23 +27,23 @@ namespace loci::kernels {
 
 namespace {
 
-// Past keys and values [F, B, T, H, D] in slots of which `index` names those attended to.
+// past_key and past_value [F, B, T, H, D] are slots; the queries attend to the slots in `index`.
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                   const std::optional<at::Tensor>& past_key,
                   const std::optional<at::Tensor>& past_value, at::IntArrayRef index) {
   TORCH_CHECK(past_key.has_value() == past_value.has_value(),
-              "loci::attention: give past_key and past_value together");
+              "loci::attention: past_key and past_value must be given together");
   if (!past_key) return attention(query, key, value);
   const AttentionPast past({past_key->contiguous(), {}}, {past_value->contiguous(), {}},
                            index.vec(), query.scalar_type(), query.device(), std::nullopt);
   return attention(query, key, value, &past);
 }
 
-// Span i holds the queries up to ends[i]; keys[i] names the tokens that they see.
+// Span i contains the queries up to ends[i], which attend to the tokens keys[i].
 at::Tensor attend_over_spans(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, at::IntArrayRef ends, at::TensorList keys) {
   TORCH_CHECK(ends.size() == keys.size(), "loci::attention_over_spans: ", ends.size(),
-              " ends but keys of ", keys.size(), " spans");
+              " ends, but keys for ", keys.size(), " spans");
   std::vector<AttentionSpan> spans;
   for (size_t i = 0; i < ends.size(); ++i) {
     const at::Tensor index = keys[i].to(at::kCPU, at::kLong).contiguous();
@@ -51,22 +51,24 @@ at::Tensor attend_over_spans(const at::Tensor& query, const at::Tensor& key,
     spans.push_back({.begin = i == 0 ? 0 : ends[i - 1],
                      .end = ends[i],
                      .keys = {first, first + index.numel()},
-                     .turn = std::nullopt});
+                     .rotation = std::nullopt});
   }
   return attention_over_spans(query, key, value,
                               std::make_shared<const std::vector<AttentionSpan>>(std::move(spans)));
 }
 
-// `rotations` holds three numbers each: first channel, pairs, and 1 for adjacent pairs.
+// `rotations` holds three numbers per rotation: first channel, number of pairs, 1 for adjacent
+// pairs.
 HeadMap make_map(int64_t tiles_begin, int64_t tiles, const std::optional<at::Tensor>& matrices,
                  at::IntArrayRef rotations, const std::optional<at::Tensor>& cosine,
                  const std::optional<at::Tensor>& sine) {
   TORCH_CHECK(rotations.size() % 3 == 0,
-              "loci: rotations come in threes: first channel, pairs, adjacent");
+              "loci: rotations must have three numbers each: first channel, number of pairs, "
+              "adjacent (0 or 1)");
   HeadMap map;
   map.tiles_begin = tiles_begin;
   map.tiles = tiles;
-  TORCH_CHECK(tiles == 0 || matrices, "loci: tiles need matrices [N, 4, 4]");
+  TORCH_CHECK(tiles == 0 || matrices, "loci: tiles > 0 needs matrices [N, 4, 4]");
   if (matrices) map.matrices = *matrices;
   for (size_t i = 0; i < rotations.size(); i += 3) {
     map.rotations.push_back(
@@ -109,7 +111,7 @@ std::tuple<at::Tensor, at::Tensor> norm_heads(
   const NormedHeads normed = rms_norm_heads(
       x, weight, eps, heads, make_map(tiles_begin, tiles, matrices, rotations, cosine, sine),
       /*want_norm=*/true);
-  return {normed.norm, normed.turned};
+  return {normed.norm, normed.mapped};
 }
 
 NormAffine make_affine(const at::Tensor& scale, const at::Tensor& shift, double base, double eps,
@@ -141,7 +143,7 @@ std::tuple<at::Tensor, at::Tensor> add_gated_and_norm(const at::Tensor& x,
                         make_affine(scale, shift, base, eps, dtype, x));
 }
 
-// The caller still holds x, so it is never written to.
+// The caller holds x, so the kernel never overwrites it.
 at::Tensor gelu_of(const at::Tensor& x) { return kernels::gelu(x); }
 
 std::tuple<at::Tensor, at::Tensor> write_chunks(
@@ -159,7 +161,7 @@ at::Tensor multiply(const at::Tensor& x, const at::Tensor& weight,
   return linear(x, weight, bias.value_or(at::Tensor()));
 }
 
-// torch.classes.loci.PackedLinear: a weight [out, in] in few bits, laid out once.
+// torch.classes.loci.PackedLinear: a packed weight [out, in] in BF16, INT8 or INT4.
 struct PackedWeight : torch::CustomClassHolder {
   PackedWeight(const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                const std::string& format)
@@ -211,7 +213,7 @@ TORCH_LIBRARY(loci, library) {
               &add_gated_map);
   library.def("rms_norm(Tensor x, Tensor weight, float eps=1e-6) -> Tensor", &rms_norm);
   library.def("rms_norm_heads(Tensor x, Tensor weight, float eps, int heads, " LOCI_HEAD_MAP
-              ") -> (Tensor norm, Tensor turned)",
+              ") -> (Tensor norm, Tensor mapped)",
               &norm_heads);
   library.def("affine_norm(Tensor x, " LOCI_NORM ") -> Tensor", &norm);
   library.def("gated_add(Tensor x, Tensor? gate, Tensor y) -> Tensor", &add_gated);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of attention, and attention over spans, against FP64 by libtorch's autograd.
+// Compares gradients of attention, and attention over spans, with libtorch's autograd in FP64.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,13 +10,14 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "loci/kernels/attention/attention.h"
-#include "loci/kernels/attention/attention_backward_kernel.h"
 #include "loci/kernels/attention/attention_backward_pair_loops.h"
 #include "loci/kernels/attention/attention_spans.h"
 #include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/emulated_machines.h"
+#include "tests/kernels/matrix.h"
 
 namespace loci::kernels {
 namespace {
@@ -24,15 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using Tensors = std::vector<at::Tensor>;
 
-std::vector<IsaLevel> levels_of_this_machine() {
-  std::vector<IsaLevel> levels;
-  for (const IsaLevel level : kIsaLevels) {
-    if (level <= cpu_features().best_level()) levels.push_back(level);
-  }
-  return levels;
-}
-
-// The largest difference, in units of the largest expected number.
+// The largest difference relative to the largest expected number.
 double difference(const at::Tensor& got, const at::Tensor& expected) {
   const at::Tensor wanted = expected.to(at::kDouble);
   return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
@@ -47,13 +40,13 @@ Tensors leaves(const Tensors& inputs, at::ScalarType dtype) {
   return copies;
 }
 
-// Queries of other sizes than keys: tails of blocks and tiles, more than one block of both.
-TEST(AttentionBackward, EveryLevelEqualsTheDefinitions) {
+// Different numbers of queries and keys, incomplete blocks and tiles, and several blocks of both.
+TEST(AttentionBackward, MatchesFp64AtEveryLevel) {
   const struct {
     int64_t batch, heads, channels, queries, keys;
   } cases[] = {{1, 1, 32, 1, 3},      {2, 3, 64, 7, 5},     {1, 2, 128, 120, 120},
                {1, 1, 128, 129, 300}, {1, 2, 128, 300, 64}, {1, 1, 160, 13, 97}};
-  for (const IsaLevel level : levels_of_this_machine()) {
+  for (const IsaLevel level : testing::levels_here()) {
     const IsaOverride chosen(level);
     for (const auto& c : cases) {
       for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
@@ -71,7 +64,7 @@ TEST(AttentionBackward, EveryLevelEqualsTheDefinitions) {
                                   {weights.to(at::kDouble)});
         for (size_t i = 0; i < got.size(); ++i) {
           EXPECT_EQ(got[i].scalar_type(), dtype);
-          // BF16: the output that the gradient starts from is rounded.
+          // In BF16, the output that the gradient is computed from is rounded.
           EXPECT_LT(difference(got[i], expected[i]), dtype == at::kFloat ? 1e-5 : 2e-2)
               << name_of(level) << ", input " << i << ", " << c.queries << " x " << c.keys;
         }
@@ -81,10 +74,10 @@ TEST(AttentionBackward, EveryLevelEqualsTheDefinitions) {
 }
 
 TEST(AttentionBackward, LargeScoresGiveFiniteGradients) {
-  for (const IsaLevel level : levels_of_this_machine()) {
+  for (const IsaLevel level : testing::levels_here()) {
     const IsaOverride chosen(level);
     at::manual_seed(1);
-    // Scores far below zero: what fills up a block must not count as a key of score zero.
+    // All scores are far below zero: padding must not count as keys with score zero.
     const at::Tensor ones = at::ones({1, 3, 1, 32}), value = at::randn({1, 3, 1, 32});
     const Tensors inputs = leaves({100 * ones, -100 * ones, value}, at::kFloat);
     const Tensors got = torch::autograd::grad({attention(inputs[0], inputs[1], inputs[2])}, inputs,
@@ -95,13 +88,13 @@ TEST(AttentionBackward, LargeScoresGiveFiniteGradients) {
 }
 
 HeadMap random_rotation(int64_t tokens) {
-  HeadMap turn;
-  turn.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
-                    {.begin = 16, .pairs = 4, .adjacent = false}};
+  HeadMap rotation;
+  rotation.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
+                        {.begin = 16, .pairs = 4, .adjacent = false}};
   const at::Tensor angle = at::randn({tokens, 9});
-  turn.cosine = angle.cos();
-  turn.sine = angle.sin();
-  return turn;
+  rotation.cosine = angle.cos();
+  rotation.sine = angle.sin();
+  return rotation;
 }
 
 std::vector<int64_t> range(int64_t begin, int64_t end) {
@@ -110,22 +103,22 @@ std::vector<int64_t> range(int64_t begin, int64_t end) {
   return numbers;
 }
 
-// A window: a frame alone, a chunk that sees it, one that sees some of the past turned and out of
-// order, one that is alone.
+// A training window: a first frame, a chunk that attends to it, a chunk that attends to rotated
+// past keys in another order, and a token that attends to itself.
 std::vector<AttentionSpan> window() {
   std::vector<AttentionSpan> spans = {
-      {.begin = 0, .end = 7, .keys = range(0, 7), .turn = {}},
-      {.begin = 7, .end = 140, .keys = range(0, 140), .turn = {}},
-      {.begin = 140, .end = 150, .keys = range(100, 121), .turn = random_rotation(21)},
-      {.begin = 150, .end = 151, .keys = {150}, .turn = {}}};
+      {.begin = 0, .end = 7, .keys = range(0, 7), .rotation = {}},
+      {.begin = 7, .end = 140, .keys = range(0, 140), .rotation = {}},
+      {.begin = 140, .end = 150, .keys = range(100, 121), .rotation = random_rotation(21)},
+      {.begin = 150, .end = 151, .keys = {150}, .rotation = {}}};
   for (const int64_t token : range(3, 6)) spans[2].keys.push_back(token);
   for (const int64_t token : range(140, 150)) spans[2].keys.push_back(token);
   return spans;
 }
 
-// The loops of BF16 pairs on an emulated machine against those of FP32: odd numbers of queries and
-// keys, tails of tiles, more than one block of both, turned keys.
-TEST(AttentionBackward, PairsOnAnEmulatedMachineEqualFloats) {
+// Compares the loops of BF16 pairs on emulated instructions with the FP32 loops: odd numbers of
+// queries and keys, incomplete tiles, several blocks of both, rotated keys.
+TEST(AttentionBackward, EmulatedPairsMatchFp32) {
   namespace loops = attention_backward_kernels;
   at::manual_seed(3);
   const int64_t heads = 2, channels = 64;
@@ -144,19 +137,20 @@ TEST(AttentionBackward, PairsOnAnEmulatedMachineEqualFloats) {
     part.end = span.end;
     part.keys = span.keys.data();
     part.key_count = std::ssize(span.keys);
-    part.turned = span.turned();
+    part.rotated = span.rotated_keys();
     at::Tensor k = key.index_select(1, at::tensor(span.keys));
-    if (span.turn) {
-      k = at::cat({head_map_by_libtorch(k.narrow(1, 0, part.turned), *span.turn),
-                   k.narrow(1, part.turned, part.key_count - part.turned)},
+    if (span.rotation) {
+      k = at::cat({head_map_by_libtorch(k.narrow(1, 0, part.rotated), *span.rotation),
+                   k.narrow(1, part.rotated, part.key_count - part.rotated)},
                   1);
-      tables.insert(tables.end(), {span.turn->cosine, span.turn->sine, -span.turn->sine});
+      tables.insert(tables.end(),
+                    {span.rotation->cosine, span.rotation->sine, -span.rotation->sine});
       part.cosine = tables[0].const_data_ptr<float>();
       part.sine = tables[1].const_data_ptr<float>();
       part.minus_sine = tables[2].const_data_ptr<float>();
-      part.rotations = span.turn->rotations.data();
-      part.rotation_count = std::ssize(span.turn->rotations);
-      part.pairs = span.turn->cosine.size(-1);
+      part.rotations = span.rotation->rotations.data();
+      part.rotation_count = std::ssize(span.rotation->rotations);
+      part.pairs = span.rotation->cosine.size(-1);
     }
     parts.push_back(part);
     const int64_t count = span.end - span.begin;
@@ -170,7 +164,7 @@ TEST(AttentionBackward, PairsOnAnEmulatedMachineEqualFloats) {
   }
   const auto gradients = [&](void (*run)(const loops::Work&)) {
     Tensors results = {at::zeros_like(query), at::zeros_like(key), at::zeros_like(value)};
-    // Whatever scratch memory held before must not matter.
+    // The loops must not depend on the previous contents of scratch memory.
     std::vector<float> scratch(static_cast<size_t>(std::max(loops::scratch_size(channels),
                                                             loops::pair_scratch_size(channels))),
                                std::numeric_limits<float>::quiet_NaN());
@@ -195,14 +189,14 @@ TEST(AttentionBackward, PairsOnAnEmulatedMachineEqualFloats) {
     return results;
   };
   const Tensors got = gradients(loops::PairBackward<emulated::VectorMachine>::run);
-  const Tensors expected = gradients(loops::backward_plain);
+  const Tensors expected = gradients(kernel_table(IsaLevel::kPlain).attention_backward.fp32);
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_LT(difference(got[i], expected[i]), 1e-2) << "input " << i;
   }
 }
 
-TEST(AttentionSpans, OutputsAndGradientsEqualTheDefinitions) {
-  for (const IsaLevel level : levels_of_this_machine()) {
+TEST(AttentionSpans, OutputsAndGradientsMatchFp64) {
+  for (const IsaLevel level : testing::levels_here()) {
     const IsaOverride chosen(level);
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
       at::manual_seed(2);
@@ -227,7 +221,7 @@ TEST(AttentionSpans, OutputsAndGradientsEqualTheDefinitions) {
   }
 }
 
-TEST(AttentionSpans, OtherTypesGoByLibtorch) {
+TEST(AttentionSpans, OtherTypesUseLibtorch) {
   at::manual_seed(3);
   const auto spans = std::make_shared<const std::vector<AttentionSpan>>(window());
   const at::Tensor x = at::randn({1, 151, 1, 32}, at::kDouble);
@@ -235,22 +229,22 @@ TEST(AttentionSpans, OtherTypesGoByLibtorch) {
                         attention_over_spans_by_libtorch(x, x, x, *spans)));
 }
 
-TEST(AttentionSpans, SpansThatDoNotFitAreRefused) {
+TEST(AttentionSpans, RejectsInconsistentSpans) {
   const at::Tensor x = at::zeros({1, 6, 1, 32});
   const auto run = [&](std::vector<AttentionSpan> spans) {
     return attention_over_spans(
         x, x, x, std::make_shared<const std::vector<AttentionSpan>>(std::move(spans)));
   };
-  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 5, .keys = {0}, .turn = {}}}),
-                        HasSubstr("spans of 5 queries for 6"));
-  EXPECT_INTERNAL_ERROR(run({{.begin = 1, .end = 6, .keys = {0}, .turn = {}}}),
-                        HasSubstr("where 0 comes next"));
-  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {6}, .turn = {}}}),
-                        HasSubstr("key 6 of 6"));
-  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {}, .turn = {}}}),
-                        HasSubstr("see no key"));
-  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {0}, .turn = random_rotation(2)}}),
-                        HasSubstr("of the first n of them"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 5, .keys = {0}, .rotation = {}}}),
+                        HasSubstr("the spans cover 5 of 6 queries"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 1, .end = 6, .keys = {0}, .rotation = {}}}),
+                        HasSubstr("does not start at query 0"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {6}, .rotation = {}}}),
+                        HasSubstr("key 6 does not exist"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {}, .rotation = {}}}),
+                        HasSubstr("have no keys"));
+  EXPECT_INTERNAL_ERROR(run({{.begin = 0, .end = 6, .keys = {0}, .rotation = random_rotation(2)}}),
+                        HasSubstr("for its first n keys"));
 }
 
 }  // namespace

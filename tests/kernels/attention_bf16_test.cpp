@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by products of BF16 pairs: the loops of AVX512-BF16 and AMX on emulated machines
-// everywhere, and on the real ones where the host has them.
+// Attention with products of BF16 pairs. The loops for AVX512-BF16 and AMX run on emulated
+// instructions on every host, and on the real ones if the host has them.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -13,6 +13,7 @@
 #include "loci/kernels/attention/attention_dispatch.h"
 #include "loci/kernels/attention/attention_pair_loops.h"
 #include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/emulated_machines.h"
@@ -28,35 +29,36 @@ using emulated::TileMachine;
 using emulated::VectorMachine;
 using ::testing::HasSubstr;
 
-// Loops of pairs that can run here, chosen as long as this lives.
+// A version of the BF16 attention loop that can run on this host.
 struct Kind {
   const char* name;
-  std::optional<IsaLevel> level;        // a real machine
-  std::optional<AttentionLoops> loops;  // or an emulated one
+  std::optional<IsaLevel> level;                     // real instructions
+  void (*emulated)(const attention_kernels::Work&);  // or emulated ones
 };
+// attention() uses `kind` while this object lives.
 class Chosen {
  public:
   explicit Chosen(const Kind& kind) {
     if (kind.level) level_.emplace(*kind.level);
-    if (kind.loops) loops_.emplace(*kind.loops);
+    if (kind.emulated == nullptr) return;
+    KernelTable table = kernel_table();
+    table.attention.bf16 = {kind.emulated, PanelLayout::kPairs};
+    table_.emplace(table);
   }
 
  private:
   std::optional<IsaOverride> level_;
-  std::optional<PairLoopsOverride> loops_;
+  std::optional<KernelTableOverride> table_;
 };
 
 std::vector<Kind> kinds_here() {
   std::vector<Kind> kinds = {
       {"emulated vectors", std::nullopt,
-       AttentionLoops{PairLoops<VectorMachine, VectorProducts<VectorMachine>>::attend,
-                      PanelLayout::kPairs}},
-      {"emulated tiles", std::nullopt,
-       AttentionLoops{PairLoops<TileMachine, TileProducts<TileMachine>>::attend,
-                      PanelLayout::kPairs}}};
+       PairLoops<VectorMachine, VectorProducts<VectorMachine>>::attend},
+      {"emulated tiles", std::nullopt, PairLoops<TileMachine, TileProducts<TileMachine>>::attend}};
   for (const IsaLevel level : {IsaLevel::kAvx512Bf16, IsaLevel::kAmx}) {
     if (level <= cpu_features().best_level()) {
-      kinds.push_back({name_of(level).data(), level, std::nullopt});
+      kinds.push_back({name_of(level).data(), level, nullptr});
     }
   }
   return kinds;
@@ -74,12 +76,13 @@ struct Exact {
   at::Tensor bound;  // of each number's error
 };
 
-// Softmax attention of BF16 numbers in FP64, and how far the loops may be from it. BF16 has 8 bits,
-// so rounding changes a number by u = 2^-8 of it at most (2^-9 just below a power of two).
+// Softmax attention of BF16 numbers in FP64, and a bound for the error of the loops. BF16 has 8
+// bits, so rounding changes a number by at most a fraction u = 2^-8 of it (2^-9 just below a power
+// of two).
 //   A weight w becomes w (1 + d) with |d| <= u + e, where e = 1e-4 covers the polynomial of the
-//   exponential (7.5e-5) and the score's sum in FP32. The outputs are averages by weights as
-//   rounded, so output o moves by (u + e) sum_k w_k |v_k - o| / (1 - u - e) at most, and its own
-//   rounding adds u |o|, of the moved one.
+//   exponential (7.5e-5) and the FP32 sum of the score. The outputs are averages with the rounded
+//   weights, so output o changes by at most (u + e) sum_k w_k |v_k - o| / (1 - u - e). Rounding the
+//   output adds u |o|.
 Exact exact(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   constexpr double kRounding = 1.0 / 256, kOther = 1e-4;
   const at::Tensor weights = at::softmax(scores_of(query, key), -1);  // [B, H, N, M]
@@ -91,7 +94,7 @@ Exact exact(const at::Tensor& query, const at::Tensor& key, const at::Tensor& va
   return {out.transpose(1, 2), bound.transpose(1, 2)};
 }
 
-// The largest error in units of its bound: at most one.
+// The largest error relative to its bound; at most 1.
 double excess(const at::Tensor& got, const Exact& expected) {
   return ((got.to(at::kDouble) - expected.out).abs() / expected.bound).max().item<double>();
 }
@@ -103,19 +106,19 @@ SlotTensor random_slots(const std::vector<int64_t>& shape, at::ScalarType kept) 
   return {at::randint(-127, 128, shape, at::kChar), at::rand(scales) * 0.02};
 }
 
-// Of quarters and halves of a turn, so that turned BF16 numbers are BF16 numbers.
-HeadMap random_turn(int64_t tokens) {
-  HeadMap turn;
-  turn.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
-                    {.begin = 16, .pairs = 4, .adjacent = false}};
+// Multiples of 90 degrees, so that rotated BF16 numbers are exact in BF16.
+HeadMap random_rotation(int64_t tokens) {
+  HeadMap rotation;
+  rotation.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
+                        {.begin = 16, .pairs = 4, .adjacent = false}};
   const at::Tensor quarters = at::randint(0, 4, {tokens, 9});
-  turn.cosine = ((quarters == 0).to(at::kFloat) - (quarters == 2).to(at::kFloat));
-  turn.sine = ((quarters == 1).to(at::kFloat) - (quarters == 3).to(at::kFloat));
-  return turn;
+  rotation.cosine = ((quarters == 0).to(at::kFloat) - (quarters == 2).to(at::kFloat));
+  rotation.sine = ((quarters == 1).to(at::kFloat) - (quarters == 3).to(at::kFloat));
+  return rotation;
 }
 
-// Sizes that fill blocks, panels and tiles and sizes that leave remainders; slots out of order.
-TEST(AttentionBf16, EveryMachineStaysWithinItsRounding) {
+// Sizes that are multiples of blocks, panels and tiles, and sizes that are not; unordered slots.
+TEST(AttentionBf16, ErrorsAreWithinTheRoundingBound) {
   const struct {
     int64_t batch, heads, channels, queries, keys, slot_tokens;
     std::vector<int64_t> index;
@@ -134,10 +137,10 @@ TEST(AttentionBf16, EveryMachineStaysWithinItsRounding) {
         const at::Tensor query = 2 * input(c.queries), key = input(c.keys), value = input(c.keys);
         const std::vector<int64_t> shape = {6, c.batch, c.slot_tokens, c.heads, c.channels};
         const SlotTensor keys = random_slots(shape, kept), values = random_slots(shape, kept);
-        for (const bool turned : {false, true}) {
-          std::optional<HeadMap> turn;
-          if (turned) turn = random_turn(c.slot_tokens * std::ssize(c.index));
-          const AttentionPast past(keys, values, c.index, at::kBFloat16, at::kCPU, turn);
+        for (const bool rotated : {false, true}) {
+          std::optional<HeadMap> rotation;
+          if (rotated) rotation = random_rotation(c.slot_tokens * std::ssize(c.index));
+          const AttentionPast past(keys, values, c.index, at::kBFloat16, at::kCPU, rotation);
           const at::Tensor out = attention(query, key, value, &past);
           ASSERT_EQ(out.scalar_type(), at::kBFloat16);
           at::Tensor all_keys = key, all_values = value;
@@ -147,16 +150,16 @@ TEST(AttentionBf16, EveryMachineStaysWithinItsRounding) {
           }
           EXPECT_LE(excess(out, exact(query, all_keys, all_values)), 1)
               << kind.name << ", " << c.queries << " queries, " << c.channels << " channels, "
-              << c10::toString(kept) << (turned ? ", turned" : "");
+              << c10::toString(kept) << (rotated ? ", rotated" : "");
         }
       }
     }
   }
 }
 
-// The logarithm that the backward pass reads. The sum is one of rounded weights, off by no more
-// than any of them.
-TEST(AttentionBf16, LogarithmsOfSumsAreThoseOfRoundedWeights) {
+// The logarithm of the sum that the backward pass reads. Its error is at most the rounding error of
+// a weight.
+TEST(AttentionBf16, LogSumsMatchRoundedWeights) {
   for (const Kind& kind : kinds_here()) {
     at::manual_seed(2);
     const Chosen chosen(kind);
@@ -189,9 +192,7 @@ TEST(AttentionBf16, LogarithmsOfSumsAreThoseOfRoundedWeights) {
     work.scale = 1.0F / 8;
     work.scratch = scratch.data();
     for (work.sample = 0; work.sample < 2; ++work.sample) {
-      for (work.head = 0; work.head < 3; ++work.head) {
-        attention_loops(at::kBFloat16).attend(work);
-      }
+      for (work.head = 0; work.head < 3; ++work.head) attend_kernel(at::kBFloat16).attend(work);
     }
     const at::Tensor expected = at::logsumexp(scores_of(query, key), -1);
     EXPECT_LT((log_sum - expected).abs().max().item<double>(), 1.0 / 256 + 1e-4) << kind.name;
@@ -199,17 +200,17 @@ TEST(AttentionBf16, LogarithmsOfSumsAreThoseOfRoundedWeights) {
   }
 }
 
-TEST(AttentionBf16, LargeScoresNeitherOverflowNorVanish) {
+TEST(AttentionBf16, LargeScoresDoNotOverflowOrVanish) {
   for (const Kind& kind : kinds_here()) {
     const Chosen chosen(kind);
     at::manual_seed(3);
     const at::Tensor value = at::randn({1, 300, 1, 32}).to(at::kBFloat16);
-    // The best key comes last, after blocks that count for nothing.
+    // The key with the largest score is in the last block; the others have no effect.
     at::Tensor rising = at::zeros({1, 300, 1, 32}, at::kBFloat16);
     rising.select(1, 299).fill_(100);
     const at::Tensor ones = at::ones({1, 1, 1, 32}, at::kBFloat16);
     EXPECT_TRUE(at::equal(attention(ones, rising, value), value.narrow(1, 299, 1))) << kind.name;
-    // Values that are all the same come out as they are, whatever the weights.
+    // If all values are equal, the output equals them for any weights.
     const at::Tensor query = 300 * at::randn({1, 9, 1, 32}).to(at::kBFloat16);
     const at::Tensor key = at::randn({1, 300, 1, 32}).to(at::kBFloat16);
     const at::Tensor same = at::full({1, 300, 1, 32}, 0.7, at::kBFloat16);
@@ -218,7 +219,7 @@ TEST(AttentionBf16, LargeScoresNeitherOverflowNorVanish) {
   }
 }
 
-TEST(AttentionBf16, WhatIsNoNumberStaysVisible) {
+TEST(AttentionBf16, NanPropagates) {
   for (const Kind& kind : kinds_here()) {
     const Chosen chosen(kind);
     at::manual_seed(4);
@@ -232,9 +233,9 @@ TEST(AttentionBf16, WhatIsNoNumberStaysVisible) {
   }
 }
 
-// What the forward pass leaves behind serves the backward pass: gradients in BF16, of outputs and
-// logarithms that are rounded, are within a few roundings of FP64's.
-TEST(AttentionBf16, GradientsFollow) {
+// The backward pass uses rounded outputs and log sums of the forward pass. Its gradients are within
+// a few rounding errors of FP64.
+TEST(AttentionBf16, GradientsMatchFp64) {
   for (const Kind& kind : kinds_here()) {
     const Chosen chosen(kind);
     at::manual_seed(6);
@@ -257,33 +258,33 @@ TEST(AttentionBf16, GradientsFollow) {
   }
 }
 
-// A past that was laid out for one set of loops serves another.
-TEST(AttentionBf16, LayoutsOfKeysAreNotMistaken) {
+// Keys that were packed for one version of the loops are packed again for another.
+TEST(AttentionBf16, PacksKeysAgainForAnotherLayout) {
   at::manual_seed(5);
   const SlotTensor keys = random_slots({3, 1, 20, 2, 64}, at::kBFloat16);
   const SlotTensor values = random_slots({3, 1, 20, 2, 64}, at::kBFloat16);
   const at::Tensor x = at::randn({1, 9, 2, 64}).to(at::kBFloat16);
-  const HeadMap turn = random_turn(40);
+  const HeadMap rotation = random_rotation(40);
   const IsaOverride plain(IsaLevel::kPlain);
-  const AttentionPast columns(keys, values, {2, 0}, at::kBFloat16, at::kCPU, turn);
-  const AttentionPast floats(keys, values, {2, 0}, at::kFloat, at::kCPU, turn);
+  const AttentionPast columns(keys, values, {2, 0}, at::kBFloat16, at::kCPU, rotation);
+  const AttentionPast floats(keys, values, {2, 0}, at::kFloat, at::kCPU, rotation);
   const Exact expected =
       exact(x, at::cat({columns.keys(), x}, 1), at::cat({columns.values(), x}, 1));
   EXPECT_LE(excess(attention(x, x, x, &columns), expected), 1);
   const Kind kind = kinds_here()[0];
   std::optional<Chosen> chosen(kind);
-  const AttentionPast pairs(keys, values, {2, 0}, at::kBFloat16, at::kCPU, turn);
+  const AttentionPast pairs(keys, values, {2, 0}, at::kBFloat16, at::kCPU, rotation);
   for (const AttentionPast* past : {&columns, &pairs, &floats}) {
     EXPECT_LE(excess(attention(x, x, x, past), expected), 1);
   }
   chosen.reset();
   EXPECT_LE(excess(attention(x, x, x, &pairs), expected), 1);
   EXPECT_INTERNAL_ERROR(pack_keys(keys, {0}, at::kFloat, PanelLayout::kPairs, nullptr),
-                        HasSubstr("pairs of Float"));
+                        HasSubstr("must be BF16, not Float"));
 }
 
-// [channels / 2][kPanel][2], keys that are not there being zero.
-TEST(AttentionBf16, PairsStandTogetherInPanels) {
+// [channels / 2][kPanel][2], padded with zeros.
+TEST(AttentionBf16, PanelsHoldPairsOfChannels) {
   const IsaLevel levels[] = {IsaLevel::kPlain, cpu_features().best_level()};
   for (const IsaLevel level : levels) {
     const IsaOverride chosen(level);
@@ -304,7 +305,7 @@ float number(uint32_t bits) {
   return value;
 }
 
-// The emulated instructions themselves, at the corners that plain arithmetic would miss.
+// Corner cases of the emulated instructions.
 TEST(EmulatedMachine, RoundsAndFlushesAsDocumented) {
   EXPECT_EQ(emulated::narrowed(number(0x3F808000)), 0x3F80);  // a tie, to even
   EXPECT_EQ(emulated::narrowed(number(0x3F818000)), 0x3F82);
@@ -315,7 +316,7 @@ TEST(EmulatedMachine, RoundsAndFlushesAsDocumented) {
   EXPECT_EQ(emulated::widened(0x0001), 0.0F);
   VectorMachine::Floats sum{};
   VectorMachine::Pairs a{}, b{};
-  // 2^24 + 1 - 2^24: the order of a pair's products shows. Odd first: -2^24 + 2^24, then 1.
+  // 2^24 + 1 - 2^24 depends on the order of the products of a pair. The odd one comes first.
   sum[0] = 16777216.0F;
   a[0] = static_cast<short>(emulated::narrowed(1));
   b[0] = static_cast<short>(emulated::narrowed(1));

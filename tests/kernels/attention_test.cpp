@@ -23,13 +23,13 @@ std::vector<IsaLevel> levels_here() {
   return levels;
 }
 
-// The largest difference, in units of the largest expected number.
+// The largest difference relative to the largest expected number.
 double error(const at::Tensor& got, const at::Tensor& expected) {
   const at::Tensor wanted = expected.to(at::kDouble);
   return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
 }
 
-// Softmax attention in FP64, from its definition.
+// Softmax attention in FP64 by its definition.
 at::Tensor exact(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble).transpose(1, 2); };
   const double scale = 1 / std::sqrt(static_cast<double>(query.size(3)));
@@ -37,7 +37,7 @@ at::Tensor exact(const at::Tensor& query, const at::Tensor& key, const at::Tenso
   return at::matmul(at::softmax(scores, -1), wide(value)).transpose(1, 2);
 }
 
-// How numbers stand in slots, and how well attention over them agrees with FP64 over the same.
+// The type of the slots, and the tolerance of attention compared with FP64 on the same numbers.
 struct Format {
   at::ScalarType used, kept;
   double tolerance;
@@ -56,18 +56,18 @@ SlotTensor random_slots(int64_t slots, int64_t batch, int64_t tokens, int64_t he
           at::rand({slots, batch, tokens, heads, 1}) * 0.02};
 }
 
-HeadMap random_turn(int64_t tokens) {
-  HeadMap turn;
-  turn.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
-                    {.begin = 16, .pairs = 4, .adjacent = false}};
+HeadMap random_rotation(int64_t tokens) {
+  HeadMap rotation;
+  rotation.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
+                        {.begin = 16, .pairs = 4, .adjacent = false}};
   const at::Tensor angle = at::randn({tokens, 9});
-  turn.cosine = angle.cos();
-  turn.sine = angle.sin();
-  return turn;
+  rotation.cosine = angle.cos();
+  rotation.sine = angle.sin();
+  return rotation;
 }
 
-// Sizes that fill blocks and panels and sizes that leave remainders; slots out of order.
-TEST(Attention, EveryLevelEqualsItsDefinition) {
+// Sizes that are multiples of blocks and panels, and sizes that are not; unordered slots.
+TEST(Attention, MatchesFp64AtEveryLevel) {
   at::manual_seed(1);
   const struct {
     int64_t batch, heads, channels, queries, keys, slot_tokens;
@@ -87,10 +87,10 @@ TEST(Attention, EveryLevelEqualsItsDefinition) {
             random_slots(6, c.batch, c.slot_tokens, c.heads, c.channels, f.kept);
         const SlotTensor values =
             random_slots(6, c.batch, c.slot_tokens, c.heads, c.channels, f.kept);
-        for (const bool turned : {false, true}) {
-          std::optional<HeadMap> turn;
-          if (turned) turn = random_turn(c.slot_tokens * std::ssize(c.index));
-          const AttentionPast past(keys, values, c.index, f.used, at::kCPU, turn);
+        for (const bool rotated : {false, true}) {
+          std::optional<HeadMap> rotation;
+          if (rotated) rotation = random_rotation(c.slot_tokens * std::ssize(c.index));
+          const AttentionPast past(keys, values, c.index, f.used, at::kCPU, rotation);
           const at::Tensor out = attention(query, key, value, &past);
           EXPECT_EQ(out.scalar_type(), f.used);
           at::Tensor all_keys = key, all_values = value;
@@ -101,7 +101,7 @@ TEST(Attention, EveryLevelEqualsItsDefinition) {
           EXPECT_LT(error(out, exact(query, all_keys, all_values)), f.tolerance)
               << name_of(level) << ", " << c.queries << " queries, " << c.channels << " channels, "
               << c10::toString(f.used) << " of " << c10::toString(f.kept)
-              << (turned ? ", turned" : "");
+              << (rotated ? ", rotated" : "");
           EXPECT_LT(error(attention_by_libtorch(query, key, value, &past),
                           exact(query, all_keys, all_values)),
                     f.used == at::kFloat ? 1e-5 : 3e-2);
@@ -111,14 +111,14 @@ TEST(Attention, EveryLevelEqualsItsDefinition) {
   }
 }
 
-TEST(Attention, LargeScoresNeitherOverflowNorVanish) {
+TEST(Attention, LargeScoresDoNotOverflowOrVanish) {
   for (const IsaLevel level : levels_here()) {
     const IsaOverride chosen(level);
     at::manual_seed(2);
     const at::Tensor query = 300 * at::randn({1, 9, 1, 32});
     const at::Tensor key = 300 * at::randn({1, 300, 1, 32}), value = at::randn({1, 300, 1, 32});
     EXPECT_LT(error(attention(query, key, value), exact(query, key, value)), 1e-5);
-    // The best key comes last, after blocks that count for nothing.
+    // The key with the largest score is in the last block; the others have no effect.
     at::Tensor rising = at::zeros({1, 300, 1, 32});
     rising.select(1, 299).fill_(100);
     const at::Tensor ones = at::ones({1, 1, 1, 32});
@@ -126,7 +126,7 @@ TEST(Attention, LargeScoresNeitherOverflowNorVanish) {
   }
 }
 
-TEST(Attention, WhatIsNoNumberStaysVisible) {
+TEST(Attention, NanPropagates) {
   for (const IsaLevel level : levels_here()) {
     const IsaOverride chosen(level);
     at::manual_seed(3);
@@ -141,7 +141,7 @@ TEST(Attention, WhatIsNoNumberStaysVisible) {
   }
 }
 
-TEST(Attention, GradientsAreThoseOfTheDefinition) {
+TEST(Attention, GradientsMatchFp64) {
   for (const IsaLevel level : levels_here()) {
     const IsaOverride chosen(level);
     at::manual_seed(4);
@@ -163,29 +163,29 @@ TEST(Attention, GradientsAreThoseOfTheDefinition) {
   }
 }
 
-TEST(Attention, TheOrderOfSlotsIsTheCallers) {
+TEST(Attention, KeepsTheOrderOfSlots) {
   at::manual_seed(5);
   const SlotTensor keys = random_slots(4, 1, 8, 2, 32, at::kFloat);
   const SlotTensor values = random_slots(4, 1, 8, 2, 32, at::kFloat);
   const at::Tensor x = at::randn({1, 6, 2, 32});
   const AttentionPast past(keys, values, {2, 0}, at::kFloat, at::kCPU, {});
   const at::Tensor before = attention(x, x, x, &past);
-  // Slots that the past does not use may change meanwhile.
+  // Slots that the past does not use may change.
   keys.data.select(0, 1).fill_(7);
   values.data.select(0, 3).fill_(7);
   EXPECT_TRUE(at::equal(attention(x, x, x, &past), before));
   EXPECT_TRUE(at::equal(past.keys().narrow(1, 0, 8), keys.data.select(0, 2)));
 }
 
-TEST(Attention, SizesThatDisagreeAreRefused) {
+TEST(Attention, RejectsInconsistentSizes) {
   const at::Tensor x = at::randn({1, 6, 2, 32});
   EXPECT_INTERNAL_ERROR(attention(x, x.narrow(2, 0, 1), x.narrow(2, 0, 1)),
-                        HasSubstr("do not belong together"));
+                        HasSubstr("expected queries [B, N, H, D]"));
   const SlotTensor slots{at::zeros({2, 1, 4, 2, 32}), {}};
   EXPECT_INTERNAL_ERROR(AttentionPast(slots, slots, {2}, at::kFloat, at::kCPU, {}),
-                        HasSubstr("slot 2 of 2"));
-  EXPECT_INTERNAL_ERROR(AttentionPast(slots, slots, {0}, at::kFloat, at::kCPU, random_turn(5)),
-                        HasSubstr("a turn of 5 tokens for 4"));
+                        HasSubstr("slot 2 does not exist"));
+  EXPECT_INTERNAL_ERROR(AttentionPast(slots, slots, {0}, at::kFloat, at::kCPU, random_rotation(5)),
+                        HasSubstr("tables for 5 tokens, expected 4"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the bytes that tensors take while it lives.
+// Counts the bytes that tensors allocate during its lifetime.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace loci::testing {
 
-// One at a time. Every tensor made meanwhile must be gone before it ends.
+// Only one may exist at a time. Tensors that are created during its lifetime must be destroyed
+// before it.
 class CountingAllocator : public c10::Allocator {
  public:
   CountingAllocator() : inner_(c10::GetCPUAllocator()) {

@@ -24,7 +24,7 @@ CpuFeatures sapphire_rapids() {
   return f;
 }
 
-TEST(CpuFeatures, LevelNeedsAllItsInstructions) {
+TEST(CpuFeatures, ALevelNeedsAllItsInstructions) {
   CpuFeatures f = sapphire_rapids();
   EXPECT_EQ(f.best_level(), IsaLevel::kAmx);
   f.amx = AmxState::kRefused;
@@ -40,7 +40,7 @@ TEST(CpuFeatures, LevelNeedsAllItsInstructions) {
   EXPECT_EQ(sapphire_rapids().names().size(), 8U);
 }
 
-TEST(CpuFeatures, AgreesWithTheCompilersOwnDetection) {
+TEST(CpuFeatures, MatchesTheDetectionOfTheCompiler) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
   const CpuFeatures& f = cpu_features();
   EXPECT_EQ(f.avx2, __builtin_cpu_supports("avx2") != 0);
@@ -52,18 +52,18 @@ TEST(CpuFeatures, AgreesWithTheCompilersOwnDetection) {
   EXPECT_EQ(f.avx512_vnni, __builtin_cpu_supports("avx512vnni") != 0);
   EXPECT_EQ(f.avx512_bf16, __builtin_cpu_supports("avx512bf16") != 0);
 #else
-  GTEST_SKIP() << "the compiler has nothing to compare with";
+  GTEST_SKIP() << "the compiler provides no detection";
 #endif
 }
 
-TEST(CpuFeatures, ObeysTheOverride) {
+TEST(CpuFeatures, LociIsaSelectsTheLevel) {
   EXPECT_EQ(choose_level(std::nullopt, IsaLevel::kAvx512), IsaLevel::kAvx512);
   EXPECT_EQ(choose_level("", IsaLevel::kAvx512), IsaLevel::kAvx512);
   for (const IsaLevel level : kIsaLevels) {
     EXPECT_EQ(choose_level(name_of(level), IsaLevel::kAmx), level);
   }
   EXPECT_MACHINE_ERROR(choose_level("amx", IsaLevel::kAvx2),
-                       HasSubstr("LOCI_ISA=amx: this machine has no more than avx2"));
+                       HasSubstr("LOCI_ISA=amx: this machine supports levels up to avx2"));
   EXPECT_BAD_INPUT(choose_level("sse9", IsaLevel::kAvx2),
                    HasSubstr("choose one of: plain, avx2, avx512, avx512_bf16, amx"));
   EXPECT_LE(isa_level(), cpu_features().best_level());

@@ -21,8 +21,8 @@ struct Tokens {
 
 at::Tensor unit(const at::Tensor& x) { return x / x.norm(2, -1, /*keepdim=*/true); }
 
-// Keys of one head lie within about 20 degrees of each other, as those of neighbouring tokens do;
-// β reaches 2, where a write reflects what was stored.
+// The keys of a head are within about 20 degrees of each other, like those of neighbouring tokens.
+// β goes up to 2, where a write reflects the stored value.
 Tokens correlated(int64_t groups, int64_t tokens, int64_t channels, uint64_t seed) {
   at::manual_seed(seed);
   Tokens t;
@@ -36,7 +36,7 @@ Tokens correlated(int64_t groups, int64_t tokens, int64_t channels, uint64_t see
   return t;
 }
 
-// The definition, one token after the other.
+// The definition: a loop over tokens.
 at::Tensor token_loop(const Tokens& t, bool decays) {
   at::Tensor state = t.state.clone();
   for (int64_t i = 0; i < t.key.size(1); ++i) {
@@ -52,8 +52,8 @@ double relative_error(const at::Tensor& got, const at::Tensor& expected) {
   return ((got.to(at::kDouble) - expected).abs().max() / expected.std()).item<double>();
 }
 
-TEST(DeltaRule, EqualsTheTokenLoop) {
-  // Below, at and above the block's size, and many blocks.
+TEST(DeltaRule, MatchesTheLoopOverTokens) {
+  // Below, at and above the block size, and many blocks.
   for (const int64_t tokens : {1, 77, 128, 129, 500}) {
     const Tokens t = correlated(3, tokens, 32, 10 + tokens);
     const at::Tensor expected = token_loop(t, /*decays=*/false);
@@ -66,7 +66,7 @@ TEST(DeltaRule, EqualsTheTokenLoop) {
   }
 }
 
-TEST(DeltaRule, EqualsTheTokenLoopOverAWholeChunk) {
+TEST(DeltaRule, MatchesTheLoopOverTokensForAWholeChunk) {
   const Tokens t = correlated(4, 1920, 128, 3);
   const at::Tensor expected = token_loop(t, /*decays=*/false);
   EXPECT_LT(relative_error(delta_write(t.state, t.key, t.value, t.beta), expected), 1e-10);
@@ -75,7 +75,7 @@ TEST(DeltaRule, EqualsTheTokenLoopOverAWholeChunk) {
   EXPECT_LT(relative_error(narrow, expected), 2e-4);
 }
 
-TEST(DeltaRule, DecayAtEveryTokenEqualsTheLoop) {
+TEST(DeltaRule, DecayAtEveryTokenMatchesTheLoop) {
   for (const int64_t tokens : {1, 16, 17, 300}) {
     Tokens t = correlated(2, tokens, 32, 20 + tokens);
     t.log_decay.select(1, 0).fill_(kMinLogDecay);  // the strongest that is allowed
@@ -84,7 +84,7 @@ TEST(DeltaRule, DecayAtEveryTokenEqualsTheLoop) {
         relative_error(decayed_delta_write(t.state, t.key, t.value, t.beta, t.log_decay), expected),
         1e-10)
         << tokens;
-    // A whole block at the bound: exponents reach e^±40, inside FP32's range.
+    // A whole block at the bound: exponentials reach e^±40, within the range of FP32.
     t.log_decay.fill_(kMinLogDecay);
     const at::Tensor strongest = token_loop(t, /*decays=*/true);
     const at::Tensor narrow =
@@ -94,14 +94,14 @@ TEST(DeltaRule, DecayAtEveryTokenEqualsTheLoop) {
   }
 }
 
-TEST(DeltaRule, NoTokensLeaveTheState) {
+TEST(DeltaRule, WithoutTokensTheStateIsUnchanged) {
   const Tokens t = correlated(2, 0, 8, 1);
   EXPECT_TRUE(at::equal(delta_write(t.state, t.key, t.value, t.beta), t.state));
   EXPECT_TRUE(
       at::equal(decayed_delta_write(t.state, t.key, t.value, t.beta, t.log_decay), t.state));
 }
 
-TEST(DeltaRule, AWholeModelsChunkTakesBoundedMemory) {
+TEST(DeltaRule, AChunkOfTheLargeModelNeedsBoundedMemory) {
   // 24 heads of 1,920 tokens: the triangular matrix of the whole chunk would be 354 MB.
   testing::CountingAllocator counter;
   {
@@ -117,8 +117,8 @@ TEST(DeltaRule, AWholeModelsChunkTakesBoundedMemory) {
   }
 }
 
-TEST(DeltaRule, GradientsEqualCentralDifferences) {
-  // Different sizes of keys and values; more tokens than a block of the decayed form.
+TEST(DeltaRule, GradientsMatchCentralDifferences) {
+  // Keys and values of different sizes; more tokens than a block of the decayed form.
   const Tokens t = correlated(2, 19, 5, 4);
   const at::Tensor state = testing::leaf(t.state.narrow(2, 0, 3));
   const at::Tensor value = testing::leaf(t.value.narrow(2, 0, 3));
@@ -137,7 +137,7 @@ TEST(DeltaRule, GradientsEqualCentralDifferences) {
             1e-6);
 }
 
-TEST(DeltaRule, GradientAcrossBlocksEqualsTheLoops) {
+TEST(DeltaRule, GradientAcrossBlocksMatchesTheLoop) {
   Tokens t = correlated(2, 200, 16, 5);
   std::vector<at::Tensor> inputs = {t.state, t.key, t.value, t.beta};
   for (at::Tensor& input : inputs) input.set_requires_grad(true);
@@ -168,7 +168,7 @@ using Chunked = DeltaPass (*)(const at::Tensor&, const at::Tensor&, const at::Te
                               const at::Tensor&, const at::Tensor&, const at::Tensor&,
                               const DeltaChunks&, double);
 
-// Reads, state, and the gradients of all inputs that are defined.
+// Readouts, state, and the gradients of all defined inputs.
 std::vector<at::Tensor> outputs_and_gradients(Chunked chunked, std::vector<at::Tensor> inputs,
                                               at::ScalarType dtype, const DeltaChunks& chunks) {
   std::vector<at::Tensor> leaves;
@@ -189,7 +189,7 @@ std::vector<at::Tensor> outputs_and_gradients(Chunked chunked, std::vector<at::T
   return all;
 }
 
-TEST(DeltaRule, EveryLevelEqualsFp64ByLibtorch) {
+TEST(DeltaRule, MatchesFp64AtEveryLevel) {
   const struct {
     int64_t batch, heads, keys, values;
     DeltaChunks chunks;
@@ -223,7 +223,7 @@ TEST(DeltaRule, EveryLevelEqualsFp64ByLibtorch) {
   }
 }
 
-TEST(DeltaRule, ChunksEqualWritingOneAfterTheOther) {
+TEST(DeltaRule, ChunksMatchSeparateWrites) {
   const std::vector<at::Tensor> in = chunk_inputs(1, 2, 50, 32, 32, 2);
   const DeltaPass pass =
       delta_chunks(in[0], in[1], in[2], in[3], in[4], in[5], {.ends = {20, 50}}, 0.5);
@@ -240,7 +240,7 @@ TEST(DeltaRule, ChunksEqualWritingOneAfterTheOther) {
   EXPECT_LT(relative_error(pass.state.flatten(0, 1), state), 1e-12);
 }
 
-TEST(DeltaRule, GradientsOfReadsOrStateAloneAreEnough) {
+TEST(DeltaRule, AcceptsGradientsOfOnlyReadoutsOrState) {
   const std::vector<at::Tensor> in = chunk_inputs(1, 1, 30, 32, 32, 1);
   const DeltaChunks chunks{.ends = {10, 30}, .write_last = false};
   for (const bool of_read : {false, true}) {
@@ -265,10 +265,10 @@ TEST(DeltaRule, GradientsOfReadsOrStateAloneAreEnough) {
   }
 }
 
-TEST(DeltaRule, SizesThatDisagreeAreRefused) {
+TEST(DeltaRule, RejectsInconsistentSizes) {
   const Tokens t = correlated(2, 4, 8, 6);
   EXPECT_INTERNAL_ERROR(delta_write(t.state, t.key, t.value.narrow(1, 0, 3), t.beta),
-                        HasSubstr("disagree"));
+                        HasSubstr("inconsistent sizes"));
   EXPECT_INTERNAL_ERROR(delta_write(t.state.select(0, 0), t.key, t.value, t.beta),
                         HasSubstr("expected state [G, K, V]"));
   EXPECT_INTERNAL_ERROR(
@@ -277,7 +277,7 @@ TEST(DeltaRule, SizesThatDisagreeAreRefused) {
   const std::vector<at::Tensor> in = chunk_inputs(1, 1, 30, 32, 32, 1);
   EXPECT_INTERNAL_ERROR(
       delta_chunks(in[0], in[1], in[2], in[3], in[4], in[5], {.ends = {10, 29}}, 1),
-      HasSubstr("chunks of 29 tokens for 30"));
+      HasSubstr("the chunks cover 29 of 30 tokens"));
   EXPECT_INTERNAL_ERROR(
       delta_chunks(in[0], in[1], in[2], in[3], in[4], in[5], {.ends = {10, 30}}, 1),
       HasSubstr("retention must be [B, 2 chunks"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processors with instructions for BF16 pairs and tiles, in plain arrays: what Intel documents of
-// VDPBF16PS, VCVTNE2PS2BF16, TDPBF16PS, TDPBSSD and the tile registers, so that loops written for
-// them are tested on machines without.
+// Emulates processors with instructions for BF16 pairs and tiles: VDPBF16PS, VCVTNE2PS2BF16,
+// TDPBF16PS, TDPBSSD and the tile registers, as documented by Intel. Loops for these instructions
+// can thus be tested on hosts without them.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace loci::kernels::emulated {
 
-// Denormal numbers count as zero, as operands and as results.
+// The instructions treat denormal operands and results as zero.
 inline float flushed(float x) {
   return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x;
 }
@@ -23,7 +23,7 @@ inline float widened(uint16_t half) {
   return flushed(value);
 }
 
-// To nearest, ties to even; what is not a number becomes a quiet one.
+// Rounds to nearest, ties to even; NaN becomes a quiet NaN.
 inline uint16_t narrowed(float value) {
   value = flushed(value);
   uint32_t bits;
@@ -42,7 +42,7 @@ struct VectorMachine {
   using Floats = float __attribute__((vector_size(64)));
   using Pairs = short __attribute__((vector_size(64)));
 
-  // Odd numbers first, then even ones.
+  // Odd numbers are added before even ones.
   static Floats dot(Floats sum, Pairs a, Pairs b) {
     for (int i = 0; i < 16; ++i) {
       for (const int j : {2 * i + 1, 2 * i}) {
@@ -63,13 +63,13 @@ struct VectorMachine {
 };
 
 struct TileMachine : VectorMachine {
-  // Instructions on tiles fault outside the life of one of these.
+  // Tile instructions fault unless such an object exists.
   class Tiles {
    public:
     Tiles() {
-      if (configured) throw std::logic_error("tiles within tiles");
+      if (configured) throw std::logic_error("tiles are already configured");
       configured = true;
-      std::memset(tiles, 0xFF, sizeof tiles);  // not numbers, until something is loaded
+      std::memset(tiles, 0xFF, sizeof tiles);  // NaN until loaded
     }
     ~Tiles() { configured = false; }
     Tiles(const Tiles&) = delete;
@@ -93,8 +93,8 @@ struct TileMachine : VectorMachine {
     }
   }
   using VectorMachine::dot;
-  // Even and odd numbers of a row are added up apart, from zero; their sums are added to each other
-  // and only then to what was there.
+  // Products of even and of odd numbers are summed separately, starting from zero. The two sums are
+  // added, then the result is added to the tile.
   template <int kSums, int kA, int kB>
   static void dot() {
     float sums[16][16];
@@ -114,7 +114,7 @@ struct TileMachine : VectorMachine {
     }
     std::memcpy(tile(kSums), sums, kBytes);
   }
-  // TDPBSSD: bytes with a sign in quadruples.
+  // TDPBSSD: groups of four signed bytes.
   template <int kSums, int kA, int kB>
   static void dot_bytes() {
     int32_t sums[16][16];
@@ -133,7 +133,7 @@ struct TileMachine : VectorMachine {
  private:
   static constexpr size_t kBytes = 1024;
   static char* tile(int number) {
-    if (!configured) throw std::logic_error("no tiles are configured");
+    if (!configured) throw std::logic_error("tiles are not configured");
     return tiles[number];
   }
   static inline thread_local bool configured = false;

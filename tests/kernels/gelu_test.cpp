@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/kernels/elementwise/gelu_loops.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 #include "tests/kernels/matrix.h"
 
@@ -16,7 +17,7 @@ using testing::TensorList;
 TensorList ours(const TensorList& t) { return {kernels::gelu(t[0])}; }
 TensorList libtorchs(const TensorList& t) { return {at::gelu(t[0], "tanh")}; }
 
-TEST(Gelu, EqualsFp64AtEveryLevel) {
+TEST(Gelu, MatchesFp64AtEveryLevel) {
   at::manual_seed(1);
   for (const int64_t count : {1, 7, 8, 33, 1000}) {
     testing::expect_equal(ours, libtorchs, {3 * at::randn({2, count})}, {at::kFloat}, 1e-6, "FP32");
@@ -25,8 +26,8 @@ TEST(Gelu, EqualsFp64AtEveryLevel) {
   }
 }
 
-// Far out it is 0 or x, and its slope 0 or 1.
-TEST(Gelu, HasItsLimits) {
+// For large |x|, GELU is 0 or x, and its derivative is 0 or 1.
+TEST(Gelu, ApproachesItsLimits) {
   const at::Tensor x = at::tensor({-1e4F, -30.0F, -9.0F, 0.0F, 9.0F, 30.0F, 1e4F});
   for (const IsaLevel level : testing::levels_here()) {
     const IsaOverride chosen(level);
@@ -37,8 +38,8 @@ TEST(Gelu, HasItsLimits) {
   EXPECT_TRUE(at::isnan(kernels::gelu(at::full({9}, NAN))).all().item<bool>());
 }
 
-// 16 lanes, which the compiler makes of what the machine has.
-TEST(Gelu, SixteenLanesEqualFour) {
+// The compiler splits vectors of 16 lanes if the host has shorter ones.
+TEST(Gelu, SixteenLanesMatchFour) {
   at::manual_seed(2);
   const at::Tensor x = 3 * at::randn({100}), gradient = at::randn({100});
   const auto run = [&](const gelu_kernels::Kernels& kernels) {
@@ -48,11 +49,11 @@ TEST(Gelu, SixteenLanesEqualFour) {
     kernels.backward(x.const_data_ptr<float>(), gradient.const_data_ptr<float>(), to + 100, 100);
     return out;
   };
-  EXPECT_TRUE(
-      at::allclose(run(gelu_kernels::Loops<16>::kKernels), run(gelu_kernels::plain()), 1e-6, 1e-6));
+  EXPECT_TRUE(at::allclose(run(gelu_kernels::Loops<16>::kKernels),
+                           run(kernel_table(IsaLevel::kPlain).gelu), 1e-6, 1e-6));
 }
 
-TEST(Gelu, WritesOverWhatNobodyElseHolds) {
+TEST(Gelu, OverwritesInputThatIsNotShared) {
   const at::NoGradGuard no_grad;
   at::Tensor mine = at::randn({4, 8});
   const at::Tensor kept = at::randn({4, 8}), copy = kept.clone();

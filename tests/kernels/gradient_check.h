@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of FP64 expressions against central differences along random directions.
+// Compares gradients of FP64 expressions with central differences along random directions.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 
 namespace loci::testing {
 
-// The largest disagreement over all inputs, relative to the larger of the two derivatives.
-// `inputs` are FP64 leaves that require gradients; `loss` computes a scalar from them as they are.
+// The largest difference over all inputs, relative to the larger of the two derivatives. `inputs`
+// are FP64 leaves that require gradients; `loss` computes a scalar from their current values.
 inline double gradient_error(const std::function<at::Tensor()>& loss,
                              const std::vector<at::Tensor>& inputs, int directions = 2) {
   constexpr double kStep = 1e-5;
-  // Roundings of the loss itself, divided by the step, are no disagreement.
+  // Ignores the rounding error of the loss, divided by the step.
   constexpr double kFloor = 1e-6;
   const std::vector<at::Tensor> gradients = torch::autograd::grad(
       {loss()}, inputs, {}, /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
@@ -43,7 +43,7 @@ inline double gradient_error(const std::function<at::Tensor()>& loss,
   return worst;
 }
 
-// A scalar that depends on every element of x in its own way.
+// A scalar that depends on every element of x with a different weight.
 inline at::Tensor weighted_sum(const at::Tensor& x) {
   const at::Tensor weights =
       at::arange(x.numel(), x.options().requires_grad(false)).view(x.sizes());

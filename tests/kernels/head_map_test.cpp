@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 constexpr int64_t kTokens = 5;
 constexpr int64_t kChannels = 20;
 
-// Channels 0-1 pass, 2-9 are two tiles, 10-13 rotate as halves, 14-15 pass, 16-19 as adjacent
-// pairs.
+// Channels 2-9 are two matrix tiles, 10-13 rotate as halves, 16-19 rotate as adjacent pairs, the
+// others are unchanged.
 HeadMap example(int64_t batch) {
   HeadMap map;
   map.tiles_begin = 2;
@@ -37,7 +37,7 @@ HeadMap example(int64_t batch) {
   return map;
 }
 
-// The same map as one matrix [N, D, D], written from its description.
+// The same map as one matrix [N, D, D].
 at::Tensor as_matrix(const HeadMap& map) {
   at::Tensor whole = at::eye(kChannels).repeat({kTokens, 1, 1});
   for (int64_t token = 0; token < kTokens; ++token) {
@@ -64,7 +64,7 @@ at::Tensor apply(const at::Tensor& matrices, const at::Tensor& x) {  // x [B, N,
   return at::einsum("ncd,bnhd->bnhc", {matrices, x});
 }
 
-TEST(HeadMap, EqualsItsMatrix) {
+TEST(HeadMap, MatchesItsMatrix) {
   at::manual_seed(1);
   const HeadMap map = example(0);
   const at::Tensor x = at::randn({2, kTokens, 3, kChannels});
@@ -77,8 +77,8 @@ TEST(HeadMap, EqualsItsMatrix) {
   EXPECT_TRUE(at::equal(head_map(x, HeadMap()), x));
 }
 
-// Sizes that fill vectors and sizes that leave remainders, forward and backward.
-TEST(HeadMap, TheKernelEqualsPlainOperations) {
+// Sizes that are multiples of vectors and sizes that are not, forward and backward.
+TEST(HeadMap, TheKernelMatchesLibtorch) {
   at::manual_seed(5);
   for (const IsaLevel level : kIsaLevels) {
     if (level > cpu_features().best_level()) continue;
@@ -112,7 +112,7 @@ TEST(HeadMap, TheKernelEqualsPlainOperations) {
   }
 }
 
-TEST(HeadMap, EachSampleMayHaveItsOwn) {
+TEST(HeadMap, SamplesMayHaveDifferentMaps) {
   at::manual_seed(2);
   const HeadMap both = example(2);
   const at::Tensor x = at::randn({2, kTokens, 3, kChannels});
@@ -126,7 +126,7 @@ TEST(HeadMap, EachSampleMayHaveItsOwn) {
   }
 }
 
-TEST(HeadMap, ComputesInFp32AndKeepsTheType) {
+TEST(HeadMap, ComputesInFp32AndReturnsTheInputType) {
   at::manual_seed(3);
   const HeadMap map = example(0);
   const at::Tensor x = at::randn({1, kTokens, 2, kChannels}).to(at::kBFloat16);
@@ -136,7 +136,7 @@ TEST(HeadMap, ComputesInFp32AndKeepsTheType) {
   EXPECT_EQ(head_map(x.to(at::kDouble), map).scalar_type(), at::kDouble);
 }
 
-TEST(HeadMap, GradientEqualsCentralDifferences) {
+TEST(HeadMap, GradientMatchesCentralDifferences) {
   at::manual_seed(4);
   const HeadMap map = example(0);
   const at::Tensor x = testing::leaf(at::randn({2, kTokens, 2, kChannels}));
@@ -145,9 +145,8 @@ TEST(HeadMap, GradientEqualsCentralDifferences) {
       1e-7);
 }
 
-// Units of every head, and input whose heads stand before its tokens, as a product per head gives
-// it.
-TEST(HeadMap, UnitsEqualFp64AtEveryLevel) {
+// Also covers input with heads before tokens in memory, as a matrix product per head returns it.
+TEST(HeadMap, UnitsMatchFp64AtEveryLevel) {
   at::manual_seed(6);
   const HeadMap map = example(0);
   const auto run = [&](const testing::TensorList& t) -> testing::TensorList {
@@ -161,7 +160,7 @@ TEST(HeadMap, UnitsEqualFp64AtEveryLevel) {
   testing::expect_equal(run, reference, {x}, {at::kBFloat16}, 1e-2, "BF16");
 }
 
-TEST(HeadMap, GatedSumsEqualFp64AtEveryLevel) {
+TEST(HeadMap, GatedSumsMatchFp64AtEveryLevel) {
   at::manual_seed(7);
   const HeadMap map = example(0);
   const auto run = [&](const testing::TensorList& t) -> testing::TensorList {
@@ -183,7 +182,7 @@ TEST(HeadMap, GatedSumsEqualFp64AtEveryLevel) {
                         HasSubstr("a gate [B, N, H]"));
 }
 
-TEST(HeadMap, PartsThatDoNotFitAreRefused) {
+TEST(HeadMap, RejectsOverlappingParts) {
   HeadMap map = example(0);
   const at::Tensor x = at::randn({1, kTokens, 1, kChannels});
   map.rotations[0].begin = 8;  // inside the second tile

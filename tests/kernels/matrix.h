@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One matrix for fused operations: every level of this machine and every type against the same
-// mathematics in FP64, values and gradients.
+// Compares fused operations with a reference in FP64: values and gradients, at every level of this
+// machine and for every type.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ inline std::vector<kernels::IsaLevel> levels_here() {
   return levels;
 }
 
-// Outputs of `operation`, then gradients of all inputs under fixed weights of the outputs.
+// The outputs of `operation`, then the gradients of all inputs for fixed gradients of the outputs.
 inline TensorList values_and_gradients(const Operation& operation, const TensorList& inputs) {
   TensorList leaves;
   for (const at::Tensor& input : inputs) {
@@ -36,7 +36,7 @@ inline TensorList values_and_gradients(const Operation& operation, const TensorL
   for (const at::Tensor& output : outputs) {
     all.push_back(output.detach().to(at::kDouble));
     const at::Tensor index = at::arange(output.numel(), at::kDouble).view(output.sizes());
-    // Powers of two with a sign: exact in every type.
+    // Signed powers of two, which are exact in every type.
     weights.push_back(
         (at::cos(1.7 * index + 0.3).sign() * at::exp2((index % 3) - 1)).to(output.scalar_type()));
   }
@@ -50,7 +50,8 @@ inline double worst_error(const at::Tensor& value, const at::Tensor& expected) {
   return ((value - expected).abs().max() / expected.abs().max().clamp_min(1e-3)).item<double>();
 }
 
-// `operation` on inputs rounded to `types` (one each) against `reference` on the same in FP64.
+// Compares `operation` on inputs rounded to `types` (one per input) with `reference` on the same
+// numbers in FP64.
 inline void expect_equal(const Operation& operation, const Operation& reference,
                          const TensorList& inputs, const std::vector<at::ScalarType>& types,
                          double tolerance, const std::string& what) {

@@ -9,8 +9,8 @@
 namespace loci::kernels {
 namespace {
 
-// Sizes that fill vectors and sizes that leave remainders, at every level of this machine.
-TEST(NormSilu, EqualsPlainOperations) {
+// Sizes that are multiples of vectors and sizes that are not, at every level of this machine.
+TEST(NormSilu, MatchesLibtorch) {
   at::manual_seed(3);
   for (const IsaLevel level : kIsaLevels) {
     if (level > cpu_features().best_level()) continue;
@@ -41,7 +41,7 @@ TEST(NormSilu, EqualsPlainOperations) {
   }
 }
 
-TEST(NormSilu, WritesOverWhatNobodyElseHolds) {
+TEST(NormSilu, OverwritesInputThatIsNotShared) {
   const at::NoGradGuard no_grad;
   const at::Tensor gamma = at::ones({8});
   at::Tensor mine = at::randn({4, 8});

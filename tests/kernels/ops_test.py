@@ -56,9 +56,9 @@ def test_head_map():
     mine = ops.head_map(x, 0, 4, matrices, [16, 4, 1], angle.cos(), angle.sin())
     tiles = torch.einsum("nij,bnhtj->bnhti", matrices, x[..., :16].unflatten(-1, (4, 4)))
     pairs = torch.view_as_complex(x[..., 16:24].unflatten(-1, (4, 2)).contiguous())
-    turned = pairs * torch.polar(torch.ones_like(angle), angle)[:, None]
+    rotated = pairs * torch.polar(torch.ones_like(angle), angle)[:, None]
     plain = torch.cat(
-        [tiles.flatten(-2), torch.view_as_real(turned).flatten(-2), x[..., 24:]], -1
+        [tiles.flatten(-2), torch.view_as_real(rotated).flatten(-2), x[..., 24:]], -1
     )
     close(mine, plain)
     close(gradients(mine, (x,))[0], gradients(plain, (x,))[0])
@@ -140,11 +140,11 @@ def test_rms_norm():
     weight = torch.randn(64, requires_grad=True)
     same_with_gradients([ops.rms_norm(x, weight)], [rms(x, weight)], (x, weight))
     angle = torch.randn(9, 16)
-    turn = (0, 0, None, [0, 16, 1], angle.cos(), angle.sin())
+    rotation = (0, 0, None, [0, 16, 1], angle.cos(), angle.sin())
     normed = rms(x, weight).unflatten(-1, (2, 32))
     same_with_gradients(
-        ops.rms_norm_heads(x, weight, 1e-6, 2, *turn),
-        [normed, ops.head_map(normed, *turn)],
+        ops.rms_norm_heads(x, weight, 1e-6, 2, *rotation),
+        [normed, ops.head_map(normed, *rotation)],
         (x, weight),
     )
 

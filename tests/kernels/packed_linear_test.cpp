@@ -12,12 +12,15 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/linear/packed_linear_loops.h"
 #include "loci/kernels/linear/packed_linear_tiles.h"
+#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/kernels/dequantize.h"
 #include "tests/kernels/emulated_machines.h"
+#include "tests/kernels/matrix.h"
 
 namespace loci::kernels {
 namespace {
@@ -27,24 +30,16 @@ using ::testing::HasSubstr;
 constexpr WeightFormat kFormats[] = {WeightFormat::kBfloat16, WeightFormat::kInt8,
                                      WeightFormat::kInt4};
 
-// The largest difference, in units of the largest expected number.
+// The largest difference relative to the largest expected number.
 double largest_error(const at::Tensor& got, const at::Tensor& expected) {
   const at::Tensor wanted = expected.to(at::kDouble);
   return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
 }
 
-std::vector<IsaLevel> levels() {
-  std::vector<IsaLevel> here;
-  for (const IsaLevel level : kIsaLevels) {
-    if (level <= cpu_features().best_level()) here.push_back(level);
-  }
-  return here;
-}
-
 struct Case {
   int64_t frames, tokens, in, out;
 };
-// Sizes that fill tiles, panels, blocks and groups, and sizes that leave remainders.
+// Sizes that are multiples of tiles, panels, blocks and groups, and sizes that are not.
 constexpr Case kCases[] = {{1, 1, 1, 1},     {1, 1, 64, 32},    {3, 7, 65, 33},   {2, 77, 130, 70},
                            {5, 30, 258, 48}, {5, 24, 256, 288}, {1, 145, 301, 31}};
 
@@ -60,7 +55,7 @@ LinearEpilogue epilogue(const Case& c, int kind) {
   return e;
 }
 
-TEST(PackedLinear, EveryLevelEqualsPlainOperations) {
+TEST(PackedLinear, MatchesLibtorchAtEveryLevel) {
   at::manual_seed(1);
   for (const Case& c : kCases) {
     const at::Tensor original = at::randn({c.out, c.in}) / std::sqrt(static_cast<double>(c.in));
@@ -68,7 +63,7 @@ TEST(PackedLinear, EveryLevelEqualsPlainOperations) {
     const at::Tensor wide = at::randn({2, c.frames * c.tokens, c.in});
     for (const WeightFormat format : kFormats) {
       const QuantizedWeight weight = quantize_weight(original, format);
-      for (const IsaLevel level : levels()) {
+      for (const IsaLevel level : testing::levels_here()) {
         const IsaOverride chosen(level);
         for (int kind = 0; kind < 6; ++kind) {
           const LinearEpilogue e = epilogue(c, kind);
@@ -90,7 +85,7 @@ TEST(PackedLinear, EveryLevelEqualsPlainOperations) {
   }
 }
 
-TEST(PackedLinear, KeepsTheNumbersOfItsWeight) {
+TEST(PackedLinear, WeightReturnsTheDequantizedWeight) {
   at::manual_seed(2);
   for (const Case& c : kCases) {
     const at::Tensor original = at::randn({c.out, c.in});
@@ -105,8 +100,8 @@ TEST(PackedLinear, KeepsTheNumbersOfItsWeight) {
   }
 }
 
-// Half a step of a channel or group, at most; weights of zero stay zero.
-TEST(PackedLinear, RoundsToTheNearestWeight) {
+// The error is at most half a step of a channel or group. Zero weights stay zero.
+TEST(PackedLinear, QuantizationRoundsToNearest) {
   at::manual_seed(3);
   at::Tensor original = at::randn({40, 200});
   original.select(0, 7).zero_();
@@ -125,9 +120,9 @@ TEST(PackedLinear, RoundsToTheNearestWeight) {
   EXPECT_LT(four.bytes() * 6, 200 * 40 * 4);  // half a byte and a scale for 64
 }
 
-TEST(PackedLinear, WhatIsNoNumberStaysVisible) {
+TEST(PackedLinear, NanPropagates) {
   at::manual_seed(4);
-  for (const IsaLevel level : levels()) {
+  for (const IsaLevel level : testing::levels_here()) {
     const IsaOverride chosen(level);
     for (const WeightFormat format : kFormats) {
       const PackedLinear linear(quantize_weight(at::randn({40, 70}), format), at::randn({40}));
@@ -148,7 +143,7 @@ TEST(PackedLinear, WhatIsNoNumberStaysVisible) {
   }
 }
 
-TEST(PackedLinear, ThreadsDoNotChangeABit) {
+TEST(PackedLinear, ResultsAreBitwiseEqualForAnyNumberOfThreads) {
   at::manual_seed(5);
   const int before = at::get_num_threads();
   for (const WeightFormat format : kFormats) {
@@ -162,7 +157,7 @@ TEST(PackedLinear, ThreadsDoNotChangeABit) {
   }
 }
 
-TEST(PackedLinear, OtherTypesAndGradientsGoByLibtorch) {
+TEST(PackedLinear, OtherTypesAndGradientsUseLibtorch) {
   at::manual_seed(6);
   const QuantizedWeight weight = quantize_weight(at::randn({9, 70}), WeightFormat::kInt4);
   const PackedLinear linear(weight, at::randn({9}));
@@ -174,7 +169,7 @@ TEST(PackedLinear, OtherTypesAndGradientsGoByLibtorch) {
   EXPECT_LT(largest_error(tracked.grad(), dequantize(weight).sum(0).expand({4, 70})), 1e-5);
 }
 
-TEST(PackedLinear, SizesThatDisagreeAreRefused) {
+TEST(PackedLinear, RejectsInconsistentSizes) {
   const QuantizedWeight weight = quantize_weight(at::randn({9, 70}), WeightFormat::kInt8);
   const PackedLinear linear(weight, {});
   const at::Tensor x = at::randn({1, 6, 70});
@@ -191,8 +186,6 @@ TEST(PackedLinear, SizesThatDisagreeAreRefused) {
 
 }  // namespace
 
-// The loops of instruction sets that this machine may lack, on vectors that the compiler takes
-// apart and with the instruction written out.
 namespace packed_linear_kernels {
 namespace {
 
@@ -207,7 +200,7 @@ struct EmulatedVnni {
     __builtin_memcpy(&bits, four, sizeof bits);
     return Ints{} + static_cast<int32_t>(bits ^ 0x80808080U);
   }
-  // VPDPBUSD: bytes without a sign times bytes with one.
+  // VPDPBUSD: unsigned bytes times signed bytes.
   static Ints dot(Ints sum, Ints a, Ints w) {
     uint8_t left[64];
     int8_t right[64];
@@ -218,70 +211,31 @@ struct EmulatedVnni {
   }
 };
 
-// One thread, all panels at once.
-at::Tensor run(const Kernels& kernels, const QuantizedWeight& weight, const at::Tensor& bias,
-               const at::Tensor& x, bool gelu) {
-  const LayoutTensors layout = lay_out(weight);
-  const int64_t rows = x.size(0), panels = layout.panels.size(0);
-  const at::Tensor y = at::empty({rows, weight.out()}, x.scalar_type());
-  const bool half = x.scalar_type() == at::kBFloat16;
-  at::Tensor prepared = x, scale = at::empty({rows});
-  RowWork row_work{.x = x.const_data_ptr(), .bfloat16 = half, .in = weight.in, .last = rows};
-  if (weight.format == WeightFormat::kInt8) {
-    prepared =
-        at::empty({rows + kRowStep, byte_inputs(weight.in) * kernels.number_bytes}, at::kByte);
-    row_work.numbers = prepared.mutable_data_ptr();
-    row_work.scale = scale.mutable_data_ptr<float>();
-    kernels.quantize_rows(row_work);
-  } else if (half) {
-    prepared = at::empty({rows, weight.in});
-    row_work.wide = prepared.mutable_data_ptr<float>();
-    kernels.widen_rows(row_work);
-  }
-  std::vector<float> scratch(static_cast<size_t>(scratch_size(panels)));
-  Work work{};
-  work.format = static_cast<Weights>(weight.format);
-  work.weights = layout.panels.const_data_ptr();
-  if (layout.scale.defined()) work.scale = layout.scale.const_data_ptr<float>();
-  if (layout.column_sum.defined()) work.column_sum = layout.column_sum.const_data_ptr<int32_t>();
-  work.in = weight.in;
-  work.out = weight.out();
-  work.x = prepared.const_data_ptr();
-  work.row_scale = scale.const_data_ptr<float>();
-  work.epilogue = {.bias = bias.const_data_ptr<float>(), .gate_rows = 1, .gelu = gelu};
-  work.y = y.mutable_data_ptr();
-  work.bfloat16 = half;
-  work.last_panel = panels;
-  work.scratch = scratch.data();
-  for (work.first_row = 0; work.first_row < rows; work.first_row += kRowBlock) {
-    work.last_row = std::min(work.first_row + kRowBlock, rows);
-    kernels.multiply(work);
-  }
-  return y;
-}
-
-TEST(PackedLinear, LoopsOfLargerMachinesEqualPlainOperations) {
+// Runs the loops of instruction sets that the host may lack: the compiler splits vectors of 16
+// lanes, and special instructions are emulated.
+TEST(PackedLinear, EmulatedInstructionsMatchLibtorch) {
   at::manual_seed(7);
-  const Kernels all[] = {kernels_of<FloatLoops<16, 2, 12>, ByteLoops<PlainWords<16>, 2, 12>>(),
-                         kernels_of<FloatLoops<16, 2, 12>, ByteLoops<EmulatedVnni, 2, 12>>(),
-                         kernels_of<FloatLoops<16, 2, 12>, TileLoops<emulated::TileMachine>>()};
+  const WideKernels wide = FloatLoops<16, 2, 12>::kKernels;
+  const Kernels all[] = {{wide, ByteLoops<PlainWords<16>, 2, 12>::kKernels},
+                         {wide, ByteLoops<EmulatedVnni, 2, 12>::kKernels},
+                         {wide, TileLoops<emulated::TileMachine>::kKernels}};
   for (const auto& [rows, in, out] :
        {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {13, 130, 33}, {150, 301, 64}}) {
-    for (const WeightFormat format :
-         {WeightFormat::kBfloat16, WeightFormat::kInt8, WeightFormat::kInt4}) {
+    for (const WeightFormat format : kFormats) {
       const QuantizedWeight weight = quantize_weight(at::randn({out, in}), format);
       const at::Tensor bias = at::randn({out});
       for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
         const at::Tensor x = at::randn({rows, in}).to(type);
         for (size_t i = 0; i < std::size(all); ++i) {
+          KernelTable table = kernel_table();
+          table.packed_linear = all[i];
+          const KernelTableOverride chosen(table);
+          const LinearEpilogue epilogue = {.gelu = i == 1};
           const at::Tensor expected =
-              packed_linear_by_libtorch(dequantize(weight), format, bias, x, {.gelu = i == 1});
-          const at::Tensor got = run(all[i], weight, bias, x, i == 1);
-          EXPECT_LT(
-              ((got - expected).to(at::kFloat).abs().max() / expected.to(at::kFloat).abs().max())
-                  .item<double>(),
-              type == at::kFloat ? 3e-6 : 8e-3)
-              << name_of(format) << ", machine " << i << ", " << in << " to " << out;
+              packed_linear_by_libtorch(dequantize(weight), format, bias, x, epilogue);
+          EXPECT_LT(largest_error(PackedLinear(weight, bias)(x, epilogue), expected),
+                    type == at::kFloat ? 3e-6 : 8e-3)
+              << name_of(format) << ", version " << i << ", " << in << " to " << out;
         }
       }
     }

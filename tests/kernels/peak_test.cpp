@@ -9,7 +9,7 @@
 namespace loci::kernels {
 namespace {
 
-// Machines that count the multiplications and additions they are asked for.
+// Machines that count multiplications and additions.
 double counted = 0;
 
 struct CountingVectors {
@@ -45,12 +45,12 @@ struct CountingTiles {
   }
 };
 
-TEST(Peak, LoopsReportTheOperationsTheyDo) {
+TEST(Peak, LoopsReturnTheirNumberOfOperations) {
   float sink = 0;
   counted = 0;
   const double vectors = peak_kernels::dot_products<CountingVectors, 24, 2>(7, &sink);
   EXPECT_EQ(vectors, counted);
-  EXPECT_EQ(sink, 23 * 24 / 2);  // all sums, which began as 0, 1, 2, ...
+  EXPECT_EQ(sink, 23 * 24 / 2);  // all sums, which start as 0, 1, 2, ...
   sink = 0;
   counted = 0;
   const double tiles = peak_kernels::tile_products<CountingTiles, 2>(7, &sink);
@@ -59,7 +59,7 @@ TEST(Peak, LoopsReportTheOperationsTheyDo) {
   EXPECT_EQ(CountingTiles::open, 0);
 }
 
-TEST(Peak, IsMeasuredForWhatTheLevelHas) {
+TEST(Peak, IsMeasuredForTheArithmeticOfTheLevel) {
   for (const IsaLevel level : kIsaLevels) {
     if (level > cpu_features().best_level()) break;
     const IsaOverride chosen(level);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/kernels/elementwise/residual_norm_loops.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/matrix.h"
@@ -19,7 +20,7 @@ struct Shape {
   int64_t batch, frames, tokens, width;
 };
 
-// Frames of one task and of several; widths that fill vectors and that leave remainders.
+// Frames of one and of several tasks; widths that are multiples of vectors and widths that are not.
 const std::vector<Shape> kShapes = {{1, 3, 5, 8}, {2, 2, 70, 33}, {1, 1, 1, 1}, {1, 4, 24, 256}};
 
 TensorList inputs_of(const Shape& s, bool per_frame) {
@@ -43,7 +44,7 @@ void expect_all_forms(const Shape& s, bool per_frame, at::ScalarType type) {
   const std::string name = named(s, per_frame, type);
   const TensorList inputs = inputs_of(s, per_frame);
   const std::vector<at::ScalarType> types = {at::kFloat, type, at::kFloat, at::kFloat, at::kFloat};
-  // Every input takes part in every form, so that all have gradients.
+  // Every form uses every input, so that all have gradients.
   const auto with_rest = [](at::Tensor sum, const TensorList& rest) {
     for (const at::Tensor& tensor : rest) sum = sum + 0 * tensor.sum().to(sum.scalar_type());
     return sum;
@@ -81,7 +82,7 @@ void expect_all_forms(const Shape& s, bool per_frame, at::ScalarType type) {
                         types, tolerance, name);
 }
 
-TEST(ResidualNorm, EqualsFp64AtEveryLevel) {
+TEST(ResidualNorm, MatchesFp64AtEveryLevel) {
   at::manual_seed(1);
   for (const Shape& shape : kShapes) {
     for (const bool per_frame : {true, false}) {
@@ -93,8 +94,8 @@ TEST(ResidualNorm, EqualsFp64AtEveryLevel) {
   }
 }
 
-// 16 lanes, which the compiler makes of what the machine has.
-TEST(ResidualNorm, SixteenLanesEqualFour) {
+// The compiler splits vectors of 16 lanes if the host has shorter ones.
+TEST(ResidualNorm, SixteenLanesMatchFour) {
   at::manual_seed(2);
   for (const int64_t width : {5, 16, 100, 256}) {
     const at::Tensor x = at::randn({7, width}), y = at::randn({7, width});
@@ -134,12 +135,12 @@ TEST(ResidualNorm, SixteenLanesEqualFour) {
       return at::cat({out.flatten(0, 1), sums});
     };
     EXPECT_TRUE(at::allclose(run(residual_norm_kernels::Loops<16>::kKernels),
-                             run(residual_norm_kernels::plain()), 1e-5, 1e-5))
+                             run(kernel_table(IsaLevel::kPlain).residual_norm), 1e-5, 1e-5))
         << width;
   }
 }
 
-TEST(ResidualNorm, GradientsDoNotDependOnTheNumberOfThreads) {
+TEST(ResidualNorm, GradientsAreTheSameForAnyNumberOfThreads) {
   at::manual_seed(3);
   const TensorList inputs = inputs_of({1, 3, 150, 40}, true);
   const auto both = [](const TensorList& t) -> TensorList {
@@ -155,8 +156,8 @@ TEST(ResidualNorm, GradientsDoNotDependOnTheNumberOfThreads) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], three[i])) << i;
 }
 
-// A split of one modulation tensor: vectors whose groups stand apart.
-TEST(ResidualNorm, TakesSlicesOfOneTensor) {
+// Slices of one modulation tensor, which are not contiguous.
+TEST(ResidualNorm, AcceptsSlicesOfOneTensor) {
   at::manual_seed(4);
   const at::Tensor m = at::randn({2, 3, 6, 16}), x = at::randn({2, 12, 16});
   const std::vector<at::Tensor> parts = m.split(1, 2);
@@ -166,7 +167,7 @@ TEST(ResidualNorm, TakesSlicesOfOneTensor) {
   EXPECT_TRUE(at::equal(run(parts[3], parts[4]), run(parts[3].clone(), parts[4].clone())));
 }
 
-TEST(ResidualNorm, OnlyTheNormsGradient) {
+TEST(ResidualNorm, AcceptsAGradientOfTheNormOnly) {
   at::manual_seed(5);
   const TensorList inputs = inputs_of({1, 2, 3, 8}, true);
   const auto norm_of = [](const TensorList& t) -> TensorList {
@@ -179,12 +180,13 @@ TEST(ResidualNorm, OnlyTheNormsGradient) {
   testing::expect_equal(norm_of, reference, inputs, std::vector(5, at::kFloat), 1e-5, "norm only");
 }
 
-TEST(ResidualNorm, ShapesThatDoNotFitAreRefused) {
+TEST(ResidualNorm, RejectsInconsistentShapes) {
   const at::Tensor x = at::randn({1, 6, 8}), vectors = at::randn({1, 4, 1, 8});
   EXPECT_INTERNAL_ERROR(affine_norm(x, {.scale = vectors, .shift = vectors}),
-                        ::testing::HasSubstr("scale does not fit"));
-  EXPECT_INTERNAL_ERROR(gated_add(x, vectors, x), ::testing::HasSubstr("gate does not fit"));
-  EXPECT_INTERNAL_ERROR(gated_add(x, {}, x[0]), ::testing::HasSubstr("different shapes"));
+                        ::testing::HasSubstr("scale must be [B, F, 1, width]"));
+  EXPECT_INTERNAL_ERROR(gated_add(x, vectors, x),
+                        ::testing::HasSubstr("gate must be [B, F, 1, width]"));
+  EXPECT_INTERNAL_ERROR(gated_add(x, {}, x[0]), ::testing::HasSubstr("must have the same shape"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/kernels/elementwise/rms_norm_loops.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 #include "tests/base/expect_error.h"
 #include "tests/kernels/matrix.h"
@@ -15,7 +16,7 @@ namespace {
 
 using testing::TensorList;
 
-// A map over heads of 24 channels with every kind of part, for `tokens` tokens.
+// A map over heads of 24 channels with all kinds of parts, for `tokens` tokens.
 HeadMap example_map(int64_t tokens) {
   HeadMap map;
   map.tiles_begin = 2;
@@ -27,12 +28,12 @@ HeadMap example_map(int64_t tokens) {
   return map;
 }
 
-TEST(RmsNorm, EqualsFp64AtEveryLevel) {
+TEST(RmsNorm, MatchesFp64AtEveryLevel) {
   at::manual_seed(1);
   for (const int64_t rows : {1, 3, 150}) {
     for (const int64_t width : {1, 7, 8, 33, 256}) {
       for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
-        // A single number has no gradient to speak of: its norm is its sign.
+        // The norm of a single number is its sign, so its gradient is zero.
         const double eps = width == 1 ? 1.0 : 1e-6;
         const auto norm = [eps](const TensorList& t) -> TensorList {
           return {rms_norm(t[0], t[1], eps)};
@@ -48,7 +49,7 @@ TEST(RmsNorm, EqualsFp64AtEveryLevel) {
   }
 }
 
-TEST(RmsNorm, WithAMapEqualsFp64AtEveryLevel) {
+TEST(RmsNorm, WithAMapMatchesFp64AtEveryLevel) {
   at::manual_seed(2);
   constexpr int64_t kTokens = 70, kHeads = 3, kWidth = 24 * kHeads;
   const HeadMap map = example_map(kTokens);
@@ -57,28 +58,28 @@ TEST(RmsNorm, WithAMapEqualsFp64AtEveryLevel) {
     const auto run = [&](const TensorList& t) -> TensorList {
       const NormedHeads heads = rms_norm_heads(t[0], t[1], 1e-6, kHeads, map, want_norm);
       EXPECT_EQ(heads.norm.defined(), want_norm);
-      if (!want_norm) return {heads.turned};
-      return {heads.norm, heads.turned};
+      if (!want_norm) return {heads.mapped};
+      return {heads.norm, heads.mapped};
     };
     const auto reference = [&](const TensorList& t) -> TensorList {
       const at::Tensor norm =
           rms_norm_by_libtorch(t[0], t[1], 1e-6).unflatten(-1, {kHeads, kWidth / kHeads});
-      const at::Tensor turned = head_map_by_libtorch(norm, map);
-      if (!want_norm) return {turned};
-      return {norm, turned};
+      const at::Tensor mapped = head_map_by_libtorch(norm, map);
+      if (!want_norm) return {mapped};
+      return {norm, mapped};
     };
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
       testing::expect_equal(run, reference, inputs, {type, at::kFloat},
-                            type == at::kFloat ? 1e-5 : 1e-2, want_norm ? "both" : "turned");
+                            type == at::kFloat ? 1e-5 : 1e-2, want_norm ? "both" : "mapped");
     }
   }
 }
 
-TEST(RmsNorm, OneOfTwoGradients) {
+TEST(RmsNorm, AcceptsAGradientOfOneOutput) {
   at::manual_seed(3);
   const HeadMap map = example_map(5);
-  for (const bool turned : {false, true}) {
-    const auto pick = [&](const NormedHeads& heads) { return turned ? heads.turned : heads.norm; };
+  for (const bool mapped : {false, true}) {
+    const auto pick = [&](const NormedHeads& heads) { return mapped ? heads.mapped : heads.norm; };
     const auto run = [&](const TensorList& t) -> TensorList {
       return {pick(rms_norm_heads(t[0], t[1], 1e-6, 2, map, true))};
     };
@@ -87,12 +88,12 @@ TEST(RmsNorm, OneOfTwoGradients) {
       return {pick({norm, head_map_by_libtorch(norm, map)})};
     };
     testing::expect_equal(run, reference, {at::randn({1, 5, 48}), at::randn({48})},
-                          {at::kFloat, at::kFloat}, 1e-5, turned ? "turned" : "norm");
+                          {at::kFloat, at::kFloat}, 1e-5, mapped ? "mapped" : "norm");
   }
 }
 
-// 16 lanes, which the compiler makes of what the machine has.
-TEST(RmsNorm, SixteenLanesEqualFour) {
+// The compiler splits vectors of 16 lanes if the host has shorter ones.
+TEST(RmsNorm, SixteenLanesMatchFour) {
   at::manual_seed(4);
   for (const int64_t width : {5, 16, 100, 256}) {
     const at::Tensor x = at::randn({7, width}), weight = at::randn({width});
@@ -122,12 +123,12 @@ TEST(RmsNorm, SixteenLanesEqualFour) {
       return at::cat({out, sums});
     };
     EXPECT_TRUE(at::allclose(run(rms_norm_kernels::Loops<16>::kKernels),
-                             run(rms_norm_kernels::plain()), 1e-5, 1e-5))
+                             run(kernel_table(IsaLevel::kPlain).rms_norm), 1e-5, 1e-5))
         << width;
   }
 }
 
-TEST(RmsNorm, GradientsDoNotDependOnTheNumberOfThreads) {
+TEST(RmsNorm, GradientsAreTheSameForAnyNumberOfThreads) {
   at::manual_seed(5);
   const TensorList inputs = {at::randn({1, 500, 48}), at::randn({48})};
   const auto norm = [](const TensorList& t) -> TensorList { return {rms_norm(t[0], t[1], 1e-6)}; };
@@ -140,11 +141,11 @@ TEST(RmsNorm, GradientsDoNotDependOnTheNumberOfThreads) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], three[i])) << i;
 }
 
-TEST(RmsNorm, SizesThatDoNotFitAreRefused) {
+TEST(RmsNorm, RejectsInconsistentSizes) {
   const at::Tensor x = at::randn({1, 5, 48});
-  EXPECT_INTERNAL_ERROR(rms_norm(x, at::ones({8}), 1e-6), ::testing::HasSubstr("8 weights"));
+  EXPECT_INTERNAL_ERROR(rms_norm(x, at::ones({8}), 1e-6), ::testing::HasSubstr("got 8 for"));
   EXPECT_INTERNAL_ERROR(rms_norm_heads(x, at::ones({48}), 1e-6, 2, example_map(4), false),
-                        ::testing::HasSubstr("a map of 4 tokens"));
+                        ::testing::HasSubstr("the map has 4 tokens"));
 }
 
 }  // namespace

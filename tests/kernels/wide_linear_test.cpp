@@ -17,19 +17,19 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Largest difference over the largest number of `expected`.
+// The largest difference relative to the largest number of `expected`.
 double error(const at::Tensor& got, const at::Tensor& expected) {
   return ((got.to(at::kDouble) - expected.to(at::kDouble)).abs().max() /
           expected.to(at::kDouble).abs().max())
       .item<double>();
 }
 
-// BF16 keeps 8 bits, the first of them implied: one rounding is at most 2^-8 of the number.
+// BF16 has 8 significant bits: rounding changes a number by at most a fraction of 2^-8.
 constexpr double kBf16Rounding = 1.0 / 256, kFp32Rounding = 3e-6;
 
-TEST(WideLinear, EqualsFp64OfTheSameNumbers) {
+TEST(WideLinear, MatchesFp64) {
   at::manual_seed(1);
-  // The last shape takes two blocks of rows, the second not full.
+  // The last shape needs two blocks of rows, the second of which is incomplete.
   const std::vector<std::array<int64_t, 3>> shapes = {
       {1, 1, 1}, {5, 3, 7}, {33, 130, 65}, {3, 30'000, 200}};
   for (const auto& [rows, in, out] : shapes) {
@@ -47,7 +47,7 @@ TEST(WideLinear, EqualsFp64OfTheSameNumbers) {
   }
 }
 
-TEST(WideLinear, TakesRowsOfAnyShape) {
+TEST(WideLinear, AcceptsInputOfAnyShape) {
   at::manual_seed(2);
   const at::Tensor weight = at::randn({6, 8}).to(at::kBFloat16), bias = at::randn({6});
   const at::Tensor x = at::randn({2, 8, 3}).transpose(1, 2);  // [2, 3, 8], not contiguous
@@ -57,7 +57,7 @@ TEST(WideLinear, TakesRowsOfAnyShape) {
   EXPECT_EQ(wide_linear(at::empty({0, 8}), weight, bias).sizes(), (std::vector<int64_t>{0, 6}));
 }
 
-TEST(WideLinear, ServesWhereItPays) {
+TEST(WideLinear, WideningPaysWithoutBf16Instructions) {
   const at::Tensor narrow = at::zeros({4, 4}, at::kBFloat16), wide = at::zeros({4, 4});
   EXPECT_TRUE(widening_pays(wide, narrow));
   EXPECT_FALSE(widening_pays(wide, wide));
@@ -68,13 +68,13 @@ TEST(WideLinear, ServesWhereItPays) {
   EXPECT_TRUE(widening_pays(narrow, narrow));
 }
 
-TEST(WideLinear, LinearServesEveryTypeAndGradient) {
+TEST(WideLinear, LinearSupportsAllTypesAndGradients) {
   at::manual_seed(3);
   const at::Tensor x = at::randn({5, 12}), weight = at::randn({7, 12}), bias = at::randn({7});
   EXPECT_TRUE(at::equal(linear(x, weight, bias), at::linear(x, weight, bias)));
   const at::Tensor deep = x.to(at::kDouble);
   EXPECT_EQ(linear(deep, weight.to(at::kBFloat16), at::Tensor()).scalar_type(), at::kDouble);
-  // Gradients reach a BF16 weight as before, and are those of the FP32 product of its numbers.
+  // The gradient of a BF16 weight equals that of the FP32 product.
   const at::Tensor leaf = weight.to(at::kBFloat16).set_requires_grad(true);
   linear(x, leaf, bias).sum().backward();
   EXPECT_LT(error(leaf.grad(), x.sum(0).expand({7, 12})), kBf16Rounding);
@@ -84,7 +84,7 @@ TEST(WideLinear, LinearServesEveryTypeAndGradient) {
 
 TEST(WideLinear, ChecksShapes) {
   const at::Tensor weight = at::zeros({6, 8}, at::kBFloat16);
-  EXPECT_INTERNAL_ERROR(wide_linear(at::zeros({2, 7}), weight, {}), HasSubstr("rows of 7"));
+  EXPECT_INTERNAL_ERROR(wide_linear(at::zeros({2, 7}), weight, {}), HasSubstr("x has 7 inputs"));
   EXPECT_INTERNAL_ERROR(wide_linear(at::zeros({2, 8}), weight, at::zeros({5})),
                         HasSubstr("6 outputs"));
 }

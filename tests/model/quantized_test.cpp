@@ -14,6 +14,7 @@
 #include "loci/model/weights/weights.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/kernels/dequantize.h"
 #include "tests/model/tiny_model.h"
 
 namespace loci::model {

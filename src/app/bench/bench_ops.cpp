@@ -167,7 +167,7 @@ Row rotary_row(const Sizes& s, double seconds) {
   row.bytes = 2.0 * static_cast<double>(x.nbytes());
   compare(
       row, seconds,
-      [&] { return kernels::rms_norm_heads(x, weight, 1e-6, s.heads, map, false).turned; },
+      [&] { return kernels::rms_norm_heads(x, weight, 1e-6, s.heads, map, false).mapped; },
       [&] {
         return kernels::head_map_by_libtorch(
             kernels::rms_norm_by_libtorch(x, weight, 1e-6).unflatten(-1, {s.heads, kChannels}),

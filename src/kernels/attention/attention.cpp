@@ -5,7 +5,6 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <optional>
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -15,7 +14,7 @@
 #include "loci/base/error.h"
 #include "loci/kernels/attention/attention_backward.h"
 #include "loci/kernels/attention/attention_dispatch.h"
-#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
@@ -29,38 +28,25 @@ using attention_kernels::Work;
 
 namespace {
 
-// Channels of a head come in whole tiles of the widest kernel.
+// The number of channels of a head must be a multiple of the widest kernel tile.
 constexpr int64_t kChannelStep = 32;
-
-std::optional<AttentionLoops>& pair_loops_override() {
-  static std::optional<AttentionLoops> loops;
-  return loops;
-}
-
-void pack(const PackWork& work) {
-#if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return attention_kernels::pack_avx512(work);
-  if (isa_level() >= IsaLevel::kAvx2) return attention_kernels::pack_avx2(work);
-#endif
-  attention_kernels::pack_plain(work);
-}
 
 struct Result {
   at::Tensor out;      // [B, N, H, D]
   at::Tensor log_sum;  // [B, H, N] FP32
 };
 
-// All tensors contiguous, the kernel applies.
+// All tensors are contiguous and kernel_applies().
 Result run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
            const AttentionPast* past, bool want_log_sum) {
-  const AttentionLoops loops = attention_loops(query.scalar_type());
+  const attention_kernels::Attend kernel = attend_kernel(query.scalar_type());
   const std::vector<int64_t> only = {0};
   const SlotTensor key_slot{key.unsqueeze(0), {}}, value_slot{value.unsqueeze(0), {}};
-  const at::Tensor panels = pack_keys(key_slot, only, key.scalar_type(), loops.layout, nullptr);
+  const at::Tensor panels = pack_keys(key_slot, only, key.scalar_type(), kernel.layout, nullptr);
   std::vector<KeySet> sets;
   at::Tensor past_panels;
   if (past != nullptr && !past->empty()) {
-    sets.push_back(PastReader::key_set(*past, query, loops.layout, past_panels));
+    sets.push_back(PastReader::key_set(*past, query, kernel.layout, past_panels));
   }
   if (key.size(1) > 0) {
     sets.push_back({.key = slot_rows(key_slot),
@@ -99,7 +85,7 @@ Result run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& val
       part.head = task / blocks % work.heads;
       part.begin = task % blocks * kQueryBlock;
       part.end = std::min(part.begin + kQueryBlock, work.query_tokens);
-      loops.attend(part);
+      kernel.attend(part);
     }
   });
   return result;
@@ -130,23 +116,10 @@ class Attend : public torch::autograd::Function<Attend> {
 
 }  // namespace
 
-AttentionLoops attention_loops(at::ScalarType dtype) {
-  if (dtype == at::kBFloat16 && pair_loops_override()) return *pair_loops_override();
-#if defined(__x86_64__)
-  const IsaLevel level = isa_level();
-  if (dtype == at::kBFloat16 && level >= IsaLevel::kAvx512Bf16) {
-    return {level >= IsaLevel::kAmx ? attention_kernels::attend_amx
-                                    : attention_kernels::attend_avx512_bf16,
-            PanelLayout::kPairs};
-  }
-  if (level >= IsaLevel::kAvx512) return {attention_kernels::attend_avx512, PanelLayout::kColumns};
-  if (level >= IsaLevel::kAvx2) return {attention_kernels::attend_avx2, PanelLayout::kColumns};
-#endif
-  return {attention_kernels::attend_plain, PanelLayout::kColumns};
+attention_kernels::Attend attend_kernel(at::ScalarType dtype) {
+  const attention_kernels::Kernels& kernels = kernel_table().attention;
+  return dtype == at::kBFloat16 ? kernels.bf16 : kernels.fp32;
 }
-
-PairLoopsOverride::PairLoopsOverride(AttentionLoops loops) { pair_loops_override() = loops; }
-PairLoopsOverride::~PairLoopsOverride() { pair_loops_override().reset(); }
 
 bool kernel_applies(at::Device stored, at::Device device, at::ScalarType dtype, int64_t channels) {
   return stored.is_cpu() && device.is_cpu() && (dtype == at::kFloat || dtype == at::kBFloat16) &&
@@ -162,21 +135,21 @@ Number number_type(at::ScalarType dtype) {
     case at::kChar:
       return Number::kInt8;
     default:
-      fail_check("keys and values of type {} have no kernel", c10::toString(dtype));
+      fail_check("no attention kernel for keys and values of type {}", c10::toString(dtype));
   }
 }
 
 attention_kernels::SlotRows slot_rows(const SlotTensor& slots) {
-  LOCI_CHECK(slots.data.is_contiguous(), "slots have to be contiguous");
+  LOCI_CHECK(slots.data.is_contiguous(), "slots must be contiguous");
   return {.data = slots.data.const_data_ptr(),
           .scale = slots.scale.defined() ? slots.scale.const_data_ptr<float>() : nullptr,
           .type = number_type(slots.data.scalar_type())};
 }
 
 at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, at::ScalarType dtype,
-                     PanelLayout layout, const HeadMap* turn) {
-  LOCI_CHECK(layout == PanelLayout::kColumns || dtype == at::kBFloat16, "pairs of {}",
-             c10::toString(dtype));
+                     PanelLayout layout, const HeadMap* rotation) {
+  LOCI_CHECK(layout == PanelLayout::kColumns || dtype == at::kBFloat16,
+             "panels of pairs must be BF16, not {}", c10::toString(dtype));
   PackWork work{};
   work.rows = slot_rows(key);
   work.index = index.data();
@@ -188,13 +161,13 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
   work.to_type = number_type(dtype);
   work.layout = layout;
   at::Tensor cosine, sine;
-  if (turn != nullptr && !turn->rotations.empty()) {
-    cosine = turn->cosine.to(at::kFloat).contiguous();
-    sine = turn->sine.to(at::kFloat).contiguous();
-    LOCI_CHECK(cosine.dim() == 2 && cosine.size(0) == work.tokens, "a turn of {} tokens for {}",
-               cosine.size(0), work.tokens);
-    work.rotations = turn->rotations.data();
-    work.rotation_count = std::ssize(turn->rotations);
+  if (rotation != nullptr && !rotation->rotations.empty()) {
+    cosine = rotation->cosine.to(at::kFloat).contiguous();
+    sine = rotation->sine.to(at::kFloat).contiguous();
+    LOCI_CHECK(cosine.dim() == 2 && cosine.size(0) == work.tokens,
+               "the rotation has tables for {} tokens, expected {}", cosine.size(0), work.tokens);
+    work.rotations = rotation->rotations.data();
+    work.rotation_count = std::ssize(rotation->rotations);
     work.pairs = cosine.size(1);
     work.cosine = cosine.const_data_ptr<float>();
     work.sine = sine.const_data_ptr<float>();
@@ -208,6 +181,7 @@ at::Tensor pack_keys(const SlotTensor& key, const std::vector<int64_t>& index, a
   const at::Tensor packed = at::empty(shape, dtype);
   auto* to = static_cast<std::byte*>(packed.mutable_data_ptr());
   const auto head_bytes = static_cast<int64_t>(packed.nbytes()) / (work.batch * work.heads);
+  const auto pack = kernel_table().attention.pack;
   at::parallel_for(0, work.batch * work.heads, 1, [&](int64_t first, int64_t last) {
     PackWork part = work;
     for (int64_t task = first; task < last; ++task) {
@@ -228,11 +202,11 @@ KeySet PastReader::key_set(const AttentionPast& past, const at::Tensor& query, P
                            at::Tensor& again) {
   const at::IntArrayRef slots = past.key_.data.sizes();  // [slots, B, T, H, D]
   LOCI_CHECK(slots[1] == query.size(0) && slots[3] == query.size(2) && slots[4] == query.size(3),
-             "a past of {} samples, {} heads and {} channels for queries of {}, {} and {}",
+             "the past has {} samples, {} heads and {} channels; the queries have {}, {} and {}",
              slots[1], slots[3], slots[4], query.size(0), query.size(2), query.size(3));
   at::Tensor panels = past.panels_;
   if (panels.defined() && layout_of(panels) != layout) {
-    again = pack_keys(past.key_, past.index_, query.scalar_type(), layout, &*past.turn_);
+    again = pack_keys(past.key_, past.index_, query.scalar_type(), layout, &*past.rotation_);
     panels = again;
   }
   return {.key = slot_rows(past.key_),
@@ -255,10 +229,11 @@ at::Tensor attention_by_libtorch(const at::Tensor& query, const at::Tensor& key,
 
 at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const AttentionPast* past) {
-  LOCI_CHECK(query.dim() == 4 && key.dim() == 4 && key.sizes() == value.sizes() &&
-                 query.size(0) == key.size(0) && query.size(2) == key.size(2) &&
-                 query.size(3) == key.size(3),
-             "queries [B, N, H, D] and keys and values [B, M, H, D] do not belong together");
+  LOCI_CHECK(
+      query.dim() == 4 && key.dim() == 4 && key.sizes() == value.sizes() &&
+          query.size(0) == key.size(0) && query.size(2) == key.size(2) &&
+          query.size(3) == key.size(3),
+      "expected queries [B, N, H, D], and keys and values [B, M, H, D] with the same B, H and D");
   const bool applies =
       kernel_applies(key.device(), query.device(), query.scalar_type(), query.size(3)) &&
       key.scalar_type() == query.scalar_type() && value.scalar_type() == query.scalar_type();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax attention of tokens over keys and values, some of which may stand in the slots of a store
-// and are read there.
+// Softmax attention. Keys and values of past frames can be read from the slots of a KV store
+// without copying them.
 #pragma once
 
 #include <optional>
@@ -12,31 +12,31 @@
 
 namespace loci::kernels {
 
-// Numbers of whole frames in slots: [slots, B, T, H, D] FP32 or BF16, or INT8 with FP32 scales
-// [slots, B, T, H, 1].
+// Keys or values of whole frames in slots: [slots, B, T, H, D] in FP32 or BF16, or in INT8 with
+// FP32 scales [slots, B, T, H, 1].
 struct SlotTensor {
   at::Tensor data, scale;
 };
 
-// Keys and values of past frames that a chunk attends to, many times over. With a turn (one without
-// rotations will do) keys are laid out for the kernel once; without, they are read in their slots
-// whenever they are used, as values always are. Where the kernel does not apply (another device,
-// FP64) both are gathered here.
+// Keys and values of past frames that a chunk attends to in several passes. With a rotation (it may
+// be empty), the constructor packs the keys into the layout of the kernel. Without one, every call
+// reads the keys from their slots, as it always does for values. Where no kernel applies (another
+// device, FP64), the constructor gathers both.
 class AttentionPast {
  public:
   AttentionPast() = default;
-  // Slots `index`, one after the other, used in `dtype` on `device`. `turn` has the tables of all
-  // their tokens in that order. Neither the slots' numbers nor their storage may change while this
-  // is used; other slots may.
+  // The frames are those of slots `index`, in that order; attention() uses them in `dtype` on
+  // `device`. `rotation` holds tables for all tokens of these frames, in the same order. The
+  // contents and storage of these slots must not change while this object is used.
   AttentionPast(SlotTensor key, SlotTensor value, std::vector<int64_t> index, at::ScalarType dtype,
-                at::Device device, const std::optional<HeadMap>& turn);
+                at::Device device, const std::optional<HeadMap>& rotation);
 
   bool empty() const { return index_.empty(); }
   int64_t tokens() const { return std::ssize(index_) * slot_tokens_; }
-  // Bytes of what is kept beside the slots.
+  // Memory in addition to the slots.
   int64_t bytes() const;
 
-  // The same as plain tensors [B, tokens, H, D].
+  // Rotated keys, and values, as tensors [B, tokens, H, D].
   at::Tensor keys() const;
   at::Tensor values() const;
 
@@ -49,19 +49,19 @@ class AttentionPast {
   int64_t slot_tokens_ = 0;
   at::ScalarType dtype_ = at::kFloat;
   at::Device device_ = at::kCPU;
-  std::optional<HeadMap> turn_;
-  at::Tensor panels_;                         // keys laid out, see pack_keys()
-  at::Tensor gathered_key_, gathered_value_;  // where the kernel does not apply
+  std::optional<HeadMap> rotation_;
+  at::Tensor panels_;                         // packed keys, see pack_keys()
+  at::Tensor gathered_key_, gathered_value_;  // if no kernel applies
 };
 
-// query [B, N, H, D], key and value [B, M, H, D] → [B, N, H, D] in query's type: every query
-// attends to `past` and all M keys, with scores scaled by D^-1/2 and sums in FP32. Differentiable
-// without a past.
+// query [B, N, H, D], key and value [B, M, H, D] → [B, N, H, D] in the type of query. Every query
+// attends to `past` and to all M keys. Scores are scaled by D^-1/2 and summed in FP32.
+// Differentiable if there is no past.
 at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                      const AttentionPast* past = nullptr);
 
-// The same by libtorch alone, for every type and device: what attention() falls back on, and what
-// tests hold it to.
+// The same with libtorch's operators, for every type and device: the fallback of attention() and
+// the reference of the tests.
 at::Tensor attention_by_libtorch(const at::Tensor& query, const at::Tensor& key,
                                  const at::Tensor& value, const AttentionPast* past = nullptr);
 

@@ -8,25 +8,9 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "loci/kernels/attention/attention_backward_kernel.h"
-#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
-
-namespace {
-
-void backward(const attention_backward_kernels::Work& work, bool bfloat16) {
-#if defined(__x86_64__)
-  if (bfloat16 && isa_level() >= IsaLevel::kAvx512Bf16) {
-    return attention_backward_kernels::backward_avx512_bf16(work);
-  }
-  if (isa_level() >= IsaLevel::kAvx512) return attention_backward_kernels::backward_avx512(work);
-  if (isa_level() >= IsaLevel::kAvx2) return attention_backward_kernels::backward_avx2(work);
-#endif
-  attention_backward_kernels::backward_plain(work);
-}
-
-}  // namespace
 
 AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tensor& query,
                                       const at::Tensor& key, const at::Tensor& value,
@@ -36,7 +20,7 @@ AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tens
   const at::Tensor q = wide(query), k = wide(key), v = wide(value), o = wide(out),
                    g = wide(grad_out);
   AttentionGradients gradients{at::empty_like(q), at::zeros_like(k), at::zeros_like(v)};
-  std::vector<at::Tensor> tables;  // keeps them while the loops run
+  std::vector<at::Tensor> tables;  // owns the tables while the loops run
   std::vector<attention_backward_kernels::Span> parts;
   for (const AttentionSpan& span : spans) {
     attention_backward_kernels::Span part{};
@@ -44,17 +28,17 @@ AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tens
     part.end = span.end;
     part.keys = span.keys.data();
     part.key_count = std::ssize(span.keys);
-    part.turned = span.turned();
-    if (span.turn) {
-      tables.push_back(wide(span.turn->cosine));
+    part.rotated = span.rotated_keys();
+    if (span.rotation) {
+      tables.push_back(wide(span.rotation->cosine));
       part.cosine = tables.back().const_data_ptr<float>();
-      tables.push_back(wide(span.turn->sine));
+      tables.push_back(wide(span.rotation->sine));
       part.sine = tables.back().const_data_ptr<float>();
       tables.push_back(-tables.back());
       part.minus_sine = tables.back().const_data_ptr<float>();
-      part.rotations = span.turn->rotations.data();
-      part.rotation_count = std::ssize(span.turn->rotations);
-      part.pairs = span.turn->cosine.size(-1);
+      part.rotations = span.rotation->rotations.data();
+      part.rotation_count = std::ssize(span.rotation->rotations);
+      part.pairs = span.rotation->cosine.size(-1);
     }
     parts.push_back(part);
   }
@@ -75,7 +59,8 @@ AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tens
   work.scale = 1 / std::sqrt(static_cast<float>(work.channels));
   work.spans = parts.data();
   work.span_count = std::ssize(parts);
-  const bool bfloat16 = query.scalar_type() == at::kBFloat16;
+  const attention_backward_kernels::Kernels& kernels = kernel_table().attention_backward;
+  const auto backward = query.scalar_type() == at::kBFloat16 ? kernels.bf16 : kernels.fp32;
   at::parallel_for(0, q.size(0) * work.heads, 1, [&](int64_t first, int64_t last) {
     const auto scratch = std::make_unique_for_overwrite<float[]>(
         std::max(attention_backward_kernels::scratch_size(work.channels),
@@ -85,7 +70,7 @@ AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tens
     for (int64_t task = first; task < last; ++task) {
       part.sample = task / work.heads;
       part.head = task % work.heads;
-      backward(part, bfloat16);
+      backward(part);
     }
   });
   gradients.query = gradients.query.to(query.scalar_type());

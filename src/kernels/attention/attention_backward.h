@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of attention by loops of its own.
+// The gradient of attention.
 #pragma once
 
 #include <vector>
@@ -14,11 +14,11 @@ struct AttentionGradients {
   at::Tensor query, key, value;
 };
 
-// From what the forward pass had and gave: query and out [B, N, H, D], key and value [B, M, H, D],
-// all contiguous and FP32 or BF16, log_sum [B, H, N] FP32, and the gradient of out. Computed in
-// FP32, or for BF16 inputs by products of BF16 pairs where the processor has them, summed in a
-// fixed order, and given in the types of the inputs. On the CPU, D a multiple
-// of 32.
+// Takes the inputs and outputs of the forward pass and the gradient of `out`: query and out
+// [B, N, H, D], key and value [B, M, H, D], all contiguous on the CPU in FP32 or BF16, log_sum
+// [B, H, N] in FP32. D is a multiple of 32. Computes in FP32, or for BF16 inputs with products of
+// BF16 pairs if the processor has instructions for them. Sums have a fixed order. The gradients
+// have the types of the inputs.
 AttentionGradients attention_backward(const at::Tensor& grad_out, const at::Tensor& query,
                                       const at::Tensor& key, const at::Tensor& value,
                                       const at::Tensor& out, const at::Tensor& log_sum,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops behind the gradient of attention, one set per instruction set.
+// The interface of the loops for the gradient of attention, see machine/kernel_table.h.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +8,20 @@
 
 namespace loci::kernels::attention_backward_kernels {
 
-// Queries and keys that meet at once, in whole tiles at every level: what a block needs (580 KB at
-// 128 channels) fits the second cache.
+// Number of queries and keys of one block: multiples of the tile sizes of every level. The scratch
+// memory of a block (580 KB for 128 channels) fits the L2 cache.
 inline constexpr int64_t kQueryBlock = 120;
 inline constexpr int64_t kKeyBlock = 96;
-// Added to the length of rows in scratch memory: rows of 512 bytes would share few lines of the
-// first cache.
+// Padding of rows in scratch memory. Rows of exactly 512 bytes would map to few sets of the L1
+// cache.
 inline constexpr int64_t kRowGap = 16;
 
-// Queries [begin, end) and the tokens whose keys they see. The first `turned` keys are rotated
-// before they are used, by tables [turned, pairs].
+// Queries [begin, end) and the tokens whose keys they attend to. The first `rotated` keys are
+// rotated first, with tables [rotated, pairs].
 struct Span {
   int64_t begin, end;
   const int64_t* keys;
-  int64_t key_count, turned;
+  int64_t key_count, rotated;
   const PlaneRotations* rotations;
   int64_t rotation_count, pairs;
   const float* cosine;
@@ -29,7 +29,7 @@ struct Span {
   const float* minus_sine;
 };
 
-// One sample and head of contiguous FP32 arrays; no query is in two spans.
+// One sample and head of contiguous FP32 arrays. No query is in two spans.
 struct Work {
   const float* query;  // [batch, query_tokens, heads, channels]
   const float* key;    // [batch, key_tokens, heads, channels]
@@ -38,23 +38,23 @@ struct Work {
   const float* grad_out;
   const float* log_sum;  // [batch, heads, query_tokens]: ln of the sum of exponentials
   float* grad_query;
-  float* grad_key;  // added to
+  float* grad_key;  // gradients of keys and values are added
   float* grad_value;
   int64_t query_tokens, key_tokens, heads, channels;
   float scale;
   const Span* spans;
   int64_t span_count;
   int64_t sample, head;
-  float* scratch;  // scratch_size(channels), pair_scratch_size(channels) for BF16 pairs
+  float* scratch;  // scratch_size(channels), or pair_scratch_size(channels) for BF16 pairs
 };
 
-// Floats that one call of loops in FP32 needs beside its data.
+// Scratch memory of one call of the FP32 loops, in floats.
 constexpr int64_t scratch_size(int64_t channels) {
   const int64_t row = channels + kRowGap, weights = kKeyBlock + kRowGap;
   return (3 * kQueryBlock + 4 * kKeyBlock) * row + 2 * channels * weights +
          2 * kQueryBlock * weights + 2 * kQueryBlock + 64;
 }
-// The same, in words of four bytes, for loops of BF16 pairs.
+// Scratch memory of one call of the BF16 pair loops, in words of four bytes.
 constexpr int64_t pair_scratch_size(int64_t channels) {
   const int64_t row = channels + kRowGap, half_row = channels / 2 + kRowGap;
   const int64_t weights = kKeyBlock + kRowGap, half_weights = kKeyBlock / 2 + kRowGap;
@@ -63,9 +63,9 @@ constexpr int64_t pair_scratch_size(int64_t channels) {
          kQueryBlock * half_weights + 2 * kQueryBlock + 64;
 }
 
-void backward_plain(const Work& work);
-void backward_avx2(const Work& work);
-void backward_avx512(const Work& work);
-void backward_avx512_bf16(const Work& work);  // rounds its input to BF16
+struct Kernels {
+  void (*fp32)(const Work& work);
+  void (*bf16)(const Work& work);  // for inputs that were BF16; may round them to BF16 again
+};
 
 }  // namespace loci::kernels::attention_backward_kernels

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included once per instruction set, by a file compiled for it. With scores S = scale Q Kᵀ, weights
-// P = exp(S - log_sum), and d = rowsum(dO ∘ O):
-//   dV = Pᵀ dO,  dS = P ∘ (dO Vᵀ - d),  dQ = scale dS K,  dK = scale dSᵀ Q,
-// block by block, so that no matrix of scores is kept.
+// The gradient of attention in FP32. Compiled once per instruction set. With scores S = scale Q Kᵀ,
+// weights P = exp(S - log_sum) and d = rowsum(dO ∘ O):
+//   dV = Pᵀ dO,  dS = P ∘ (dO Vᵀ - d),  dQ = scale dS K,  dK = scale dSᵀ Q.
+// Computed block by block, so that no full matrix of scores is stored.
 #pragma once
 
 #include "loci/kernels/attention/attention_backward_rows.h"
@@ -43,7 +43,7 @@ struct Backward {
     for (int64_t i = 0; i < count; ++i) to[i] = 0;
   }
 
-  // Queries [begin, begin + rows) and all that is theirs; rows that fill up a tile are zero.
+  // Loads queries [begin, begin + rows) with their gradients and sums. Padding rows are zero.
   void load_queries(int64_t begin, int64_t rows) const {
     const float* sums =
         work.log_sum + (work.sample * work.heads + work.head) * work.query_tokens + begin;
@@ -69,15 +69,15 @@ struct Backward {
     clear(grad_query, T::whole_rows(rows) * row);
   }
 
-  // Keys [begin, begin + count) of a span and their values, in rows and in columns.
-  void load_keys(const Span& span, const attention_kernels::Turn& turn, int64_t begin,
+  // Loads keys [begin, begin + count) of a span and their values, as rows and as columns.
+  void load_keys(const Span& span, const attention_kernels::RotateRow& rotate, int64_t begin,
                  int64_t count) const {
     const auto bytes = static_cast<uint64_t>(channels) * sizeof(float);
     for (int64_t i = 0; i < count; ++i) {
       const int64_t from = key_row(work, span.keys[begin + i]);
       __builtin_memcpy(key + i * row, work.key + from, bytes);
       __builtin_memcpy(value + i * row, work.value + from, bytes);
-      if (begin + i < span.turned) turn(begin + i, key + i * row);
+      if (begin + i < span.rotated) rotate(begin + i, key + i * row);
     }
     const int64_t padded = T::whole_columns(count);
     for (int64_t i = count; i < padded; ++i) {
@@ -88,8 +88,8 @@ struct Backward {
     T::transpose(value, row, padded, channels, value_columns, kWeights);
   }
 
-  // Scores become weights, gradients of weights those of scores. Columns that fill up a tile are
-  // zero.
+  // Turns scores into weights, and gradients of weights into gradients of scores. Padding columns
+  // are zero.
   void weigh(int64_t rows, int64_t count) const {
     const int64_t by_columns = T::whole_columns(count), by_rows = T::whole_rows(count);
     const int64_t padded = by_columns > by_rows ? by_columns : by_rows;
@@ -106,12 +106,12 @@ struct Backward {
     }
   }
 
-  void add_key_gradients(const Span& span, const attention_kernels::Turn& turn_back, int64_t begin,
-                         int64_t count) const {
+  void add_key_gradients(const Span& span, const attention_kernels::RotateRow& rotate_back,
+                         int64_t begin, int64_t count) const {
     for (int64_t i = 0; i < count; ++i) {
       float* dk = grad_key + i * row;
       const float* dv = grad_value + i * row;
-      if (begin + i < span.turned) turn_back(begin + i, dk);
+      if (begin + i < span.rotated) rotate_back(begin + i, dk);
       const int64_t to = key_row(work, span.keys[begin + i]);
       for (int64_t c = 0; c < channels; c += kLanes) {
         float* key_to = work.grad_key + to + c;
@@ -122,7 +122,7 @@ struct Backward {
     }
   }
 
-  // The five products of a block.
+  // The five matrix products of a block.
   void multiply(int64_t rows, int64_t count) const {
     const int64_t tile_rows = T::whole_rows(rows), columns = T::whole_columns(count);
     const int64_t key_rows = T::whole_rows(count);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of attention by products of BF16 pairs, added up in FP32, for inputs that were BF16;
-// over a `Machine` as attention_pair_products.h has it. Formulas as in attention_backward_loops.h.
+// The gradient of attention for BF16 inputs: products of BF16 pairs, accumulated in FP32. A
+// template over a `Machine` as described in attention_pair_products.h. The formulas are those of
+// attention_backward_loops.h.
 //
-// A product's two factors stand as pairs of numbers that follow each other along its depth, one
-// pair a word. Scores are deep in channels: rows of queries as they are, keys in columns. Gradients
-// of keys and values are deep in queries, those of queries in keys: both rows of a pair in one.
+// Both factors of a product are stored as pairs of numbers that are neighbours along the summed
+// dimension, one pair per word. Scores are summed over channels: queries are stored as rows, keys
+// as columns. Gradients of keys and values are summed over queries, and gradients of queries over
+// keys: there, two rows are interleaved into one row of words.
 #pragma once
 
 #include "loci/kernels/attention/attention_backward_rows.h"
@@ -14,8 +16,8 @@ namespace loci::kernels::attention_backward_kernels {
 
 namespace {
 
-// Products of words: 12 rows by 32 columns, 24 sums beside two vectors of B and one word of A in
-// all lanes.
+// Products of words in tiles of 12 rows by 32 columns. The registers hold 24 accumulators, two
+// vectors of B, and one word of A in all lanes.
 template <typename Machine>
 struct PairTiles {
   using Pairs = typename Machine::Pairs;
@@ -59,8 +61,8 @@ struct PairTiles {
     }
   }
 
-  // out [rows, columns] of A [rows, 2 depth] and B [2 depth, columns], in whole tiles. Strides are
-  // those of rows as they stand in memory, in words and floats.
+  // out [rows, columns] = A [rows, 2 depth] times B [2 depth, columns], or added to it. Sizes are
+  // multiples of the tile. Strides are distances between rows in memory, in words (A, B) or floats.
   template <Left kLeft, Into kInto>
   static void multiply(const uint32_t* a, int64_t a_stride, const uint32_t* b, int64_t b_stride,
                        int64_t rows, int64_t columns, int64_t depth, float* out,
@@ -73,13 +75,13 @@ struct PairTiles {
     }
   }
 
-  // 32 numbers of a row as 16 words.
+  // Stores 32 numbers of a row as 16 words.
   static void store_row(uint32_t* to, const Floats& low, const Floats& high) {
     const Pairs pairs = Machine::narrow(low, high);
     __builtin_memcpy(to, &pairs, sizeof pairs);
   }
 
-  // 16 numbers of two rows as 16 words.
+  // Stores 16 numbers of each of two rows, interleaved, as 16 words.
   static void store_rows(uint32_t* to, const Floats& first, const Floats& second) {
     using Words = Soft::Words;
     const auto rounded = [](const Floats& x) {
@@ -137,7 +139,7 @@ struct PairBackward {
     return (count + unit - 1) / unit * unit;
   }
 
-  // A row of words, and with the next row the words of both.
+  // Stores one row as words, and two rows interleaved as words.
   void pack_row(const float* from, uint32_t* to) const {
     for (int64_t c = 0; c < channels; c += 32) {
       T::store_row(to + c / 2, Soft::load(from + c), Soft::load(from + c + 16));
@@ -149,7 +151,7 @@ struct PairBackward {
     }
   }
 
-  // Queries [begin, begin + rows) and all that is theirs; rows that fill up a tile are zero.
+  // Loads queries [begin, begin + rows) with their gradients and sums. Padding rows are zero.
   void load_queries(int64_t begin, int64_t rows) const {
     const float* sums =
         work.log_sum + (work.sample * work.heads + work.head) * work.query_tokens + begin;
@@ -175,15 +177,15 @@ struct PairBackward {
     clear(grad_query, padded * row);
   }
 
-  // Keys [begin, begin + count) of a span and their values.
-  void load_keys(const Span& span, const attention_kernels::Turn& turn, int64_t begin,
+  // Loads keys [begin, begin + count) of a span and their values.
+  void load_keys(const Span& span, const attention_kernels::RotateRow& rotate, int64_t begin,
                  int64_t count) const {
     const int64_t padded = whole(count, T::kColumns);
     const auto load_key = [&](int64_t i, float* to) {
       if (i >= count) return clear(to, channels);
       __builtin_memcpy(to, work.key + key_row(work, span.keys[begin + i]),
                        static_cast<uint64_t>(channels) * sizeof(float));
-      if (begin + i < span.turned) turn(begin + i, to);
+      if (begin + i < span.rotated) rotate(begin + i, to);
     };
     for (int64_t i = 0; i < padded; i += 2) {
       float* second = line + row;
@@ -201,14 +203,14 @@ struct PairBackward {
     transpose(value, padded, value_columns);
   }
 
-  // Words change places as floats of the same bits would.
+  // Transposes words as floats of the same bits.
   void transpose(const uint32_t* from, int64_t rows, uint32_t* to) const {
     Lines::transpose(reinterpret_cast<const float*>(from), half_row, rows, channels / 2,
                      reinterpret_cast<float*>(to), kWeights);
   }
 
-  // Scores become weights, gradients of weights those of scores, both as words. What belongs to no
-  // key is zero.
+  // Turns scores into weights, and gradients of weights into gradients of scores, both as words.
+  // Padding is zero.
   void weigh(int64_t rows, int64_t count) const {
     const int64_t columns = whole(count, T::kColumns);
     const float scale = work.scale * kLog2E;
@@ -237,18 +239,18 @@ struct PairBackward {
       clear(pair_to + count, end - count);
       for (int n = 0; n < 2; ++n) {
         uint32_t* words = grad_scores + (r + n) * kHalfWeights;
-        if (count % 2 != 0) words[count / 2] &= 0xFFFF;  // the key before it
+        if (count % 2 != 0) words[count / 2] &= 0xFFFF;  // keeps the last key, clears the padding
         clear(words + (count + 1) / 2, columns / 2 - (count + 1) / 2);
       }
     }
   }
 
-  void add_key_gradients(const Span& span, const attention_kernels::Turn& turn_back, int64_t begin,
-                         int64_t count) const {
+  void add_key_gradients(const Span& span, const attention_kernels::RotateRow& rotate_back,
+                         int64_t begin, int64_t count) const {
     for (int64_t i = 0; i < count; ++i) {
       float* dk = grad_key + i * row;
       const float* dv = grad_value + i * row;
-      if (begin + i < span.turned) turn_back(begin + i, dk);
+      if (begin + i < span.rotated) rotate_back(begin + i, dk);
       const int64_t to = key_row(work, span.keys[begin + i]);
       for (int64_t c = 0; c < channels; c += 16) {
         float* key_to = work.grad_key + to + c;
@@ -259,7 +261,7 @@ struct PairBackward {
     }
   }
 
-  // The five products of a block.
+  // The five matrix products of a block.
   void multiply(int64_t rows, int64_t count) const {
     const int64_t tile_rows = whole(rows, T::kRows), columns = whole(count, T::kColumns);
     const int64_t key_rows = whole(count, T::kRows);

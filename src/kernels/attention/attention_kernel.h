@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops behind attention(), one set per instruction set. Nothing here comes from a library: a
-// function of its headers, compiled for one instruction set, could end up serving the whole
-// program.
+// The interface of the attention loops, see machine/kernel_table.h.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +8,24 @@
 
 namespace loci::kernels::attention_kernels {
 
-// Packed keys stand in panels of kPanel, the last one filled up with zeros.
+// Keys are packed in panels of kPanel keys. The last panel is padded with zeros.
 inline constexpr int64_t kPanel = 32;
 enum class PanelLayout : int {
   kColumns,  // [channels][kPanel], FP32 or BF16: for loops that compute in FP32
-  kPairs,    // [channels / 2][kPanel][2], BF16: for loops that multiply pairs
+  kPairs,    // [channels / 2][kPanel][2], BF16: for loops that multiply BF16 pairs
 };
-// Keys whose scores are made at once, and queries that share one reading of them.
+// Number of keys whose scores are computed together, and number of queries that share one pass over
+// the keys.
 inline constexpr int64_t kKeyBlock = 128;
 inline constexpr int64_t kQueryBlock = 192;
 
 enum class Number : int { kFloat, kBfloat16, kInt8 };
 
-// Rows of `channels` numbers in slots, [slots, batch, tokens, heads, channels]; token t of a
+// Rows of `channels` numbers in slots, [slots, batch, tokens, heads, channels]. Token t of a
 // sequence is token t % tokens of slot index[t / tokens].
 struct SlotRows {
   const void* data;
-  const float* scale;  // kInt8: one a row, [slots, batch, tokens, heads]
+  const float* scale;  // kInt8: one per row, [slots, batch, tokens, heads]
   Number type;
 };
 
@@ -36,8 +35,8 @@ struct KeySet {
   const int64_t* index;
   int64_t slot_tokens;
   int64_t tokens;  // of the whole sequence
-  // Keys of the whole sequence in panels, [batch, heads, panels, ...] in the layout of the loops
-  // that read them; null to read the rows.
+  // The packed keys of the whole sequence, [batch, heads, panels, ...] in the layout that the loop
+  // expects; null: the loop reads `key`.
   const void* panels;
   Number panel_type;
 };
@@ -45,7 +44,7 @@ struct KeySet {
 // Queries [begin, end) of one sample and head, at most kQueryBlock.
 struct Work {
   const void* query;  // [batch, tokens, heads, channels], FP32 or BF16
-  void* out;          // likewise
+  void* out;          // as query
   Number type;
   float* log_sum;  // [batch, heads, tokens]: ln of the sum of exponentials; may be null
   int64_t query_tokens, heads, channels, batch;
@@ -57,19 +56,18 @@ struct Work {
   float* scratch;  // scratch_size(channels)
 };
 
-// Floats that one call of attend() needs beside its data: what the FP32 loops need, which is more
-// than the others do.
+// Scratch memory of one call of attend(), in floats. The FP32 loops need the most.
 constexpr int64_t scratch_size(int64_t channels) {
   return (2 * kQueryBlock + 2 * kKeyBlock + 1) * channels + 16 * kKeyBlock + 17 * kQueryBlock + 64;
 }
 
-// Rows of one sample and head into their panels. `to` is the head's part of `panels`.
+// Packs the keys of one sample and head. `to` is the part of the panels that belongs to the head.
 struct PackWork {
   SlotRows rows;
   const int64_t* index;
   int64_t slot_tokens, tokens, batch, heads, channels;
   int64_t sample, head;
-  // Turned while they are read: tables [tokens, pairs], or none.
+  // Rotations of the keys with tables [tokens, pairs]; rotation_count 0: none.
   const PlaneRotations* rotations;
   int64_t rotation_count, pairs;
   const float* cosine;
@@ -79,14 +77,16 @@ struct PackWork {
   PanelLayout layout;
 };
 
-void attend_plain(const Work& work);
-void attend_avx2(const Work& work);
-void attend_avx512(const Work& work);
-// Of BF16 queries alone, with panels of pairs.
-void attend_avx512_bf16(const Work& work);
-void attend_amx(const Work& work);
-void pack_plain(const PackWork& work);
-void pack_avx2(const PackWork& work);
-void pack_avx512(const PackWork& work);
+// A version of the attention loop, and the layout in which it reads packed keys.
+struct Attend {
+  void (*attend)(const Work& work);
+  PanelLayout layout;
+};
+
+struct Kernels {
+  Attend fp32;  // FP32 queries
+  Attend bf16;  // BF16 queries
+  void (*pack)(const PackWork& work);
+};
 
 }  // namespace loci::kernels::attention_kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included once per instruction set, by a file compiled for it that says how many lanes a vector
-// has, how many vectors a tile is wide and how many queries high: as many sums as fit registers.
+// Attention in FP32. Compiled once per instruction set, with tiles of as many accumulators as the
+// registers can hold.
 #pragma once
 
 #include "loci/kernels/attention/attention_softmax.h"
@@ -9,7 +9,7 @@ namespace loci::kernels::attention_kernels {
 
 namespace {
 
-// kRows queries high and kVectors vectors of kLanes wide.
+// A tile covers kRows queries and kVectors vectors of kLanes keys or channels.
 template <int kLanes, int kVectors, int kRows>
 struct Loops {
   using Floats = typename VectorOf<kLanes>::Floats;
@@ -22,9 +22,9 @@ struct Loops {
   static Floats load(const float* from) { return Soft::load(from); }
   static void store(float* to, const Floats& lanes) { Soft::store(to, lanes); }
 
-  // Scores of one tile: queries [channels][kRows] times keys [channels][kPanel].
+  // The scores of one tile: queries [channels][kRows] times keys [channels][kPanel].
   static void score_tile(const float* query, const float* key, int64_t channels, float* scores) {
-    // Every loop over the sums is unrolled: they would stand in memory otherwise.
+    // Loops over the accumulators are unrolled to keep them in registers.
     Floats sum[kRows][kVectors];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
@@ -69,8 +69,8 @@ struct Loops {
     }
   }
 
-  // Scores of one row become weights; the row's largest score, its sums (one a lane) and fading
-  // factor follow.
+  // Turns the scores of one row into weights. Updates the row's largest score and its sums of
+  // weights (one per lane), and returns in `fade` the factor by which earlier sums shrink.
   static void soften(float* scores, int64_t columns, float& largest, float* sums, float& fade) {
     const float top = Soft::largest_of(scores, columns);
     const float now = top > largest ? top : largest;
@@ -124,8 +124,8 @@ struct Loops {
         const int64_t padded = (count + kPanel - 1) / kPanel * kPanel;
         const float* k = key_block;
         if (set.panels == nullptr) {
-          fill_panels<kPackLanes, PanelLayout::kColumns>(keys, begin, count, NoTurn(), value_block,
-                                                         key_block);
+          fill_panels<kPackLanes, PanelLayout::kColumns>(keys, begin, count, NoRotation(),
+                                                         value_block, key_block);
         } else if (set.panel_type == Number::kFloat) {
           k = static_cast<const float*>(set.panels) + packed + begin * channels;
         } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of BF16 queries by instructions that multiply pairs of BF16 numbers, over a machine and
-// its products, by vectors or by tiles (see attention_pair_products.h).
+// Attention of BF16 queries with instructions that multiply BF16 pairs. A template over the machine
+// and its products, VectorProducts or TileProducts (see attention_pair_products.h).
 #pragma once
 
 #include "loci/kernels/attention/attention_pair_products.h"
@@ -9,7 +9,7 @@ namespace loci::kernels::attention_kernels {
 
 namespace {
 
-// Floats that PairLoops need beside their data, with the 16 that alignment may take.
+// Scratch memory of PairLoops in floats, including up to 16 for alignment.
 constexpr int64_t pair_scratch_size(int64_t rows, int64_t channels) {
   const int64_t halves = (kQueryBlock + 2 * kKeyBlock) * channels + rows * kKeyBlock;
   return kQueryBlock * channels + rows * kKeyBlock + 17 * kQueryBlock + fill_space(channels) +
@@ -23,13 +23,13 @@ struct PairLoops {
   using Floats = Soft::Floats;
   using Pairs = typename Machine::Pairs;
   static_assert(kQueryBlock % kRows == 0);
-  // The least number of channels; with more, scratch_size() grows faster.
+  // 32 is the smallest number of channels. For more channels scratch_size() grows faster.
   static_assert(pair_scratch_size(kRows, 32) <= scratch_size(32));
 
-  // Scores of one row, times `scale`, become weights; the row's largest score, its sums (one a
-  // lane) and fading factor follow. The sums are of the rounded weights: so the outputs are true
-  // averages of values, rounding errors common to both cancel, and one product with ones adds up 32
-  // weights.
+  // Turns the scores of one row, times `scale`, into weights. Updates the row's largest score and
+  // its sums (one per lane), and returns in `fade` the factor by which earlier sums shrink. The
+  // sums are those of the rounded weights. Hence outputs are exact averages of values, rounding
+  // errors common to numerator and denominator cancel, and one product with ones adds 32 weights.
   static void soften(const float* scores, int64_t columns, float scale, uint16_t* weights,
                      float& largest, float* sums, float& fade) {
     const float top = Soft::largest_of(scores, columns) * scale;
@@ -51,8 +51,8 @@ struct PairLoops {
     Soft::store(sums, total);
   }
 
-  // Tokens [begin, begin + count) of `values`, padded with zeros to whole panels of keys, as
-  // [channels / kPanel][kKeyBlock / 2][kPanel][2]. `space` has room for three rows of floats.
+  // Packs tokens [begin, begin + count) of `values`, padded with zeros to `padded` tokens, as
+  // [channels / kPanel][kKeyBlock / 2][kPanel][2]. `space` is a buffer of three rows of floats.
   static void fill_values(const RowReader& values, int64_t begin, int64_t count, int64_t padded,
                           float* space, uint16_t* to) {
     const int64_t channels = values.channels;
@@ -78,7 +78,7 @@ struct PairLoops {
     const int64_t channels = work.channels;
     const int64_t rows = work.end - work.begin;
     const int64_t groups = (rows + kRows - 1) / kRows;
-    // Lines of the cache, which loads of whole vectors should not cross.
+    // Aligned to cache lines, so that vector loads do not cross them.
     float* start = work.scratch + (-reinterpret_cast<uintptr_t>(work.scratch) % 64) / sizeof(float);
     float* out = start;                            // [groups][kRows][channels]
     float* scores = out + kQueryBlock * channels;  // [kRows][kKeyBlock]
@@ -118,7 +118,7 @@ struct PairLoops {
         const int64_t padded = (count + kPanel - 1) / kPanel * kPanel;
         const uint16_t* k = key_block;
         if (set.panels == nullptr) {
-          fill_panels<8, PanelLayout::kPairs>(keys, begin, count, NoTurn(), space, key_block);
+          fill_panels<8, PanelLayout::kPairs>(keys, begin, count, NoRotation(), space, key_block);
         } else {
           k = static_cast<const uint16_t*>(set.panels) + packed + begin * channels;
         }

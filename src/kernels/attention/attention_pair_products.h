@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with panels of BF16 pairs, added up in FP32. They are written over a `Machine`,
-// the few operations that a processor with such instructions has; the files of the instruction
-// sets give real ones, the tests some of plain arrays. A machine has
+// Products of rows with panels of BF16 pairs, accumulated in FP32. The products are templates over
+// a `Machine`, which wraps the few instructions that they need: machine/avx512_bf16.h and
+// machine/amx.h wrap the real ones, the tests emulate them. A machine has
 //   Pairs                        a vector of 16 pairs
-//   dot(Floats sum, Pairs a, b)  every lane of the sum plus its pair's products
+//   dot(Floats sum, Pairs a, b)  adds the two products of each pair to its lane of the sum
 //   narrow(Floats low, high)     32 numbers rounded to BF16
-// and one with tiles, each of 16 rows of 64 bytes, numbered from 0 to 7,
-//   Tiles                        while one lives, this thread has tile registers
+// and, if it has tiles of 16 rows of 64 bytes, numbered 0 to 7,
+//   Tiles                        enables the tile registers of this thread during its lifetime
 //   zero<T>(), load<T>(from, stride), store<T>(to, stride)    strides in bytes
 //   dot<S, A, B>()               sums [16][16] += A [16][16 pairs] x B [16 pairs][16][2]
 #pragma once
@@ -17,11 +17,11 @@ namespace loci::kernels::attention_kernels {
 
 namespace {
 
-// Numbers of a panel [pairs][kPanel][2] that belong to one pair of rows.
+// Numbers of one pair of rows in a panel [pairs][kPanel][2].
 inline constexpr int64_t kPairStep = 2 * kPanel;
 
-// Products by vectors: 12 queries by 32 keys or channels, 24 sums beside two vectors of a panel and
-// one pair of a query's in all lanes.
+// Products of vectors: 12 queries by 32 keys or channels. The registers hold 24 accumulators, two
+// vectors of a panel, and one pair of a query in all lanes.
 template <typename Machine>
 struct VectorProducts {
   static constexpr int kRows = 12;
@@ -31,10 +31,10 @@ struct VectorProducts {
   using Ints = Soft::Ints;
   using Pairs = typename Machine::Pairs;
 
-  // Where pair `pair` of a group's query `row` stands.
+  // Position of pair `pair` of query `row` within its group of queries.
   static int64_t place(int64_t row, int64_t pair, int64_t) { return pair * kRows + row; }
 
-  // scores [kRows][kKeyBlock] of a group of queries and one panel of keys.
+  // scores [kRows][kKeyBlock] of one group of queries with one panel of keys.
   static void score(const uint32_t* query, const uint16_t* keys, int64_t channels, float* scores) {
     multiply<1, kRows>(query, keys, channels / 2, nullptr, scores, kKeyBlock);
   }
@@ -53,7 +53,7 @@ struct VectorProducts {
     return pairs;
   }
 
-  // Every loop over the sums is unrolled: they would stand in memory otherwise.
+  // Loops over the accumulators are unrolled to keep them in registers.
   template <int64_t kRowStep, int64_t kStep>
   static void multiply(const uint32_t* rows, const uint16_t* panel, int64_t pairs,
                        const float* fade, float* to, int64_t stride) {
@@ -89,8 +89,8 @@ struct VectorProducts {
   }
 };
 
-// Products by tiles: 32 queries by 32 keys or channels, four tiles of sums beside two of rows and
-// two of a panel. Each tile that is loaded is used twice.
+// Products of tiles: 32 queries by 32 keys or channels. Four tiles hold sums, two hold rows and two
+// hold parts of a panel. Each loaded tile is used twice.
 template <typename Machine>
 struct TileProducts {
   static constexpr int kRows = 32;
@@ -111,7 +111,7 @@ struct TileProducts {
 
   static void add(const uint16_t* weights, const uint16_t* values, int64_t keys, const float* fade,
                   float* out, int64_t channels) {
-    // Tiles cannot be multiplied by numbers, and rows seldom fade.
+    // Tiles cannot be scaled, so the rows are scaled in memory. Few rows need it.
     for (int r = 0; r < kRows; ++r) {
       if (fade[r] == 1.0F) continue;
       float* row = out + r * channels;

@@ -8,32 +8,33 @@ namespace loci::kernels {
 
 AttentionPast::AttentionPast(SlotTensor key, SlotTensor value, std::vector<int64_t> index,
                              at::ScalarType dtype, at::Device device,
-                             const std::optional<HeadMap>& turn)
+                             const std::optional<HeadMap>& rotation)
     : key_(std::move(key)),
       value_(std::move(value)),
       index_(std::move(index)),
       slot_tokens_(key_.data.dim() == 5 ? key_.data.size(2) : 0),
       dtype_(dtype),
       device_(device),
-      turn_(turn) {
+      rotation_(rotation) {
   LOCI_CHECK(key_.data.dim() == 5 && key_.data.sizes() == value_.data.sizes(),
-             "slots of keys and values differ in shape, or are not [slots, B, T, H, D]");
+             "keys and values must have the same shape [slots, B, T, H, D]");
   for (const SlotTensor* slots : {&key_, &value_}) {
     LOCI_CHECK((slots->data.scalar_type() == at::kChar) == slots->scale.defined(),
-               "slots of {} {} scales; INT8 needs them, other types have none",
+               "slots of type {} {} scales: INT8 needs scales, other types must not have them",
                c10::toString(slots->data.scalar_type()),
                slots->scale.defined() ? "with" : "without");
   }
   for (const int64_t slot : index_) {
-    LOCI_CHECK(slot >= 0 && slot < key_.data.size(0), "slot {} of {}", slot, key_.data.size(0));
+    LOCI_CHECK(slot >= 0 && slot < key_.data.size(0), "slot {} does not exist: there are {} slots",
+               slot, key_.data.size(0));
   }
   if (index_.empty()) return;
   if (!kernel_applies(key_.data.device(), device_, dtype_, key_.data.size(4))) {
     gathered_key_ = keys();
     gathered_value_ = values();
-  } else if (turn_) {
-    LOCI_CHECK(turn_->tiles == 0, "past keys are turned by rotations alone");
-    panels_ = pack_keys(key_, index_, dtype_, attention_loops(dtype_).layout, &*turn_);
+  } else if (rotation_) {
+    LOCI_CHECK(rotation_->tiles == 0, "past keys can be rotated, but not mapped by matrices");
+    panels_ = pack_keys(key_, index_, dtype_, attend_kernel(dtype_).layout, &*rotation_);
   }
 }
 
@@ -58,7 +59,7 @@ at::Tensor AttentionPast::gathered(const SlotTensor& slots) const {
 at::Tensor AttentionPast::keys() const {
   if (gathered_key_.defined()) return gathered_key_;
   const at::Tensor keys = gathered(key_);
-  return turn_ ? head_map(keys, *turn_) : keys;
+  return rotation_ ? head_map(keys, *rotation_) : keys;
 }
 
 at::Tensor AttentionPast::values() const {

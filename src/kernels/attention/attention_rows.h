@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How attention's loops read rows where they stand and lay keys out in panels. Included once per
-// instruction set, by files compiled for it.
+// How the attention loops read rows from slots and pack keys into panels. Compiled once per
+// instruction set.
 #pragma once
 
 #include "loci/kernels/attention/attention_kernel.h"
@@ -17,7 +17,7 @@ inline float widen(uint16_t half) {
   return value;
 }
 
-// Rounds to the nearest, ties to even; what is not a number stays so.
+// Rounds to nearest, ties to even; NaN stays NaN.
 inline uint16_t narrow(float value) {
   uint32_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
@@ -25,7 +25,7 @@ inline uint16_t narrow(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
 }
 
-// `count` numbers from position `offset` as FP32. INT8 numbers are multiplied by `scale`.
+// Converts `count` numbers from position `offset` to FP32. INT8 numbers are multiplied by `scale`.
 inline void read_numbers(const void* data, Number type, int64_t offset, int64_t count, float scale,
                          float* to) {
   switch (type) {
@@ -46,7 +46,7 @@ inline void read_numbers(const void* data, Number type, int64_t offset, int64_t 
   }
 }
 
-// Where rows of one sample and head stand, token by token.
+// Reads the rows of one sample and head by token.
 struct RowReader {
   SlotRows rows;
   const int64_t* index;
@@ -61,8 +61,8 @@ struct RowReader {
     const float scale = rows.type == Number::kInt8 ? rows.scale[row] : 1.0F;
     read_numbers(rows.data, rows.type, row * channels, channels, scale, to);
   }
-  // The row itself where it stands in the wanted type, else a copy of it in that type at `to`.
-  // Rounding to BF16 goes by way of `wide`; both have space for one row.
+  // Returns the stored row if it has the requested type, otherwise a converted copy in `to`. `wide`
+  // is a buffer for the conversion to BF16. Both have space for one row.
   const float* row(int64_t token, float* to) const {
     if (rows.type == Number::kFloat) {
       return static_cast<const float*>(rows.data) + row_of(token) * channels;
@@ -80,7 +80,7 @@ struct RowReader {
   }
 };
 
-// Orders of the lanes of two vectors: kLanes and above are the second's.
+// Orders for shuffled(): numbers from kLanes on select lanes of the second vector.
 template <int kLanes>
 struct Orders;
 template <>
@@ -100,7 +100,7 @@ struct Orders<8> {
   static constexpr Ints kHighHalves = {4, 5, 6, 7, 12, 13, 14, 15};
 };
 
-// A square of words: lane j of row i changes places with lane i of row j.
+// Transposes a square of kLanes x kLanes words.
 template <int kLanes>
 inline void transpose(typename VectorOf<kLanes>::Ints (&rows)[kLanes]) {
   using Order = Orders<kLanes>;
@@ -126,8 +126,8 @@ inline void transpose(typename VectorOf<kLanes>::Ints (&rows)[kLanes]) {
   }
 }
 
-// kLanes rows of `words` words as columns of a panel [words][kPanel], `to` being the first one's
-// top. `words` is a multiple of kLanes.
+// Stores kLanes rows of `words` words as columns of a panel [words][kPanel]. `to` is the top of the
+// first column. `words` is a multiple of kLanes.
 template <int kLanes>
 inline void place_columns(const void* const (&rows)[kLanes], int64_t words, void* to) {
   using Ints = typename VectorOf<kLanes>::Ints;
@@ -145,13 +145,14 @@ inline void place_columns(const void* const (&rows)[kLanes], int64_t words, void
   }
 }
 
-struct NoTurn {
-  static constexpr bool kTurns = false;
+// Rotates the channel pairs of the key of a token, see PackWork.
+struct NoRotation {
+  static constexpr bool kRotates = false;
   void operator()(int64_t, float*) const {}
 };
 
-struct Turn {
-  static constexpr bool kTurns = true;
+struct RotateRow {
+  static constexpr bool kRotates = true;
   const PackWork& work;
 
   void operator()(int64_t token, float* row) const {
@@ -171,14 +172,13 @@ struct Turn {
   }
 };
 
-// Floats of the space that fill_panels() works in.
+// Size of the buffer `space` of fill_panels(), in floats.
 constexpr int64_t fill_space(int64_t channels) { return 9 * channels; }
 
-// Tokens [begin, begin + count) into panels at `to`, each after `turn(token, row)`: FP32 columns
-// [channels][kPanel], or BF16 pairs [channels / 2][kPanel][2]. Rows that fill up the last panel
-// are zero.
-template <int kLanes, PanelLayout kLayout, typename Turning>
-void fill_panels(const RowReader& reader, int64_t begin, int64_t count, const Turning& turn,
+// Packs tokens [begin, begin + count), after rotate(token, row), into panels at `to`: FP32 columns
+// [channels][kPanel], or BF16 pairs [channels / 2][kPanel][2]. The last panel is padded with zeros.
+template <int kLanes, PanelLayout kLayout, typename Rotate>
+void fill_panels(const RowReader& reader, int64_t begin, int64_t count, const Rotate& rotate,
                  float* space, void* to) {
   static_assert(kLanes <= 8 && kPanel % kLanes == 0);
   const int64_t channels = reader.channels;
@@ -196,17 +196,17 @@ void fill_panels(const RowReader& reader, int64_t begin, int64_t count, const Tu
       if (first + i >= count) {
         for (int64_t w = 0; w < words; ++w) copy[w] = 0;
       } else if constexpr (kLayout == PanelLayout::kColumns) {
-        if constexpr (Turning::kTurns) {
+        if constexpr (Rotate::kRotates) {
           reader.read(token, copy);
-          turn(token, copy);
+          rotate(token, copy);
         } else {
           rows[i] = reader.row(token, copy);
         }
       } else {
         auto* halves = reinterpret_cast<uint16_t*>(copy);
-        if constexpr (Turning::kTurns) {
+        if constexpr (Rotate::kRotates) {
           reader.read(token, wide);
-          turn(token, wide);
+          rotate(token, wide);
           for (int64_t c = 0; c < channels; ++c) halves[c] = narrow(wide[c]);
         } else {
           rows[i] = reader.row(token, wide, halves);
@@ -218,7 +218,7 @@ void fill_panels(const RowReader& reader, int64_t begin, int64_t count, const Tu
   }
 }
 
-// All of a sequence's keys, panel by panel.
+// Packs all keys of a sequence, panel by panel.
 template <int kLanes>
 void pack(const PackWork& work) {
   const RowReader reader{work.rows,  work.index,    work.slot_tokens, work.batch,
@@ -229,14 +229,15 @@ void pack(const PackWork& work) {
   for (int64_t begin = 0; begin < work.tokens; begin += kPanel) {
     const int64_t count = work.tokens - begin < kPanel ? work.tokens - begin : kPanel;
     if (work.layout == PanelLayout::kPairs) {
-      fill_panels<kLanes, PanelLayout::kPairs>(reader, begin, count, Turn{work}, space,
+      fill_panels<kLanes, PanelLayout::kPairs>(reader, begin, count, RotateRow{work}, space,
                                                static_cast<uint16_t*>(work.to) + begin * channels);
     } else if (work.to_type == Number::kFloat) {
-      fill_panels<kLanes, PanelLayout::kColumns>(reader, begin, count, Turn{work}, space,
+      fill_panels<kLanes, PanelLayout::kColumns>(reader, begin, count, RotateRow{work}, space,
                                                  static_cast<float*>(work.to) + begin * channels);
     } else {
       float* panel = space + fill_space(channels);
-      fill_panels<kLanes, PanelLayout::kColumns>(reader, begin, count, Turn{work}, space, panel);
+      fill_panels<kLanes, PanelLayout::kColumns>(reader, begin, count, RotateRow{work}, space,
+                                                 panel);
       uint16_t* to = static_cast<uint16_t*>(work.to) + begin * channels;
       for (int64_t i = 0; i < kPanel * channels; ++i) to[i] = narrow(panel[i]);
     }

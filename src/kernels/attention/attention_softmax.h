@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the streaming softmax of every attention loop is made of. Included once per instruction set,
-// by files compiled for it.
+// Building blocks of the streaming softmax in all attention loops. Compiled once per instruction
+// set.
 #pragma once
 
 #include "loci/kernels/attention/attention_rows.h"
@@ -10,10 +10,10 @@ namespace loci::kernels::attention_kernels {
 namespace {
 
 inline constexpr float kLog2E = 1.4426950408889634F;
-inline constexpr float kMasked = -1e30F;  // the score of a key that is not there
+inline constexpr float kMasked = -1e30F;  // the score of padding keys
 
-// How closely power_of_two() is computed: relative errors of 2e-7, or of 7.5e-5, a fiftieth of
-// what rounding to BF16 may do to the result.
+// Accuracy of power_of_two(): a relative error of 2e-7, or of 7.5e-5, which is a fiftieth of the
+// error of rounding the result to BF16.
 enum class Precision { kFloat, kBfloat16 };
 
 template <int kLanes>
@@ -29,8 +29,8 @@ struct Softmax {
   }
   static void store(float* to, const Floats& lanes) { __builtin_memcpy(to, &lanes, sizeof lanes); }
 
-  // -126, unknown to the compiler: GCC 12 takes a comparison for a maximum, one instruction, only
-  // if neither side is a constant.
+  // -126, hidden from the compiler: GCC 12 turns a comparison into a maximum instruction only if
+  // neither side is a constant.
   static float lowest_power() {
     uint32_t bits = 0xC2FC0000;
     __asm__("" : "+r"(bits));
@@ -39,9 +39,9 @@ struct Softmax {
     return power;
   }
 
-  // 2^x for x <= 0, or little above: exact powers times a polynomial that fits 2^f best over half a
-  // step to both sides. Very small x counts as -126, so that what is masked leaves a trace of 1e-38
-  // and no infinity.
+  // 2^x for x <= 0 or slightly above: an exact power times a minimax polynomial for 2^f with
+  // |f| <= 1/2. x below -126 counts as -126, so that masked scores give 1e-38 and no infinity
+  // occurs.
   template <Precision kPrecision>
   static Floats power_of_two(Floats x) {
     const Floats floor = Floats{} + lowest_power();
@@ -63,16 +63,16 @@ struct Softmax {
       sum = sum * f + 6.932609677e-1F;
       sum = sum * f + 9.999280572e-1F;
     }
-    Words exponent, bits;  // sums that wrap
+    Words exponent, bits;  // unsigned: the addition may wrap
     __builtin_memcpy(&exponent, &shifted, sizeof exponent);
     __builtin_memcpy(&bits, &sum, sizeof bits);
-    bits += exponent << 23;  // the low bits of `shifted` are the whole number
+    bits += exponent << 23;  // the low bits of `shifted` hold the integer part
     Floats result;
     __builtin_memcpy(&result, &bits, sizeof result);
     return result;
   }
 
-  // The largest of `count` numbers, a multiple of kLanes; what is not a number may be passed over.
+  // The largest of `count` numbers; `count` is a multiple of kLanes. NaN may be ignored.
   static float largest_of(const float* numbers, int64_t count) {
     Floats top = load(numbers);
     for (int64_t i = kLanes; i < count; i += kLanes) {
@@ -95,7 +95,7 @@ struct Softmax {
     return sum;
   }
 
-  // How much less earlier sums count once the largest score, in powers of two, has risen.
+  // The factor for earlier sums after the largest score (as an exponent of 2) has risen.
   static float fading(float before, float now) {
     return before == now ? 1.0F : power_of_two<Precision::kFloat>(Floats{} + (before - now))[0];
   }

@@ -25,30 +25,34 @@ namespace {
 
 void check(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
            const std::vector<AttentionSpan>& spans) {
-  LOCI_CHECK(query.dim() == 4 && key.dim() == 4 && key.sizes() == value.sizes() &&
-                 query.size(0) == key.size(0) && query.size(2) == key.size(2) &&
-                 query.size(3) == key.size(3),
-             "queries [B, N, H, D] and keys and values [B, M, H, D] do not belong together");
+  LOCI_CHECK(
+      query.dim() == 4 && key.dim() == 4 && key.sizes() == value.sizes() &&
+          query.size(0) == key.size(0) && query.size(2) == key.size(2) &&
+          query.size(3) == key.size(3),
+      "expected queries [B, N, H, D], and keys and values [B, M, H, D] with the same B, H and D");
   int64_t next = 0;
   for (const AttentionSpan& span : spans) {
     LOCI_CHECK(span.begin == next && span.end >= span.begin,
-               "a span of queries {} to {} where {} comes next", span.begin, span.end, next);
+               "span [{}, {}) does not start at query {}, where the previous one ends", span.begin,
+               span.end, next);
     next = span.end;
-    LOCI_CHECK(!span.keys.empty(), "queries {} to {} see no key", span.begin, span.end);
+    LOCI_CHECK(!span.keys.empty(), "queries [{}, {}) have no keys", span.begin, span.end);
     for (const int64_t token : span.keys) {
-      LOCI_CHECK(token >= 0 && token < key.size(1), "key {} of {}", token, key.size(1));
+      LOCI_CHECK(token >= 0 && token < key.size(1), "key {} does not exist: there are {} keys",
+                 token, key.size(1));
     }
-    if (!span.turn) continue;
-    LOCI_CHECK(span.turn->tiles == 0 && span.turn->cosine.dim() == 2 &&
-                   span.turn->sine.sizes() == span.turn->cosine.sizes() &&
-                   span.turned() <= std::ssize(span.keys),
-               "keys are turned by rotations alone, with tables [n, pairs] of the first n of them");
+    if (!span.rotation) continue;
+    LOCI_CHECK(
+        span.rotation->tiles == 0 && span.rotation->cosine.dim() == 2 &&
+            span.rotation->sine.sizes() == span.rotation->cosine.sizes() &&
+            span.rotated_keys() <= std::ssize(span.keys),
+        "the rotation of a span needs tables [n, pairs] for its first n keys, and no matrices");
   }
-  LOCI_CHECK(next == query.size(1), "spans of {} queries for {}", next, query.size(1));
+  LOCI_CHECK(next == query.size(1), "the spans cover {} of {} queries", next, query.size(1));
 }
 
-// A span's keys for one sample as the loops of the forward pass want them: those that are turned,
-// laid out for the kernel, then the others, read where they stand.
+// The keys of a span for one sample: a packed set of the rotated keys, then a set of the others,
+// which are read in place.
 struct SpanKeys {
   at::Tensor panels;
   std::vector<KeySet> sets;
@@ -56,28 +60,28 @@ struct SpanKeys {
 
 SpanKeys span_keys(const AttentionSpan& span, const at::Tensor& key, const at::Tensor& value,
                    attention_kernels::PanelLayout layout) {
-  // A token is a slot: [M, 1, 1, H, D].
+  // Every token is a slot: [M, 1, 1, H, D].
   const auto slots = [](const at::Tensor& x) {
     return SlotTensor{x.unsqueeze(1).unsqueeze(1), {}};
   };
   SpanKeys keys;
-  const int64_t turned = span.turned(), rest = std::ssize(span.keys) - turned;
+  const int64_t rotated = span.rotated_keys(), rest = std::ssize(span.keys) - rotated;
   KeySet set{.key = slot_rows(slots(key)),
              .value = slot_rows(slots(value)),
              .index = span.keys.data(),
              .slot_tokens = 1,
-             .tokens = turned,
+             .tokens = rotated,
              .panels = nullptr,
              .panel_type = number_type(key.scalar_type())};
-  if (turned > 0) {
-    const std::vector<int64_t> first(span.keys.begin(), span.keys.begin() + turned);
-    keys.panels = pack_keys(slots(key), first, key.scalar_type(), layout, &*span.turn);
+  if (rotated > 0) {
+    const std::vector<int64_t> first(span.keys.begin(), span.keys.begin() + rotated);
+    keys.panels = pack_keys(slots(key), first, key.scalar_type(), layout, &*span.rotation);
     set.panels = keys.panels.const_data_ptr();
     keys.sets.push_back(set);
     set.panels = nullptr;
   }
   if (rest > 0) {
-    set.index += turned;
+    set.index += rotated;
     set.tokens = rest;
     keys.sets.push_back(set);
   }
@@ -86,27 +90,27 @@ SpanKeys span_keys(const AttentionSpan& span, const at::Tensor& key, const at::T
 
 struct Attended {
   at::Tensor out;      // [B, N, H, D]
-  at::Tensor log_sum;  // [B, H, N] FP32, where it is wanted
+  at::Tensor log_sum;  // [B, H, N] FP32; undefined unless requested
 };
 
-// All tensors contiguous, the kernel applies.
+// All tensors are contiguous and kernel_applies().
 Attended run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
              const std::vector<AttentionSpan>& spans, bool want_log_sum) {
-  const AttentionLoops loops = attention_loops(query.scalar_type());
+  const attention_kernels::Attend kernel = attend_kernel(query.scalar_type());
   const int64_t heads = query.size(2);
   Attended result;
   result.out = at::empty_like(query);
   if (want_log_sum) {
     result.log_sum = at::empty({query.size(0), heads, query.size(1)}, at::kFloat);
   }
-  // One task a sample, span and block of queries, for all heads.
+  // One task per sample, span and block of queries, for all heads.
   std::vector<SpanKeys> keys;
   std::vector<Work> tasks;
   keys.reserve(static_cast<size_t>(query.size(0)) * spans.size());
   for (int64_t sample = 0; sample < query.size(0); ++sample) {
     const at::Tensor q = query[sample], o = result.out[sample];
     for (const AttentionSpan& span : spans) {
-      keys.push_back(span_keys(span, key[sample], value[sample], loops.layout));
+      keys.push_back(span_keys(span, key[sample], value[sample], kernel.layout));
       Work work{};
       work.query = q.const_data_ptr();
       work.out = o.mutable_data_ptr();
@@ -132,7 +136,7 @@ Attended run(const at::Tensor& query, const at::Tensor& key, const at::Tensor& v
       Work part = tasks[i / heads];
       part.head = i % heads;
       part.scratch = scratch.get();
-      loops.attend(part);
+      kernel.attend(part);
     }
   });
   return result;
@@ -163,7 +167,7 @@ class AttendSpans : public torch::autograd::Function<AttendSpans> {
   }
 };
 
-// The tokens `index` of x [B, M, H, D]; no copy where they follow each other.
+// The tokens `index` of x [B, M, H, D]. Consecutive tokens are not copied.
 at::Tensor take(const at::Tensor& x, const std::vector<int64_t>& index) {
   for (size_t i = 1; i < index.size(); ++i) {
     if (index[i] != index[i - 1] + 1) {
@@ -182,10 +186,10 @@ at::Tensor attention_over_spans_by_libtorch(const at::Tensor& query, const at::T
   std::vector<at::Tensor> parts;
   for (const AttentionSpan& span : spans) {
     at::Tensor k = take(key, span.keys);
-    const int64_t turned = span.turned();
-    if (turned > 0) {
-      k = at::cat({head_map_by_libtorch(k.narrow(1, 0, turned), *span.turn),
-                   k.narrow(1, turned, k.size(1) - turned)},
+    const int64_t rotated = span.rotated_keys();
+    if (rotated > 0) {
+      k = at::cat({head_map_by_libtorch(k.narrow(1, 0, rotated), *span.rotation),
+                   k.narrow(1, rotated, k.size(1) - rotated)},
                   1);
     }
     parts.push_back(attention_by_libtorch(query.narrow(1, span.begin, span.end - span.begin), k,

@@ -8,15 +8,14 @@
 #include <torch/custom_class.h>
 
 #include "loci/base/error.h"
-#include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/delta_rule/delta_rule.h"
-#include "loci/kernels/delta_rule/delta_rule_kernel.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
 namespace {
 
-// Channels of a head come in whole tiles of the widest kernel.
+// The number of channels of a head must be a multiple of the widest kernel tile.
 constexpr int64_t kDeltaChannelStep = 32;
 
 struct DeltaInputs {
@@ -31,13 +30,13 @@ void check(const DeltaInputs& in, const DeltaChunks& chunks) {
                  in.value.sizes() == at::IntArrayRef({batch, tokens, heads, in.state.size(3)}) &&
                  in.beta.sizes() == at::IntArrayRef({batch, tokens, heads}) &&
                  (!in.query.defined() || in.query.sizes() == in.key.sizes()),
-             "state, query, key, value and beta disagree in their sizes");
+             "state, query, key, value and beta have inconsistent sizes");
   int64_t begin = 0;
   for (const int64_t end : chunks.ends) {
-    LOCI_CHECK(end > begin, "a chunk ends at token {} that begins at {}", end, begin);
+    LOCI_CHECK(end > begin, "a chunk ends at token {} but starts at token {}", end, begin);
     begin = end;
   }
-  LOCI_CHECK(begin == tokens, "chunks of {} tokens for {}", begin, tokens);
+  LOCI_CHECK(begin == tokens, "the chunks cover {} of {} tokens", begin, tokens);
   const int64_t written = std::ssize(chunks.ends) - (chunks.write_last ? 0 : 1);
   LOCI_CHECK(!in.retention.defined() ||
                  in.retention.sizes() == at::IntArrayRef({batch, written, heads, in.state.size(2)}),
@@ -51,13 +50,14 @@ bool delta_kernel_applies(const DeltaInputs& in) {
   return in.state.size(2) % kDeltaChannelStep == 0 && in.state.size(3) % kDeltaChannelStep == 0;
 }
 
-// What the gradient needs of the forward pass.
+// The results of the forward pass that the gradient needs.
 struct DeltaRecord {
-  at::Tensor error;   // [B, N, H, V]
-  at::Tensor states;  // [chunks, B, H, K, V], before every chunk; not for a lone chunk's write
+  at::Tensor error;  // [B, N, H, V]
+  at::Tensor
+      states;  // [chunks, B, H, K, V], before each chunk; undefined for the write of a single chunk
 };
 
-// Work for one head of one sample; `end` is the state after the last chunk.
+// The work of one head of one sample. `end` is the state after the last chunk.
 delta_rule_kernels::Work head_work(const DeltaInputs& in, const at::Tensor& end,
                                    const DeltaRecord& record, double read_scale, int64_t sample,
                                    int64_t head) {
@@ -117,12 +117,13 @@ void for_each_head(const at::Tensor& state, const Run& run) {
   });
 }
 
-// Inputs contiguous, the kernel applies.
+// The inputs are contiguous and delta_kernel_applies().
 DeltaPass run(const DeltaInputs& in, const DeltaChunks& chunks, double read_scale,
               const DeltaRecord& record) {
   DeltaPass pass;
   if (in.query.defined()) pass.read = at::empty_like(in.value);
   pass.state = at::empty_like(in.state);
+  const auto forward = kernel_table().delta_rule.forward;
   for_each_head(in.state, [&](int64_t sample, int64_t head, float* scratch) {
     const auto parts = head_chunks(in, chunks, sample, head);
     delta_rule_kernels::Work work = head_work(in, pass.state, record, read_scale, sample, head);
@@ -133,22 +134,18 @@ DeltaPass run(const DeltaInputs& in, const DeltaChunks& chunks, double read_scal
     work.chunks = parts.data();
     work.chunk_count = std::ssize(parts);
     work.scratch = scratch;
-#if defined(__x86_64__)
-    if (isa_level() >= IsaLevel::kAvx512) return delta_rule_kernels::forward_avx512(work);
-    if (isa_level() >= IsaLevel::kAvx2) return delta_rule_kernels::forward_avx2(work);
-#endif
-    delta_rule_kernels::forward_plain(work);
+    forward(work);
   });
   return pass;
 }
 
-// `end` is the state that the forward pass gave; gradients of outputs may be undefined.
+// `end` is the state after the forward pass. Gradients of outputs may be undefined.
 DeltaInputs run_back(const DeltaInputs& in, const DeltaChunks& chunks, double read_scale,
                      const DeltaRecord& record, const at::Tensor& end, const at::Tensor& grad_read,
                      const at::Tensor& grad_state) {
   DeltaInputs gradients;
   gradients.state = at::empty_like(end);
-  // Tokens that are not written have no gradient.
+  // The gradient of tokens that are not written is zero.
   gradients.key = at::zeros_like(in.key);
   gradients.value = at::zeros_like(in.value);
   gradients.beta = at::zeros_like(in.beta);
@@ -158,6 +155,7 @@ DeltaInputs run_back(const DeltaInputs& in, const DeltaChunks& chunks, double re
   if (in.retention.defined()) gradients.retention = at::empty_like(in.retention);
   const at::Tensor read = grad_read.defined() ? grad_read.contiguous() : at::Tensor();
   const at::Tensor last = grad_state.defined() ? grad_state.contiguous() : at::Tensor();
+  const auto backward = kernel_table().delta_rule.backward;
   for_each_head(end, [&](int64_t sample, int64_t head, float* scratch) {
     const auto parts = head_chunks(in, chunks, sample, head);
     delta_rule_kernels::Work work = head_work(in, end, record, read_scale, sample, head);
@@ -182,16 +180,12 @@ DeltaInputs run_back(const DeltaInputs& in, const DeltaChunks& chunks, double re
       to.retention_stride = strides[1];
     }
     to.state = gradients.state.mutable_data_ptr<float>() + state_offset;
-#if defined(__x86_64__)
-    if (isa_level() >= IsaLevel::kAvx512) return delta_rule_kernels::backward_avx512(work, to);
-    if (isa_level() >= IsaLevel::kAvx2) return delta_rule_kernels::backward_avx2(work, to);
-#endif
-    delta_rule_kernels::backward_plain(work, to);
+    backward(work, to);
   });
   return gradients;
 }
 
-// autograd::Function takes no undefined tensors; what is not there is passed as an empty one.
+// autograd::Function does not accept undefined tensors; an empty tensor stands for them.
 at::Tensor or_nothing(const at::Tensor& x, const at::Tensor& like) {
   return x.defined() ? x : at::empty({0}, like.options());
 }

@@ -9,8 +9,9 @@ namespace loci::kernels {
 
 namespace {
 
-// For libtorch's products the block's triangular matrix costs N², those with the state N * 128: at
-// 128 tokens both are equal, and a block's matrices of 24 heads take 1.5 MB.
+// With libtorch's products, the triangular matrix of a block of N tokens costs N², and the products
+// with the state cost N * 128. At 128 tokens both are equal, and the matrices of 24 heads take 1.5
+// MB.
 constexpr int64_t kBlock = 128;
 constexpr int64_t kDecayBlock = 16;
 
@@ -22,7 +23,7 @@ void check_shapes(const at::Tensor& state, const at::Tensor& key, const at::Tens
                  value.size(0) == state.size(0) && value.size(2) == state.size(2) &&
                  value.size(1) == key.size(1) && beta.size(0) == key.size(0) &&
                  beta.size(1) == key.size(1),
-             "state, key, value and beta disagree in their sizes");
+             "state, key, value and beta have inconsistent sizes");
 }
 
 // Solves (I + tril(diag(β) left rightᵀ, -1)) U = diag(β) rhs.
@@ -68,8 +69,8 @@ at::Tensor decayed_delta_write(const at::Tensor& state, const at::Tensor& key,
   for (int64_t begin = 0; begin < key.size(1); begin += kDecayBlock) {
     const int64_t end = std::min(begin + kDecayBlock, key.size(1));
     const at::Tensor k = key.slice(1, begin, end);
-    // Token i has seen the state decayed by exp(total_i), and token j's write by
-    // exp(total_i - total_j): the two factors are split over the pair of keys.
+    // Token i reads the state decayed by exp(total_i) and the update of token j decayed by
+    // exp(total_i - total_j). The second factor is split between the keys of i and j.
     const at::Tensor total = log_decay.slice(1, begin, end).cumsum(1);
     const at::Tensor seen = k * total.exp();
     const at::Tensor rhs = at::baddbmm(value.slice(1, begin, end), seen, current, 1, -1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included once per instruction set, by a file compiled for it. For a block of tokens with keys K,
-// values V and the state S before it, G = tril(K Kᵀ, -1):
+// The delta rule and its gradient. Compiled once per instruction set. For a block of tokens with
+// keys K, values V and the state S before the block, with G = tril(K Kᵀ, -1):
 //   E = V - K S - G U,  U = diag(β) E  (one triangular system),  S ← S + Kᵀ U.
-// The gradient goes back over the blocks. It takes S from the state after the block by subtraction,
-// so that nothing but E has to be kept. From dS:
+// The gradient visits the blocks in reverse. It reconstructs S from the state after the block by
+// subtraction, so that only E has to be stored. From dS:
 //   W = K dS - Gᵀ X,  X = diag(β) W  (the transposed system),  dV = X,  dβ = rowsum(W ∘ E),
 //   Z = tril(X Uᵀ, -1),  dK = U dSᵀ - X Sᵀ - (Z + Zᵀ) K,  dS ← dS - Kᵀ X.
 #pragma once
@@ -20,30 +20,30 @@ struct DeltaRule {
   using T = Tiles<kLanes, kVectors, kTileRows>;
   using Floats = typename T::Floats;
   static_assert(kBlock % kTileRows == 0 && kBlock % 4 == 0);
-  // A block's tokens as columns.
+  // The number of tokens of a block as columns, padded.
   static constexpr int64_t kTokens = T::whole_columns(kBlock);
 
   const Work& work;
   int64_t keys = work.keys, values = work.values;
   int64_t key_row = keys + kRowGap, value_row = values + kRowGap;
   int64_t widest = key_row > value_row ? key_row : value_row;
-  float* state = work.scratch;                  // [keys][value_row]; backward: [values][key_row]
-  float* grad = state + widest * widest;        // [keys][value_row]
-  float* turned = grad + widest * widest;       // its transpose, [values][key_row]
-  float* key = turned + widest * widest;        // [kBlock][key_row]
-  float* change = key + kBlock * widest;        // U [kBlock][value_row]
-  float* error = change + kBlock * widest;      // E
-  float* back = error + kBlock * widest;        // W
-  float* value = back + kBlock * widest;        // X
-  float* grad_key = value + kBlock * widest;    // [kBlock][key_row]
-  float* columns = grad_key + kBlock * widest;  // keys or U transposed, [widest][kTokens]
+  float* state = work.scratch;                   // [keys][value_row]; backward: [values][key_row]
+  float* grad = state + widest * widest;         // [keys][value_row]
+  float* grad_columns = grad + widest * widest;  // its transpose, [values][key_row]
+  float* key = grad_columns + widest * widest;   // [kBlock][key_row]
+  float* change = key + kBlock * widest;         // U [kBlock][value_row]
+  float* error = change + kBlock * widest;       // E
+  float* back = error + kBlock * widest;         // W
+  float* value = back + kBlock * widest;         // X
+  float* grad_key = value + kBlock * widest;     // [kBlock][key_row]
+  float* columns = grad_key + kBlock * widest;   // keys or U transposed, [widest][kTokens]
   float* gram = columns + (kBlock + kRowGap) * widest;  // [kBlock][kTokens]
   float* pairs = gram + kBlock * kTokens;               // [kBlock][kTokens]
   static_assert(kTokens <= kBlock + kRowGap && kTokens <= 64);
 
-  // ---- rows between arrays and scratch memory
+  // ---- copies between arrays and scratch memory
 
-  // `count` rows, the gap behind each and those that fill up the block zero.
+  // Loads `count` rows. The gap behind each row and the padding rows of the block are zero.
   static void load_rows(const float* from, int64_t stride, int64_t count, int64_t channels,
                         float scale, float* to) {
     const int64_t row = channels + kRowGap;
@@ -79,10 +79,10 @@ struct DeltaRule {
     }
   }
 
-  // ---- small systems
+  // ---- triangular systems
 
-  // The lower part of out [kBlock][kTokens] = rows [kBlock][row] x columns [channels][kTokens],
-  // in whole tiles.
+  // The lower triangle of out [kBlock][kTokens] = rows [kBlock][row] x columns [channels][kTokens],
+  // in full tiles.
   static void lower_products(const float* rows, int64_t row, const float* columns, int64_t channels,
                              float* out) {
     for (int64_t r = 0; r < kBlock; r += kTileRows) {
@@ -97,7 +97,7 @@ struct DeltaRule {
   template <typename Factor>
   void subtract_rows(float* to, const float* rows, int64_t first, int64_t last,
                      const Factor& factor) const {
-    constexpr int kWide = 4;  // vectors at once: enough sums to hide the latency of one
+    constexpr int kWide = 4;  // vectors at a time, to hide the latency of additions
     for (int64_t c = 0; c < values; c += kWide * kLanes) {
       const int64_t left = (values - c) / kLanes;
       if (left >= kWide) {
@@ -196,7 +196,7 @@ struct DeltaRule {
     }
     T::template multiply<Left::kColumns, Into::kSubtract>(
         change, value_row, key, key_row, T::whole_rows(values), keys, count, state, key_row);
-    T::transpose(grad, value_row, keys, values, turned, key_row);
+    T::transpose(grad, value_row, keys, values, grad_columns, key_row);
     T::template multiply<Left::kRows, Into::kSet>(key, key_row, grad, value_row, rows, values, keys,
                                                   back, value_row);
     T::transpose(key, key_row, kBlock, keys, columns, kTokens);
@@ -219,8 +219,8 @@ struct DeltaRule {
       pairs[i * kTokens + i] = 0;
       for (int64_t j = 0; j < i; ++j) pairs[j * kTokens + i] = pairs[i * kTokens + j];
     }
-    T::template multiply<Left::kRows, Into::kSet>(change, value_row, turned, key_row, rows, keys,
-                                                  values, grad_key, key_row);
+    T::template multiply<Left::kRows, Into::kSet>(change, value_row, grad_columns, key_row, rows,
+                                                  keys, values, grad_key, key_row);
     T::template multiply<Left::kRows, Into::kSubtract>(value, value_row, state, key_row, rows, keys,
                                                        values, grad_key, key_row);
     T::template multiply<Left::kRows, Into::kSubtract>(pairs, kTokens, key, key_row, rows, keys,
@@ -283,6 +283,11 @@ struct DeltaRule {
       }
     }
     store_state(grad, to.state);
+  }
+
+  static void run_forward(const Work& work) { DeltaRule{work}.forward(); }
+  static void run_backward(const Work& work, const Gradients& gradients) {
+    DeltaRule{work}.backward(gradients);
   }
 };
 

@@ -6,8 +6,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "loci/kernels/machine/cpu_features.h"
-#include "loci/kernels/elementwise/gelu_kernel.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
@@ -15,21 +14,13 @@ namespace {
 
 constexpr int64_t kGeluTask = 1 << 14;
 
-gelu_kernels::Kernels gelu_loops() {
-#if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return gelu_kernels::avx512();
-  if (isa_level() >= IsaLevel::kAvx2) return gelu_kernels::avx2();
-#endif
-  return gelu_kernels::plain();
-}
-
 const uint16_t* half_bits(const at::Tensor& x) {
   return static_cast<const uint16_t*>(x.const_data_ptr());
 }
 uint16_t* half_memory(const at::Tensor& x) { return static_cast<uint16_t*>(x.mutable_data_ptr()); }
 
 void gelu_into(const at::Tensor& x, const at::Tensor& y) {
-  const gelu_kernels::Kernels loops = gelu_loops();
+  const gelu_kernels::Kernels& loops = kernel_table().gelu;
   const bool half = x.scalar_type() == at::kBFloat16;
   at::parallel_for(0, x.numel(), kGeluTask, [&](int64_t begin, int64_t end) {
     if (half) return loops.forward_bf16(half_bits(x) + begin, half_memory(y) + begin, end - begin);
@@ -52,7 +43,7 @@ class Gelu : public torch::autograd::Function<Gelu> {
     const at::Tensor x = context->get_saved_variables()[0];
     const at::Tensor grad_y = gradients[0].contiguous();
     at::Tensor grad_x = at::empty_like(x);
-    const gelu_kernels::Kernels loops = gelu_loops();
+    const gelu_kernels::Kernels& loops = kernel_table().gelu;
     const bool half = x.scalar_type() == at::kBFloat16;
     at::parallel_for(0, x.numel(), kGeluTask, [&](int64_t begin, int64_t end) {
       if (half) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops behind gelu(), one set per instruction set. T is float or the bits of bfloat16.
+// The interface of the GELU loops, see machine/kernel_table.h. BF16 numbers are passed as their
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,5 @@ struct Kernels {
   void (*backward)(const float* x, const float* grad_y, float* grad_x, int64_t count);
   void (*backward_bf16)(const uint16_t* x, const uint16_t* grad_y, uint16_t* grad_x, int64_t count);
 };
-
-Kernels plain();
-Kernels avx2();
-Kernels avx512();
 
 }  // namespace loci::kernels::gelu_kernels

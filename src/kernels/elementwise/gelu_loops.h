@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by gelu_<isa>.cpp, which says how many lanes a vector has, and by tests.
+// GELU and its derivative. Compiled once per instruction set.
 #pragma once
 
 #include "loci/kernels/elementwise/gelu_kernel.h"
@@ -17,9 +17,11 @@ struct Loops {
   static constexpr float kTwice = 1.5957691216F;  // 2 sqrt(2/π)
   static constexpr float kCubic = 0.044715F;
 
-  static Floats twice_u(const Floats& x) { return x * kTwice * (1 + kCubic * x * x); }
+  [[gnu::always_inline]] static Floats twice_u(const Floats& x) {
+    return x * kTwice * (1 + kCubic * x * x);
+  }
 
-  static Floats gelu(const Floats& x) {
+  [[gnu::always_inline]] static Floats gelu(const Floats& x) {
     const typename Row::Sigmoid sigmoid(twice_u(x));
     return x * sigmoid.value;
   }

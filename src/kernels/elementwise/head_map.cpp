@@ -10,14 +10,14 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "loci/base/error.h"
-#include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/elementwise/head_map_input.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
 namespace {
 
-// [N, …] or [B, N, …] → [B or 1, N, 1, …]: one value for all heads.
+// [N, …] or [B, N, …] → [B or 1, N, 1, …], to broadcast over heads.
 at::Tensor over_heads(const at::Tensor& table, int64_t shared_dims, at::ScalarType dtype) {
   const at::Tensor batched = table.dim() == shared_dims ? table.unsqueeze(0) : table;
   return batched.unsqueeze(2).to(dtype);
@@ -25,12 +25,12 @@ at::Tensor over_heads(const at::Tensor& table, int64_t shared_dims, at::ScalarTy
 
 constexpr double kUnitEps = 1e-6;
 
-// x [B, N, H, D] FP32 whose channels stand side by side.
+// x [B, N, H, D] is FP32 with contiguous channels.
 struct MapInput {
   at::Tensor x;
-  at::Tensor units, inverse_lengths;  // of a unit's gradient
-  at::Tensor addend, gate;            // of a gated map, contiguous
-  at::Tensor mapped;                  // of its gradient, contiguous
+  at::Tensor units, inverse_lengths;  // for the gradient of a unit map
+  at::Tensor addend, gate;            // for a gated map; contiguous
+  at::Tensor mapped;                  // for the gradient of a gated map; contiguous
 };
 
 struct MapOutput {
@@ -64,17 +64,15 @@ MapOutput run_map(const MapInput& input, const HeadMap& map, bool transposed, bo
     work.mapped = input.mapped.const_data_ptr<float>();
     work.gate_gradient = output.gate_gradient.mutable_data_ptr<float>();
   }
-  constexpr int64_t kTokens = 64;  // a task
+  const auto run = kernel_table().head_map.run;
+  constexpr int64_t kTokens = 64;  // per task
   at::parallel_for(0, x.size(0) * x.size(1), kTokens, [&](int64_t begin, int64_t end) {
     head_map_kernels::Work part = work;
     part.begin = begin;
     part.end = end;
     std::vector<float> scratch(static_cast<size_t>(4 * work.map.pairs + work.map.channels));
     part.scratch = scratch.data();
-#if defined(__x86_64__)
-    if (isa_level() >= IsaLevel::kAvx2) return head_map_kernels::avx2(part);
-#endif
-    head_map_kernels::plain(part);
+    run(part);
   });
   return output;
 }
@@ -172,7 +170,7 @@ at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor input = x.to(wide);
 
-  // Pieces of the head in channel order, so that one concatenation makes the result.
+  // The parts of the head in channel order; concatenated, they are the result.
   std::map<int64_t, at::Tensor> pieces;
   if (map.tiles > 0) {
     const at::Tensor matrices = over_heads(map.matrices, 3, wide);  // [B, N, 1, 4, 4]
@@ -229,7 +227,7 @@ at::Tensor add_gated_head_map_by_libtorch(const at::Tensor& addend, const at::Te
 at::Tensor add_gated_head_map(const at::Tensor& addend, const at::Tensor& gate, const at::Tensor& x,
                               const HeadMap& map) {
   LOCI_CHECK(x.dim() == 4 && addend.sizes() == x.sizes() && gate.sizes() == x.sizes().slice(0, 3),
-             "an addend [B, N, H, D] and a gate [B, N, H] for x [B, N, H, D] are expected");
+             "expected x [B, N, H, D], an addend of the same shape and a gate [B, N, H]");
   if (!x.is_cpu() || x.scalar_type() == at::kDouble) {
     return add_gated_head_map_by_libtorch(addend, gate, x, map);
   }

@@ -32,7 +32,7 @@ void check_map(const HeadMap& map, int64_t channels) {
     LOCI_CHECK(begin >= free, "parts of the map overlap at channel {}", begin);
     free = begin + size;
   }
-  LOCI_CHECK(free <= channels, "the map reaches channel {} of {}", free, channels);
+  LOCI_CHECK(free <= channels, "the map needs {} channels, but a head has {}", free, channels);
 }
 
 HeadMap prepared_map(HeadMap map) {
@@ -66,15 +66,15 @@ head_map_kernels::TokenMap token_map(const HeadMap& map, int64_t batch, int64_t 
     int64_t pairs = 0;
     for (const HeadMap::Rotation& rotation : map.rotations) pairs += rotation.pairs;
     LOCI_CHECK(pairs > 0 && pairs == input.pairs && map.sine.sizes() == map.cosine.sizes(),
-               "tables of {} columns for {} pairs, or a sine of another shape than the cosine",
+               "expected cosine and sine of the same shape; they have {} columns for {} pairs",
                input.pairs, pairs);
     const int64_t rows = map.cosine.numel() / input.pairs;
-    LOCI_CHECK(map.tiles == 0 || rows == input.period, "{} rotations for {} matrices", rows,
-               input.period);
+    LOCI_CHECK(map.tiles == 0 || rows == input.period,
+               "the map has rotations for {} tokens but matrices for {}", rows, input.period);
     input.period = rows;
   }
-  LOCI_CHECK(input.period == tokens || input.period == batch * tokens, "a map of {} tokens for {}",
-             input.period, tokens);
+  LOCI_CHECK(input.period == tokens || input.period == batch * tokens,
+             "the map has {} tokens, the input has {}", input.period, tokens);
   return input;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What head_map() and rms_norm_heads() share: how a HeadMap becomes the loops' input, and how a
-// graph holds it for its backward pass.
+// Shared by head_map() and rms_norm_heads(): conversion of a HeadMap to the input of the loops, and
+// its storage in the autograd graph for the backward pass.
 #pragma once
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -10,13 +10,14 @@
 
 namespace loci::kernels {
 
-// Parts must neither overlap nor reach beyond the head.
+// Checks that the parts of the map do not overlap and do not exceed the head.
 void check_map(const HeadMap& map, int64_t channels);
 
-// The map with tables as the loops want them: FP32, contiguous.
+// The map with contiguous FP32 tables, as the loops require.
 HeadMap prepared_map(HeadMap map);
 
-// A prepared map for x [batch, tokens, heads, channels]; valid as long as the map is.
+// The loop input for x [batch, tokens, heads, channels]. `map` is a prepared_map() and must outlive
+// it.
 head_map_kernels::TokenMap token_map(const HeadMap& map, int64_t batch, int64_t tokens,
                                      int64_t heads, int64_t channels, bool transposed);
 

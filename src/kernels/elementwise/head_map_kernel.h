@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop behind head_map(), one per instruction set. Nothing here comes from a library: a
-// function of its headers, compiled for one instruction set, could end up serving the whole
-// program.
+// The interface of the head map loop, see machine/kernel_table.h.
 #pragma once
 
 #include <cstdint>
 
 namespace loci::kernels {
 
-// A run of plane rotations: channels (begin+2i, begin+2i+1) when adjacent, otherwise
-// (begin+i, begin+pairs+i).
+// Rotations of channel pairs: (begin+2i, begin+2i+1) if adjacent, otherwise (begin+i,
+// begin+pairs+i).
 struct PlaneRotations {
   int64_t begin = 0;
   int64_t pairs = 0;
@@ -18,13 +16,13 @@ struct PlaneRotations {
 
 namespace head_map_kernels {
 
-// A HeadMap for loops, which map the heads of one token at a time.
+// A HeadMap as the loops read it.
 struct TokenMap {
   int64_t heads, channels;
   int64_t tiles_begin, tiles;
   const PlaneRotations* rotations;
   int64_t rotation_count;
-  // Tables of the token modulo `period`, which is the number of tokens they were made for.
+  // The tables have `period` rows; token t uses row t % period.
   const float* matrices;  // [period, 4, 4]
   const float* cosine;    // [period, pairs]
   const float* sine;
@@ -37,26 +35,28 @@ struct Work {
   TokenMap map;
   const float* x;  // [samples, sample_tokens, heads, channels]
   int64_t sample_tokens;
-  int64_t sample_step, token_step, head_step;  // of x; channels stand side by side
+  int64_t sample_step, token_step, head_step;  // strides of x; channels are contiguous
   float* y;                                    // contiguous
   int64_t begin, end;
-  // y becomes y / sqrt(|y|² + eps) head by head, and these [tokens, heads] 1 / sqrt(|y|² + eps).
+  // If not null, each head of y is divided by sqrt(|y|² + eps), and 1 / sqrt(|y|² + eps) is stored
+  // here, [tokens, heads].
   float* inverse_lengths;
   float eps;
-  // x is the gradient of these units, contiguous like y: what is mapped is the gradient of the
-  // vectors they were made from.
+  // If not null, x is the gradient of these unit vectors (contiguous like y). The loop first
+  // computes the gradient of the vectors before normalization, then maps it.
   const float *units, *unit_inverse_lengths;
-  // Of a map whose result y is gated and added to something, both contiguous: y becomes
-  // addend + gate * y. Null: no addend, gate 1.
+  // If not null, y becomes addend + gate * y. Both are contiguous. Null: no addend, gate 1.
   const float *addend, *gate;  // [tokens, heads, channels], [tokens, heads]
-  // And of its gradient: what was mapped, against which y counts before it is gated.
+  // For the gradient of a gated map: gate_gradient is the dot product of `mapped`, the input of the
+  // forward map, with y before the gate.
   const float* mapped;   // [tokens, heads, channels]
   float* gate_gradient;  // [tokens, heads]
   float* scratch;        // 4 * pairs + channels
 };
 
-void plain(const Work& work);
-void avx2(const Work& work);
+struct Kernels {
+  void (*run)(const Work& work);
+};
 
 }  // namespace head_map_kernels
 }  // namespace loci::kernels

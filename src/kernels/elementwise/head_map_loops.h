@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included once per instruction set, by a file compiled for it. Eight lanes by the compiler's
-// vector extension: two SSE registers or one of AVX2.
+// The head map with vectors of eight lanes: two SSE registers or one AVX2 register. Compiled once
+// per instruction set.
 #pragma once
 
 #include "loci/kernels/elementwise/head_map_kernel.h"
@@ -19,7 +19,7 @@ inline Eight load(const float* from) {
 }
 inline void store(float* to, const Eight& lanes) { __builtin_memcpy(to, &lanes, sizeof lanes); }
 
-// y = M x for groups of four channels; column[j] holds M's column j twice.
+// y = M x for groups of four channels. column[j] holds column j of M twice.
 inline void map_tiles(const float* x, float* y, int64_t tiles, const Eight (&column)[4]) {
   int64_t t = 0;
   for (; t + 2 <= tiles; t += 2) {
@@ -38,8 +38,9 @@ inline void map_tiles(const float* x, float* y, int64_t tiles, const Eight (&col
   }
 }
 
-// Pairs of neighbours. c and s hold every pair's cosine twice, and -sine, sine.
-inline void turn_adjacent(const float* x, float* y, int64_t pairs, const float* c, const float* s) {
+// Rotates adjacent pairs. For each pair, c holds (cosine, cosine) and s holds (-sine, sine).
+inline void rotate_adjacent(const float* x, float* y, int64_t pairs, const float* c,
+                            const float* s) {
   int64_t i = 0;
   for (; i + 8 <= 2 * pairs; i += 8) {
     const Eight v = load(x + i);
@@ -53,7 +54,8 @@ inline void turn_adjacent(const float* x, float* y, int64_t pairs, const float* 
   }
 }
 
-inline void turn_halves(const float* x, float* y, int64_t pairs, const float* c, const float* s) {
+// Rotates pairs (i, pairs + i).
+inline void rotate_halves(const float* x, float* y, int64_t pairs, const float* c, const float* s) {
   for (int64_t i = 0; i < pairs; ++i) {
     const float a = x[i], b = x[pairs + i];
     y[i] = a * c[i] - b * s[i];
@@ -61,7 +63,7 @@ inline void turn_halves(const float* x, float* y, int64_t pairs, const float* c,
   }
 }
 
-// The tables of one token in the order in which the loops read them, once for all heads.
+// The tables of one token in the order in which the loops read them. Shared by all heads.
 struct TokenTables {
   Eight column[4] = {};
   float* cosine;  // 2 * pairs
@@ -108,9 +110,9 @@ struct TokenTables {
       const float* c = cosine + 2 * first;
       const float* s = sine + 2 * first;
       if (rotation.adjacent) {
-        turn_adjacent(x + rotation.begin, y + rotation.begin, rotation.pairs, c, s);
+        rotate_adjacent(x + rotation.begin, y + rotation.begin, rotation.pairs, c, s);
       } else {
-        turn_halves(x + rotation.begin, y + rotation.begin, rotation.pairs, c, s);
+        rotate_halves(x + rotation.begin, y + rotation.begin, rotation.pairs, c, s);
       }
       first += rotation.pairs;
     }

@@ -7,24 +7,15 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "loci/base/error.h"
-#include "loci/kernels/machine/cpu_features.h"
-#include "loci/kernels/elementwise/norm_silu_kernel.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
 namespace {
 
-// Rows a task. Fixed, so that the sum over rows in the gradient of gamma has the same order for any
-// number of threads.
+// Rows per task. Fixed, so that the gradient of gamma is summed in the same order for any number of
+// threads.
 constexpr int64_t kRows = 2048;
-
-norm_silu_kernels::Kernels loops() {
-#if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return norm_silu_kernels::avx512();
-  if (isa_level() >= IsaLevel::kAvx2) return norm_silu_kernels::avx2();
-#endif
-  return norm_silu_kernels::plain();
-}
 
 template <typename Task>
 void for_rows(int64_t rows, const Task& task) {
@@ -34,23 +25,23 @@ void for_rows(int64_t rows, const Task& task) {
   });
 }
 
-// gamma FP32.
+// gamma is FP32.
 void forward_into(const at::Tensor& x, const at::Tensor& gamma, at::Tensor& y) {
   const int64_t channels = x.size(-1), rows = x.numel() / channels;
   const auto* g = gamma.const_data_ptr<float>();
-  const norm_silu_kernels::Kernels run = loops();
+  const norm_silu_kernels::Kernels& loops = kernel_table().norm_silu;
   if (x.scalar_type() == at::kBFloat16) {
     const auto* from = reinterpret_cast<const uint16_t*>(x.const_data_ptr<at::BFloat16>());
     auto* to = reinterpret_cast<uint16_t*>(y.mutable_data_ptr<at::BFloat16>());
     for_rows(rows, [&](int64_t, int64_t begin, int64_t end) {
-      run.forward_bf16(from + begin * channels, g, to + begin * channels, end - begin, channels);
+      loops.forward_bf16(from + begin * channels, g, to + begin * channels, end - begin, channels);
     });
     return;
   }
   const auto* from = x.const_data_ptr<float>();
   auto* to = y.mutable_data_ptr<float>();
   for_rows(rows, [&](int64_t, int64_t begin, int64_t end) {
-    run.forward(from + begin * channels, g, to + begin * channels, end - begin, channels);
+    loops.forward(from + begin * channels, g, to + begin * channels, end - begin, channels);
   });
 }
 
@@ -77,10 +68,10 @@ class NormSilu : public torch::autograd::Function<NormSilu> {
     const auto* dy = grad_y.const_data_ptr<float>();
     auto* dx = grad_x.mutable_data_ptr<float>();
     auto* dg = parts.mutable_data_ptr<float>();
-    const norm_silu_kernels::Kernels run = loops();
+    const norm_silu_kernels::Kernels& loops = kernel_table().norm_silu;
     for_rows(rows, [&](int64_t task, int64_t begin, int64_t end) {
-      run.backward(from + begin * channels, g, dy + begin * channels, dx + begin * channels,
-                   dg + task * channels, end - begin, channels);
+      loops.backward(from + begin * channels, g, dy + begin * channels, dx + begin * channels,
+                     dg + task * channels, end - begin, channels);
     });
     return {grad_x.to(saved[0].scalar_type()), parts.sum(0)};
   }

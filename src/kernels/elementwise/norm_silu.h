@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The autoencoder's norm and activation in one pass over memory: every pixel's channel vector is
-// scaled to length sqrt(C), times gamma, then SiLU. Between convolutions this is all there is, and
-// libtorch needs six passes for it.
+// Norm and activation of the autoencoder in one pass over memory: the channel vector of each pixel
+// is scaled to length sqrt(C) and multiplied by gamma, then SiLU is applied. These are all
+// operations between two convolutions. libtorch needs six passes for them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 namespace loci::kernels {
 
-// x [..., C] contiguous, FP32 or BF16; gamma [C]. Takes over x: when nothing else holds its memory
-// and no gradient needs it, the result is written there. Differentiable.
+// x [..., C] contiguous, FP32 or BF16; gamma [C]. If no other tensor shares the memory of x and no
+// gradient needs it, the result overwrites x. Differentiable.
 at::Tensor norm_silu(at::Tensor x, const at::Tensor& gamma);
 
-// The same in libtorch's operations: for other types and devices, and for tests.
+// The same with libtorch's operators: the fallback for other types and devices, and the reference
+// of the tests.
 at::Tensor norm_silu_by_libtorch(const at::Tensor& x, const at::Tensor& gamma);
 
 }  // namespace loci::kernels

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by norm_silu_<isa>.cpp, which says how many lanes a vector has. Everything is in an
-// unnamed namespace, so that no two instruction sets share a function.
+// norm_silu() and its gradient. Compiled once per instruction set.
 #pragma once
 
-#include "loci/kernels/machine/lanes.h"
 #include "loci/kernels/elementwise/norm_silu_kernel.h"
+#include "loci/kernels/machine/lanes.h"
 
 namespace loci::kernels::norm_silu_kernels {
 namespace {
@@ -15,7 +14,7 @@ struct Loops {
   using Floats = typename Row::Floats;
   using Sigmoid = typename Row::Sigmoid;
 
-  // The length of a row, bounded below as in the original, and sqrt(C) / length.
+  // The length of a row, at least 1e-12 as in the original model, and sqrt(C) / length.
   struct Length {
     float value, scale;
 

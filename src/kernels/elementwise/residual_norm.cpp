@@ -21,7 +21,7 @@ using Maybe = std::optional<at::Tensor>;
 
 class GateAddNorm : public torch::autograd::Function<GateAddNorm> {
  public:
-  // Tensors of `form` once more, for the graph.
+  // The tensors of `form` are passed separately, so that autograd sees them.
   static variable_list forward(AutogradContext* context, const at::Tensor& /*x*/,
                                const Maybe& /*y*/, const Maybe& /*gate*/, const Maybe& /*scale*/,
                                const Maybe& /*shift*/, const ResidualNorm& form) {
@@ -55,7 +55,7 @@ class GateAddNorm : public torch::autograd::Function<GateAddNorm> {
     form.dtype = added                 ? form.y.scalar_type()
                  : grad_norm.defined() ? grad_norm.scalar_type()
                                        : at::kFloat;
-    // The gradient of a sum is that of its terms: nothing to compute without norm or gate.
+    // Without norm and gate, the gradients of both terms equal that of the sum.
     const at::Tensor grad_x = grad_norm.defined() ? at::empty_like(form.x) : grad_sum;
     const bool own_y = added && (gated || form.dtype != at::kFloat);
     at::Tensor grad_y = own_y ? at::empty_like(form.y) : added ? grad_x : at::Tensor();
@@ -88,10 +88,10 @@ void check_vectors(const at::Tensor& x, const at::Tensor& vectors, const char* n
   const bool frames = vectors.dim() == 4 && vectors.size(0) == x.size(0) && vectors.size(2) == 1 &&
                       vectors.size(1) > 0 && x.size(1) % vectors.size(1) == 0;
   LOCI_CHECK(x.dim() == 3 && vectors.size(-1) == x.size(-1) && (vectors.dim() == 1 || frames),
-             "{} does not fit x [B, F*T, width]: expected [B, F, 1, width] or [width]", name);
+             "{} must be [B, F, 1, width] or [width] for x [B, F*T, width]", name);
 }
 
-// Whether the loops take it.
+// Whether the kernel supports this input.
 bool loops_take(const at::Tensor& x, at::ScalarType products) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0 &&
          (products == at::kFloat || products == at::kBFloat16);
@@ -114,7 +114,7 @@ variable_list compute(ResidualNorm form) {
   return {sum, norm};
 }
 
-// [B, F*T, width] beside vectors of its frames.
+// [B, F*T, width] → [B, F, T, width], to broadcast vectors of frames.
 at::Tensor by_frames(const at::Tensor& x, const at::Tensor& vectors) {
   return vectors.dim() == 1 ? x.unsqueeze(1) : x.unflatten(1, {vectors.size(1), -1});
 }
@@ -138,7 +138,7 @@ at::Tensor gated_add_by_libtorch(const at::Tensor& x, const at::Tensor& gate, co
 
 at::Tensor affine_norm(const at::Tensor& x, const NormAffine& norm) {
   check_vectors(x, norm.scale, "scale");
-  LOCI_CHECK(norm.shift.sizes() == norm.scale.sizes(), "scale and shift differ in shape");
+  LOCI_CHECK(norm.shift.sizes() == norm.scale.sizes(), "scale and shift must have the same shape");
   if (!loops_take(x, norm.dtype)) return affine_norm_by_libtorch(x, norm);
   return compute({.x = x,
                   .scale = norm.scale,
@@ -151,7 +151,7 @@ at::Tensor affine_norm(const at::Tensor& x, const NormAffine& norm) {
 }
 
 at::Tensor gated_add(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& y) {
-  LOCI_CHECK(x.sizes() == y.sizes(), "terms of different shapes");
+  LOCI_CHECK(x.sizes() == y.sizes(), "x and y must have the same shape");
   check_vectors(x, gate, "gate");
   if (!loops_take(x, y.scalar_type())) return gated_add_by_libtorch(x, gate, y);
   return compute({.x = x, .y = y, .gate = gate, .dtype = y.scalar_type()}).front();
@@ -159,10 +159,10 @@ at::Tensor gated_add(const at::Tensor& x, const at::Tensor& gate, const at::Tens
 
 std::pair<at::Tensor, at::Tensor> gated_add_norm(const at::Tensor& x, const at::Tensor& gate,
                                                  const at::Tensor& y, const NormAffine& norm) {
-  LOCI_CHECK(x.sizes() == y.sizes(), "terms of different shapes");
+  LOCI_CHECK(x.sizes() == y.sizes(), "x and y must have the same shape");
   check_vectors(x, gate, "gate");
   check_vectors(x, norm.scale, "scale");
-  LOCI_CHECK(norm.shift.sizes() == norm.scale.sizes(), "scale and shift differ in shape");
+  LOCI_CHECK(norm.shift.sizes() == norm.scale.sizes(), "scale and shift must have the same shape");
   const bool same_frames = !gate.defined() || gate.dim() == 1 || norm.scale.dim() == 1 ||
                            gate.size(1) == norm.scale.size(1);
   if (!loops_take(x, y.scalar_type()) || y.scalar_type() != norm.dtype || !same_frames) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops behind residual_norm(), one pair per instruction set.
+// The interface of the residual_norm.h loops, see machine/kernel_table.h.
 #pragma once
 
 #include <cstdint>
 
 namespace loci::kernels::residual_norm_kernels {
 
-// Rows [begin, end), all of one group. T is float or the bits of bfloat16.
+// Rows [begin, end) of one group (frame). T is float or the bits of BF16.
 template <typename T>
 struct Forward {
   const float* x;              // [rows, width]
-  const T* y;                  // null: sum = x, and is not written
+  const T* y;                  // null: sum = x, which is not written
   const float* gate;           // null: 1
   float* sum;                  // x + gate * y
-  T* norm;                     // null: not wanted
+  T* norm;                     // null: not computed
   const float *scale, *shift;  // norm = (base + scale) * LN(sum) + shift
   float base, eps;
   int64_t begin, end, width;
@@ -28,9 +28,9 @@ struct Backward {
   float base, eps;
   const float* grad_sum;  // null: zero
   const T* grad_norm;     // null: zero
-  float* grad_x;          // null: not wanted
-  T* grad_y;              // null: not wanted
-  float* sums;            // [3, width], written: gradients of gate, scale and shift
+  float* grad_x;          // null: not computed
+  T* grad_y;              // null: not computed
+  float* sums;            // [3, width], output: gradients of gate, scale and shift
   int64_t begin, end, width;
 };
 
@@ -40,9 +40,5 @@ struct Kernels {
   void (*backward)(const Backward<float>&);
   void (*backward_bf16)(const Backward<uint16_t>&);
 };
-
-Kernels plain();
-Kernels avx2();
-Kernels avx512();
 
 }  // namespace loci::kernels::residual_norm_kernels

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by residual_norm_<isa>.cpp, which says how many lanes a vector has, and by tests.
+// Gate, residual and layer norm, and their gradient. Compiled once per instruction set.
 #pragma once
 
-#include "loci/kernels/machine/lanes.h"
 #include "loci/kernels/elementwise/residual_norm_kernel.h"
+#include "loci/kernels/machine/lanes.h"
 
 namespace loci::kernels::residual_norm_kernels {
 namespace {
@@ -15,7 +15,7 @@ struct Loops {
   using Sum = typename Row::Sum;
 
   struct Moments {
-    float mean, scale;  // scale = 1 / deviation
+    float mean, scale;  // scale = 1 / standard deviation
   };
 
   static Moments moments(const float* row, float total, int64_t width, float eps) {
@@ -30,7 +30,7 @@ struct Loops {
 
   template <typename T>
   static void forward(const Forward<T>& work) {
-    const Forward<T> w = work;  // which no store can change
+    const Forward<T> w = work;  // a copy that no store can alias
     const bool gated = w.gate != nullptr;
     for (int64_t r = w.begin; r < w.end; ++r) {
       const int64_t at = r * w.width;
@@ -64,7 +64,7 @@ struct Loops {
   }
 
   // With n = LN(s) and a = (base + scale) dL/dnorm:
-  // dL/ds = (a - mean(a) - n mean(a n)) / deviation, beside the sum's own gradient.
+  // dL/ds = (a - mean(a) - n mean(a n)) / standard deviation, plus the gradient of the sum.
   template <typename T>
   static void backward(const Backward<T>& work) {
     const Backward<T> w = work;

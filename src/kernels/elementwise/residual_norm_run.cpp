@@ -6,25 +6,16 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "loci/kernels/machine/cpu_features.h"
-#include "loci/kernels/elementwise/residual_norm_kernel.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
 namespace {
 
-// Rows a task, all of one group: sums over a group's rows are sums of its tasks' sums, in order.
+// Rows per task, all of one group. The sums of a group are the sums of its tasks, in order.
 constexpr int64_t kNormRows = 64;
 
-residual_norm_kernels::Kernels residual_norm_loops() {
-#if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return residual_norm_kernels::avx512();
-  if (isa_level() >= IsaLevel::kAvx2) return residual_norm_kernels::avx2();
-#endif
-  return residual_norm_kernels::plain();
-}
-
-// A vector for each group of rows: [groups, width] with any stride from group to group.
+// One vector per group of rows: [groups, width] with any stride between groups.
 struct GroupVectors {
   at::Tensor rows;
 
@@ -137,7 +128,7 @@ std::pair<at::Tensor, at::Tensor> ResidualNorm::forward() const {
   at::Tensor sum, norm;
   if (y.defined()) sum = at::empty_like(x);
   if (normed) norm = at::empty(x.sizes(), x.options().dtype(dtype));
-  const residual_norm_kernels::Kernels loops = residual_norm_loops();
+  const residual_norm_kernels::Kernels& loops = kernel_table().residual_norm;
   if (dtype == at::kBFloat16) {
     run_forward<uint16_t>(*this, sum, norm, loops.forward_bf16);
   } else {
@@ -148,7 +139,7 @@ std::pair<at::Tensor, at::Tensor> ResidualNorm::forward() const {
 
 at::Tensor ResidualNorm::backward(const at::Tensor& grad_sum, const at::Tensor& grad_norm,
                                   const at::Tensor& grad_x, const at::Tensor& grad_y) const {
-  const residual_norm_kernels::Kernels loops = residual_norm_loops();
+  const residual_norm_kernels::Kernels& loops = kernel_table().residual_norm;
   if (dtype == at::kBFloat16) {
     return run_backward<uint16_t>(*this, grad_sum, grad_norm, grad_x, grad_y, loops.backward_bf16);
   }

@@ -10,9 +10,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "loci/base/error.h"
-#include "loci/kernels/machine/cpu_features.h"
 #include "loci/kernels/elementwise/head_map_input.h"
-#include "loci/kernels/elementwise/rms_norm_kernel.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
@@ -21,20 +20,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Rows a task. Fixed, so that the sum over rows in the gradient of the weight has the same order
-// for any number of threads.
+// Rows per task. Fixed, so that the gradient of the weight is summed in the same order for any
+// number of threads.
 constexpr int64_t kRmsRows = 64;
 
-rms_norm_kernels::Kernels rms_norm_loops() {
-#if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAvx512) return rms_norm_kernels::avx512();
-  if (isa_level() >= IsaLevel::kAvx2) return rms_norm_kernels::avx2();
-#endif
-  return rms_norm_kernels::plain();
-}
-
-// Runs `loop` on all rows, with scratch memory of its own in each thread. `prepare` fills in what a
-// task has for itself.
+// Runs `loop` on all rows, with separate scratch memory for each thread. `prepare` sets the fields
+// that differ between tasks.
 template <typename Work, typename Prepare>
 void run_rows(const Work& work, int64_t rows, void (*loop)(const Work&), const Prepare& prepare) {
   at::parallel_for(0, (rows + kRmsRows - 1) / kRmsRows, 1, [&](int64_t first, int64_t last) {
@@ -50,7 +41,7 @@ void run_rows(const Work& work, int64_t rows, void (*loop)(const Work&), const P
   });
 }
 
-// How rows divide into heads, and the map of these; no heads: no map.
+// The number of heads of a row and their map. count 0: no map.
 struct Heads {
   int64_t count = 0;
   HeadMap map;  // prepared
@@ -63,13 +54,13 @@ struct Heads {
 
 template <typename T>
 void run_forward(const at::Tensor& x, const at::Tensor& weight, double eps, const Heads& heads,
-                 const at::Tensor& norm, const at::Tensor& turned,
+                 const at::Tensor& norm, const at::Tensor& mapped,
                  void (*loop)(const rms_norm_kernels::Forward<T>&)) {
   rms_norm_kernels::Forward<T> work{};
   work.x = static_cast<const T*>(x.const_data_ptr());
   work.weight = weight.const_data_ptr<float>();
   if (norm.defined()) work.norm = static_cast<T*>(norm.mutable_data_ptr());
-  if (turned.defined()) work.turned = static_cast<T*>(turned.mutable_data_ptr());
+  if (mapped.defined()) work.mapped = static_cast<T*>(mapped.mutable_data_ptr());
   work.map = heads.tokens(x, false);
   work.eps = static_cast<float>(eps);
   work.width = x.size(-1);
@@ -77,28 +68,28 @@ void run_forward(const at::Tensor& x, const at::Tensor& weight, double eps, cons
 }
 
 struct RmsOutput {
-  at::Tensor norm, turned;  // as x; undefined where not wanted
+  at::Tensor norm, mapped;  // shape of x; undefined unless requested
 };
 
 RmsOutput rms_forward(const at::Tensor& x, const at::Tensor& weight, double eps, const Heads& heads,
                       bool want_norm) {
   RmsOutput output;
   if (want_norm) output.norm = at::empty_like(x);
-  if (heads.count > 0) output.turned = at::empty_like(x);
-  const rms_norm_kernels::Kernels loops = rms_norm_loops();
+  if (heads.count > 0) output.mapped = at::empty_like(x);
+  const rms_norm_kernels::Kernels& loops = kernel_table().rms_norm;
   if (x.scalar_type() == at::kBFloat16) {
-    run_forward<uint16_t>(x, weight, eps, heads, output.norm, output.turned, loops.forward_bf16);
+    run_forward<uint16_t>(x, weight, eps, heads, output.norm, output.mapped, loops.forward_bf16);
   } else {
-    run_forward<float>(x, weight, eps, heads, output.norm, output.turned, loops.forward);
+    run_forward<float>(x, weight, eps, heads, output.norm, output.mapped, loops.forward);
   }
   return output;
 }
 
-// Gradients of x and of the weight.
+// Returns the gradients of x and of the weight.
 template <typename T>
 variable_list run_backward(const at::Tensor& x, const at::Tensor& weight, double eps,
                            const Heads& heads, const at::Tensor& grad_norm,
-                           const at::Tensor& grad_turned,
+                           const at::Tensor& grad_mapped,
                            void (*loop)(const rms_norm_kernels::Backward<T>&)) {
   const int64_t width = x.size(-1), rows = x.numel() / width;
   at::Tensor grad_x = at::empty_like(x);
@@ -107,7 +98,7 @@ variable_list run_backward(const at::Tensor& x, const at::Tensor& weight, double
   work.x = static_cast<const T*>(x.const_data_ptr());
   work.weight = weight.const_data_ptr<float>();
   if (grad_norm.defined()) work.grad_norm = static_cast<const T*>(grad_norm.const_data_ptr());
-  if (grad_turned.defined()) work.grad_turned = static_cast<const T*>(grad_turned.const_data_ptr());
+  if (grad_mapped.defined()) work.grad_mapped = static_cast<const T*>(grad_mapped.const_data_ptr());
   work.grad_x = static_cast<T*>(grad_x.mutable_data_ptr());
   work.map = heads.tokens(x, true);
   work.eps = static_cast<float>(eps);
@@ -137,7 +128,7 @@ class NormHeads : public torch::autograd::Function<NormHeads> {
     const RmsOutput output = rms_forward(x, weight, eps, heads, want_norm);
     variable_list result;
     if (want_norm) result.push_back(output.norm);
-    if (heads.count > 0) result.push_back(output.turned);
+    if (heads.count > 0) result.push_back(output.mapped);
     return result;
   }
 
@@ -146,18 +137,18 @@ class NormHeads : public torch::autograd::Function<NormHeads> {
     Heads heads;
     heads.count = context->saved_data["heads"].toInt();
     if (heads.count > 0) heads.map = held_map(*context);
-    at::Tensor grad_norm, grad_turned;
+    at::Tensor grad_norm, grad_mapped;
     if (context->saved_data["want_norm"].toBool()) grad_norm = gradients.front();
-    if (heads.count > 0) grad_turned = gradients.back();
+    if (heads.count > 0) grad_mapped = gradients.back();
     if (grad_norm.defined()) grad_norm = grad_norm.contiguous();
-    if (grad_turned.defined()) grad_turned = grad_turned.contiguous();
+    if (grad_mapped.defined()) grad_mapped = grad_mapped.contiguous();
     const double eps = context->saved_data["eps"].toDouble();
-    const rms_norm_kernels::Kernels loops = rms_norm_loops();
+    const rms_norm_kernels::Kernels& loops = kernel_table().rms_norm;
     variable_list result = saved[0].scalar_type() == at::kBFloat16
                                ? run_backward<uint16_t>(saved[0], saved[1], eps, heads, grad_norm,
-                                                        grad_turned, loops.backward_bf16)
+                                                        grad_mapped, loops.backward_bf16)
                                : run_backward<float>(saved[0], saved[1], eps, heads, grad_norm,
-                                                     grad_turned, loops.backward);
+                                                     grad_mapped, loops.backward);
     result.resize(5);
     return result;
   }
@@ -165,7 +156,7 @@ class NormHeads : public torch::autograd::Function<NormHeads> {
 
 void check_rms_weight(const at::Tensor& x, const at::Tensor& weight) {
   LOCI_CHECK(weight.dim() == 1 && x.dim() > 0 && weight.size(0) == x.size(-1),
-             "{} weights for rows of {}", weight.numel(), x.size(-1));
+             "expected one weight per channel, got {} for {} channels", weight.numel(), x.size(-1));
 }
 
 bool rms_loops_take(const at::Tensor& x) {
@@ -183,7 +174,7 @@ RmsOutput rms_compute(const at::Tensor& x, const at::Tensor& weight, double eps,
   const variable_list result = NormHeads::apply(rows, wide, eps, heads, want_norm);
   RmsOutput output;
   if (want_norm) output.norm = result.front();
-  if (heads.count > 0) output.turned = result.back();
+  if (heads.count > 0) output.mapped = result.back();
   return output;
 }
 
@@ -205,8 +196,8 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
 NormedHeads rms_norm_heads(const at::Tensor& x, const at::Tensor& weight, double eps, int64_t heads,
                            const HeadMap& map, bool want_norm) {
   check_rms_weight(x, weight);
-  LOCI_CHECK(x.dim() == 3 && heads > 0 && x.size(2) % heads == 0, "expected x [B, N, {} heads]",
-             heads);
+  LOCI_CHECK(x.dim() == 3 && heads > 0 && x.size(2) % heads == 0,
+             "expected x [B, N, channels] with channels divisible by {} heads", heads);
   check_map(map, x.size(2) / heads);
   const auto as_heads = [&](const at::Tensor& rows) {
     return rows.defined() ? rows.unflatten(-1, {heads, -1}) : rows;
@@ -216,7 +207,7 @@ NormedHeads rms_norm_heads(const at::Tensor& x, const at::Tensor& weight, double
     return {want_norm ? norm : at::Tensor(), head_map_by_libtorch(norm, map)};
   }
   const RmsOutput output = rms_compute(x, weight, eps, {heads, prepared_map(map)}, want_norm);
-  return {as_heads(output.norm), as_heads(output.turned)};
+  return {as_heads(output.norm), as_heads(output.mapped)};
 }
 
 }  // namespace loci::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops behind rms_norm() and rms_norm_heads(), one set per instruction set.
+// The interface of the RMS norm loops, see machine/kernel_table.h.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace loci::kernels::rms_norm_kernels {
 
-// Rows [begin, end) of contiguous arrays [rows, width]. T is float or the bits of bfloat16. A row
-// is a token of map.heads heads, of which the map is applied to every one.
+// Rows [begin, end) of contiguous arrays [rows, width]. T is float or the bits of BF16. A row is a
+// token of map.heads heads; the map applies to each head.
 template <typename T>
 struct Forward {
   const T* x;
   const float* weight;  // [width]
-  T* norm;              // null: not wanted
-  T* turned;            // the map of it; null: not wanted
+  T* norm;              // null: not computed
+  T* mapped;            // the mapped norm; null: not computed
   head_map_kernels::TokenMap map;
   float eps;
   int64_t begin, end, width;
@@ -27,9 +27,9 @@ struct Backward {
   const T* x;
   const float* weight;
   const T* grad_norm;    // null: zero
-  const T* grad_turned;  // null: zero
+  const T* grad_mapped;  // null: zero
   T* grad_x;
-  float* sums;                     // [width], written: the gradient of weight
+  float* sums;                     // [width], output: the gradient of weight
   head_map_kernels::TokenMap map;  // transposed
   float eps;
   int64_t begin, end, width;
@@ -42,9 +42,5 @@ struct Kernels {
   void (*backward)(const Backward<float>&);
   void (*backward_bf16)(const Backward<uint16_t>&);
 };
-
-Kernels plain();
-Kernels avx2();
-Kernels avx512();
 
 }  // namespace loci::kernels::rms_norm_kernels

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by rms_norm_<isa>.cpp, which says how many lanes a vector has, and by tests.
+// RMS norm with an optional head map, and its gradient. Compiled once per instruction set.
 #pragma once
 
 #include "loci/kernels/elementwise/head_map_loops.h"
-#include "loci/kernels/machine/lanes.h"
 #include "loci/kernels/elementwise/rms_norm_kernel.h"
+#include "loci/kernels/machine/lanes.h"
 
 namespace loci::kernels::rms_norm_kernels {
 namespace {
@@ -43,25 +43,25 @@ struct Loops {
 
   template <typename T>
   static void forward(const Forward<T>& work) {
-    const Forward<T> w = work;  // which no store can change
+    const Forward<T> w = work;  // a copy that no store can alias
     float* norm = w.scratch;
-    float* turned = w.scratch + w.width;
+    float* mapped = w.scratch + w.width;
     for (int64_t r = w.begin; r < w.end; ++r) {
       const int64_t at = r * w.width;
       const T* x = w.x + at;
       const float scale = scale_of(x, w.width, w.eps);
       Row::along(w.width, [&](int64_t c, auto part, int) {
         const Floats n = Row::load(x + c, part) * scale * Row::load(w.weight + c, part);
-        if (w.turned != nullptr) Row::store(norm + c, n, part);
+        if (w.mapped != nullptr) Row::store(norm + c, n, part);
         if (w.norm != nullptr) Row::store(w.norm + at + c, n, part);
       });
-      if (w.turned == nullptr) continue;
+      if (w.mapped == nullptr) continue;
       if constexpr (sizeof(T) == sizeof(float)) {
-        map_row(w.map, r, norm, w.turned + at, turned + w.width);
+        map_row(w.map, r, norm, w.mapped + at, mapped + w.width);
       } else {
-        map_row(w.map, r, norm, turned, turned + w.width);
+        map_row(w.map, r, norm, mapped, mapped + w.width);
         Row::along(w.width, [&](int64_t c, auto part, int) {
-          Row::store(w.turned + at + c, Row::load(turned + c, part), part);
+          Row::store(w.mapped + at + c, Row::load(mapped + c, part), part);
         });
       }
     }
@@ -77,11 +77,11 @@ struct Loops {
     for (int64_t r = w.begin; r < w.end; ++r) {
       const int64_t at = r * w.width;
       const T* x = w.x + at;
-      if (w.grad_turned != nullptr) {
+      if (w.grad_mapped != nullptr) {
         if constexpr (sizeof(T) == sizeof(float)) {
-          map_row(w.map, r, w.grad_turned + at, grad, wide + w.width);
+          map_row(w.map, r, w.grad_mapped + at, grad, wide + w.width);
         } else {
-          convert(w.grad_turned + at, wide, w.width);
+          convert(w.grad_mapped + at, wide, w.width);
           map_row(w.map, r, wide, grad, wide + w.width);
         }
         if (w.grad_norm != nullptr) {

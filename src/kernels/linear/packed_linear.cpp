@@ -10,8 +10,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
-#include "loci/kernels/machine/cpu_features.h"
-#include "loci/kernels/linear/packed_linear_kernel.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
@@ -27,24 +26,12 @@ using packed_linear_kernels::RowWork;
 using packed_linear_kernels::Weights;
 using packed_linear_kernels::Work;
 
-// 255 * 127 times as many fit into INT32.
+// A sum of this many products of at most 255 * 127 fits into INT32.
 constexpr int64_t kMostInputs = 65536;
-
-Kernels loops() {
-#if defined(__x86_64__)
-  if (isa_level() >= IsaLevel::kAmx && cpu_features().amx_int8) return packed_linear_kernels::amx();
-  if (isa_level() >= IsaLevel::kAvx512) {
-    return cpu_features().avx512_vnni ? packed_linear_kernels::avx512_vnni()
-                                      : packed_linear_kernels::avx512();
-  }
-  if (isa_level() >= IsaLevel::kAvx2) return packed_linear_kernels::avx2();
-#endif
-  return packed_linear_kernels::plain();
-}
 
 int64_t panel_count(int64_t out) { return (out + kPanel - 1) / kPanel; }
 
-// [out, n] filled up with `fill` to whole panels: [panels, kPanel, n].
+// [out, n] padded with `fill` to full panels: [panels, kPanel, n].
 at::Tensor in_panels(const at::Tensor& rows, double fill) {
   const int64_t panels = panel_count(rows.size(0));
   return at::constant_pad_nd(rows, {0, 0, 0, panels * kPanel - rows.size(0)}, fill)
@@ -90,24 +77,24 @@ bool is_here(const at::Tensor& tensor, at::ScalarType type) {
 }
 
 void check(const at::Tensor& x, const LinearEpilogue& epilogue, int64_t in, int64_t out) {
-  LOCI_CHECK(x.dim() >= 1 && x.size(-1) == in, "a linear layer of {} inputs got {}", in,
+  LOCI_CHECK(x.dim() >= 1 && x.size(-1) == in, "a linear layer of {} inputs got {} inputs", in,
              x.dim() == 0 ? 1 : x.size(-1));
   const at::Tensor &residual = epilogue.residual, &gate = epilogue.gate;
   for (const at::Tensor& term : {residual, epilogue.addend}) {
     LOCI_CHECK(!term.defined() || (term.dim() == x.dim() && term.size(-1) == out &&
                                    term.numel() / out == x.numel() / in),
-               "a residual or addend that is not like the result");
+               "the residual and the addend must have the shape of the result");
   }
   LOCI_CHECK(!gate.defined() || (residual.defined() && gate.dim() == 4 && x.dim() == 3 &&
                                  gate.size(0) == x.size(0) && gate.size(2) == 1 &&
                                  gate.size(3) == out && x.size(1) % gate.size(1) == 0),
-             "a gate must be [B, F, 1, out] for x [B, F * T, in] and come with a residual");
+             "a gate must be [B, F, 1, out] for x [B, F * T, in] and needs a residual");
 }
 
 }  // namespace
 
-packed_linear_kernels::LayoutTensors packed_linear_kernels::lay_out(const QuantizedWeight& weight) {
-  LayoutTensors layout;
+PackedLinear::Layout PackedLinear::lay_out(const QuantizedWeight& weight) {
+  Layout layout;
   layout.panels = pack(weight);
   if (weight.scale.defined()) {
     const at::Tensor scale = weight.scale.to(at::kFloat).view({weight.out(), -1});
@@ -122,19 +109,19 @@ packed_linear_kernels::LayoutTensors packed_linear_kernels::lay_out(const Quanti
 PackedLinear::PackedLinear(const QuantizedWeight& weight, const at::Tensor& bias)
     : format_(weight.format), in_(weight.in), out_(weight.out()) {
   LOCI_CHECK(weight.data.sizes() == at::IntArrayRef(data_shape(format_, out_, in_)),
-             "the numbers of a weight [{}, {}] have another shape", out_, in_);
-  LOCI_CHECK(in_ > 0 && in_ <= kMostInputs, "{} inputs are more than {}", in_, kMostInputs);
+             "the data of a weight [{}, {}] has the wrong shape", out_, in_);
+  LOCI_CHECK(in_ > 0 && in_ <= kMostInputs, "{} inputs; expected 1 to {}", in_, kMostInputs);
   LOCI_CHECK(format_ == WeightFormat::kBfloat16 ||
                  weight.scale.sizes() == at::IntArrayRef(scale_shape(format_, out_, in_)),
-             "the scales of a weight [{}, {}] have another shape", out_, in_);
+             "the scales of a weight [{}, {}] have the wrong shape", out_, in_);
   const at::NoGradGuard no_grad;
-  layout_ = packed_linear_kernels::lay_out(weight);
+  layout_ = lay_out(weight);
   if (bias.defined()) bias_ = bias.detach().to(at::kFloat).contiguous();
 }
 
 at::Tensor PackedLinear::weight() const {
   const at::NoGradGuard no_grad;
-  // Numbers [panels * kPanel, in] in FP32.
+  // [panels * kPanel, in] in FP32.
   at::Tensor numbers;
   switch (format_) {
     case WeightFormat::kBfloat16:
@@ -170,7 +157,7 @@ at::Tensor PackedLinear::by_kernel(const at::Tensor& x, const LinearEpilogue& ep
   const at::Tensor y = at::empty(shape, residual.defined() ? at::kFloat : x.scalar_type());
   if (rows == 0) return y;
 
-  const Kernels kernels = loops();
+  const Kernels& kernels = kernel_table().packed_linear;
   RowWork row_work{};
   row_work.x = input.const_data_ptr();
   row_work.bfloat16 = half;
@@ -178,7 +165,7 @@ at::Tensor PackedLinear::by_kernel(const at::Tensor& x, const LinearEpilogue& ep
   at::Tensor prepared = input, row_scale;
   if (format_ == WeightFormat::kInt8) {
     prepared = at::empty({(rows + kRowStep - 1) / kRowStep * kRowStep, byte_inputs(in_)},
-                         kernels.number_bytes == 1 ? at::kChar : at::kShort);
+                         kernels.int8.number_bytes == 1 ? at::kChar : at::kShort);
     row_scale = at::empty({rows}, at::kFloat);
     row_work.numbers = prepared.mutable_data_ptr();
     row_work.scale = row_scale.mutable_data_ptr<float>();
@@ -191,7 +178,7 @@ at::Tensor PackedLinear::by_kernel(const at::Tensor& x, const LinearEpilogue& ep
       RowWork part = row_work;
       part.first = first;
       part.last = last;
-      (part.numbers != nullptr ? kernels.quantize_rows : kernels.widen_rows)(part);
+      (part.numbers != nullptr ? kernels.int8.quantize_rows : kernels.wide.widen_rows)(part);
     });
   }
 
@@ -214,11 +201,13 @@ at::Tensor PackedLinear::by_kernel(const at::Tensor& x, const LinearEpilogue& ep
                    .gelu = epilogue.gelu};
   work.y = y.mutable_data_ptr();
   work.bfloat16 = y.scalar_type() == at::kBFloat16;
-  // Eight panels share the rows of a block in the second cache; fewer if threads would go idle.
+  // Eight panels share a block of rows in the L2 cache; fewer if threads would be idle.
   const int64_t panels = panel_count(out_), blocks = (rows + kRowBlock - 1) / kRowBlock;
   const int64_t together =
       std::clamp<int64_t>(panels * blocks / at::get_num_threads(), 1, std::min<int64_t>(8, panels));
   const int64_t columns = (panels + together - 1) / together;
+  const auto multiply =
+      format_ == WeightFormat::kInt8 ? kernels.int8.multiply : kernels.wide.multiply;
   at::parallel_for(0, blocks * columns, 1, [&](int64_t first, int64_t last) {
     Work part = work;
     const auto scratch =
@@ -229,7 +218,7 @@ at::Tensor PackedLinear::by_kernel(const at::Tensor& x, const LinearEpilogue& ep
       part.last_row = std::min(part.first_row + kRowBlock, rows);
       part.first_panel = task % columns * together;
       part.last_panel = std::min(part.first_panel + together, panels);
-      kernels.multiply(part);
+      multiply(part);
     }
   });
   return y;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included by packed_linear_<isa>.cpp and by the test, which runs the loops of machines that it
-// does not have: vectors longer than the machine's are the compiler's to split, and a Machine for
-// bytes can be written in plain arrays. Everything is in an unnamed namespace, so that no two
-// instruction sets share a function.
+// Products of rows with packed weights. Compiled once per instruction set. Tests run the loops of
+// instruction sets that the host lacks: the compiler splits long vectors, and a Machine for INT8
+// can be emulated with plain arrays.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@
 namespace loci::kernels::packed_linear_kernels {
 namespace {
 
-// FP32 rows times weights that are widened to FP32 a block at a time. A tile is kRows rows high and
-// kVectors vectors of kLanes wide.
+// FP32 rows times BF16 or INT4 weights, which are converted to FP32 block by block. A tile has
+// kRows rows and kVectors vectors of kLanes columns.
 template <int kLanes, int kVectors, int kRows>
 struct FloatLoops : RowLoops<kLanes> {
   using Base = RowLoops<kLanes>;
@@ -23,7 +22,7 @@ struct FloatLoops : RowLoops<kLanes> {
   static constexpr int kColumns = kLanes * kVectors;
   static_assert(kPanel % kColumns == 0 && kRowBlock % kRows == 0);
 
-  // Inputs [begin, begin + count) of a panel into [count][kPanel].
+  // Converts inputs [begin, begin + count) of a panel to FP32 [count][kPanel].
   static void widen_panel(const Work& work, int64_t panel, int64_t begin, int64_t count,
                           float* to) {
     const int64_t first = panel * work.in + begin;
@@ -49,7 +48,7 @@ struct FloatLoops : RowLoops<kLanes> {
     }
   }
 
-  // Adds rows x [kRows][in], read from `count` inputs, times weights [count][kPanel].
+  // Adds `count` inputs of rows x times weights [count][kPanel] to sums.
   static void tile(const float* const (&x)[kRows], const float* weights, int64_t count, float* sums,
                    int64_t step, bool fresh) {
     Floats sum[kRows][kVectors];
@@ -90,7 +89,7 @@ struct FloatLoops : RowLoops<kLanes> {
         for (int64_t row = work.first_row; row < work.last_row; row += kRows) {
           const float* rows[kRows];
           for (int r = 0; r < kRows; ++r) {
-            // Rows behind the last one repeat it; nobody reads their sums.
+            // Padding rows repeat the last row; their sums are not used.
             const int64_t here = row + r < work.last_row ? row + r : work.last_row - 1;
             rows[r] = x + here * work.in + begin;
           }
@@ -108,15 +107,19 @@ struct FloatLoops : RowLoops<kLanes> {
       }
     }
   }
+
+  static constexpr WideKernels kKernels = {Base::widen_rows, multiply};
 };
 
-// INT8 rows times INT8 weights, summed in INT32. A Machine has
+// The loops for INT8 weights (ByteLoops) are templates over a Machine:
 //   Ints                      a vector of kLanes INT32
-//   Number                    int8_t: lanes hold four inputs; int16_t: two, and weights are widened
-//   Ints spread(Number*)      the inputs of one lane in every lane
-//   Ints dot(sum, a, w)       sum plus, in each lane, the product of its inputs
+//   Number                    int8_t: a lane holds four inputs; int16_t: a lane holds two inputs,
+//   and
+//                             weights are converted to INT16
+//   Ints spread(Number*)      the inputs of one lane, in every lane
+//   Ints dot(sum, a, w)       adds the products of each lane to the sum
 //   kUnsigned                 whether spread() adds 128 to each input
-// Such a machine without any instruction of its own.
+// PlainWords is a machine without special instructions.
 template <int kWidth>
 struct PlainWords {
   static constexpr int kLanes = kWidth;
@@ -134,6 +137,7 @@ struct PlainWords {
   }
 };
 
+// INT8 rows times INT8 weights, summed in INT32.
 template <typename Machine, int kVectors, int kRows>
 struct ByteLoops : RowLoops<Machine::kLanes> {
   using Ints = typename Machine::Ints;
@@ -145,8 +149,8 @@ struct ByteLoops : RowLoops<Machine::kLanes> {
 
   static void quantize_rows(const RowWork& work) { Base::template quantize_rows<Number>(work); }
 
-  // [count / 4][kPanel][4] bytes into [count / 2][kPanel][2] words. Of every four inputs the words
-  // of a lane hold the first and the third, then the second and the fourth, so that shifts do.
+  // Converts [count / 4][kPanel][4] bytes to [count / 2][kPanel][2] words. The words of a lane hold
+  // the first and third of four inputs, then the second and fourth, so that shifts suffice.
   static void widen_panel(const int8_t* from, int64_t count, int16_t* to) {
     using Pairs = typename VectorOf<2 * kLanes>::Shorts;
     for (int64_t k = 0; k < count; k += 4) {
@@ -222,15 +226,9 @@ struct ByteLoops : RowLoops<Machine::kLanes> {
       }
     }
   }
-};
 
-template <typename Floats, typename Bytes>
-inline Kernels kernels_of() {
-  return {sizeof(typename Bytes::Number), &Floats::widen_rows, &Bytes::quantize_rows,
-          [](const Work& work) {
-            work.format == Weights::kInt8 ? Bytes::multiply(work) : Floats::multiply(work);
-          }};
-}
+  static constexpr Int8Kernels kKernels = {sizeof(Number), quantize_rows, multiply};
+};
 
 }  // namespace
 }  // namespace loci::kernels::packed_linear_kernels

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loops of PackedLinear do with whole rows: preparing the inputs, finishing the products.
-// Everything is in an unnamed namespace, so that no two instruction sets share a function.
+// Conversion of input rows and the epilogue of output rows for PackedLinear. Compiled once per
+// instruction set.
 #pragma once
 
 #include <cstdint>
 
 #include "loci/kernels/elementwise/gelu_loops.h"
-#include "loci/kernels/machine/lanes.h"
 #include "loci/kernels/linear/packed_linear_kernel.h"
+#include "loci/kernels/machine/lanes.h"
 #include "loci/kernels/machine/vector_types.h"
 
 namespace loci::kernels::packed_linear_kernels {
@@ -24,7 +24,7 @@ inline void store(void* to, const Vector& lanes) {
   __builtin_memcpy(to, &lanes, sizeof lanes);
 }
 
-// What is done with whole rows of numbers, kLanes at a time.
+// Operations on rows, kLanes numbers at a time.
 template <int kLanes>
 struct RowLoops {
   using Floats = typename VectorOf<kLanes>::Floats;
@@ -47,7 +47,7 @@ struct RowLoops {
     }
   }
 
-  // kLanes numbers of a row from position `i`; zeros behind its end.
+  // kLanes numbers of a row from position `i`, padded with zeros.
   static Floats row_part(const RowWork& work, int64_t row, int64_t i) {
     const int64_t at = row * work.in + i;
     const auto* wide = static_cast<const float*>(work.x) + at;
@@ -62,7 +62,7 @@ struct RowLoops {
     return load<Floats>(some);
   }
 
-  // The second and the third of every four change places: see ByteLoops::widen_panel().
+  // Swaps the second and third of every four numbers, see ByteLoops::widen_panel().
   static Shorts swap_middle(const Shorts& four) {
     Shorts order;
     for (int i = 0; i < kLanes; ++i) {
@@ -71,7 +71,7 @@ struct RowLoops {
     return shuffled(four, four, order);
   }
 
-  // Number: int8_t, or int16_t with its middle swapped.
+  // Number: int8_t, or int16_t after swap_middle().
   template <typename Number>
   static void quantize_rows(const RowWork& work) {
     const int64_t padded = byte_inputs(work.in);
@@ -81,7 +81,7 @@ struct RowLoops {
         const Floats v = row_part(work, row, i);
         const Floats size = v < 0.0F ? -v : v;
         top = size > top ? size : top;
-        poison += v - v;  // 0, or NaN of what is not finite
+        poison += v - v;  // 0, or NaN if v is not finite
       }
       float largest = 0, broken = 0;
       for (int i = 0; i < kLanes; ++i) {
@@ -94,8 +94,8 @@ struct RowLoops {
       auto* to = static_cast<Number*>(work.numbers) + row * padded;
       for (int64_t i = 0; i < padded; i += kLanes) {
         const Floats scaled = usable ? row_part(work, row, i) * inverse : Floats{};
-        // Cut towards zero, then half away from it: a sum would be made of an FMA's unrounded
-        // product.
+        // Rounds half away from zero by truncation. Adding 0.5 could be fused with the product and
+        // skip its rounding.
         const Ints cut = __builtin_convertvector(scaled, Ints);
         const Floats rest = scaled - __builtin_convertvector(cut, Floats);
         const Ints whole = cut - (Ints)(rest >= 0.5F) + (Ints)(rest <= -0.5F);
@@ -111,7 +111,7 @@ struct RowLoops {
     }
   }
 
-  // The numbers at `position` of the addend; zeros behind the first `count`.
+  // kLanes numbers of the addend from `position`, zero from the `count`-th on.
   static Floats addend(const Work& work, int64_t position, int64_t count) {
     const auto* wide = static_cast<const float*>(work.epilogue.addend) + position;
     const auto* half = static_cast<const uint16_t*>(work.epilogue.addend) + position;
@@ -126,14 +126,14 @@ struct RowLoops {
     return load<Floats>(some);
   }
 
-  // One row of one panel: kPanel sums, already scaled.
+  // Applies the epilogue to the kPanel scaled sums of one row and panel, and stores the result.
   static void finish(const Work& work, int64_t row, int64_t panel, float* sums) {
     const Epilogue& e = work.epilogue;
     const int64_t column = panel * kPanel;
     const int64_t count = work.out - column < kPanel ? work.out - column : kPanel;
     const float* gate = e.gate == nullptr ? nullptr : e.gate + row / e.gate_rows * work.out;
     const float* residual = e.residual == nullptr ? nullptr : e.residual + row * work.out;
-    const auto at = [&](const float* from, int64_t c) {  // zeros behind the last channel
+    const auto at = [&](const float* from, int64_t c) {  // zero behind the last channel
       if (c + kLanes <= count) return load<Floats>(from + column + c);
       float some[kLanes] = {};
       for (int64_t i = c; i < count; ++i) some[i - c] = from[column + i];
@@ -156,7 +156,7 @@ struct RowLoops {
     }
   }
 
-  // The same from whole numbers, of which `offset` times the sum of the weights is too much.
+  // The same for INT32 sums, after subtracting `offset` times the sum of the weights.
   static void finish_whole(const Work& work, int64_t row, int64_t panel, const int32_t* sums,
                            int32_t offset) {
     const int64_t column = panel * kPanel;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// INT8 rows times INT8 weights in tiles of 16 rows and 64 bytes, of which there are eight. Included
-// like packed_linear_loops.h; the test runs it on tiles that are plain arrays.
+// INT8 rows times INT8 weights with eight tile registers of 16 rows and 64 bytes. Compiled for AMX,
+// and for emulated tiles in the tests.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace loci::kernels::packed_linear_kernels {
 namespace {
 
 // A Machine has, for tiles T of 16 rows of 64 bytes,
-//   Tiles                             an object that lives as long as they are used
-//   load<T>(from, step), store<T>     rows that are `step` bytes apart
+//   Tiles                             enables the tiles of this thread during its lifetime
+//   load<T>(from, step), store<T>     rows are `step` bytes apart
 //   zero<T>()
-//   dot_bytes<C, A, B>()              INT32 C[m][n] += sum over k of A[m][4 k + i] B[k][4 n + i],
-//                                     bytes with a sign
+//   dot_bytes<C, A, B>()              INT32 C[m][n] += sum over k, i of A[m][4 k + i] B[k][4 n + i]
+//                                     with signed bytes
 template <typename Machine>
 struct TileLoops : RowLoops<16> {
   using Number = int8_t;
@@ -25,7 +25,7 @@ struct TileLoops : RowLoops<16> {
 
   static void quantize_rows(const RowWork& work) { RowLoops<16>::quantize_rows<Number>(work); }
 
-  // Two tiles of rows by the two halves of a panel: four sums, as many as the other four feed.
+  // Two tiles of rows times the two halves of a panel: four tiles of sums.
   static void multiply(const Work& work) {
     const int64_t in = byte_inputs(work.in);
     const auto* x = static_cast<const int8_t*>(work.x);
@@ -59,6 +59,8 @@ struct TileLoops : RowLoops<16> {
       }
     }
   }
+
+  static constexpr Int8Kernels kKernels = {sizeof(Number), quantize_rows, multiply};
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr std::array kFormats = {std::pair{WeightFormat::kBfloat16, std::string_
                                  std::pair{WeightFormat::kInt8, std::string_view("int8")},
                                  std::pair{WeightFormat::kInt4, std::string_view("int4")}};
 
-// Scales below this count as none: their inverse would not be finite.
+// Smaller scales count as zero, since their inverse would not be finite.
 constexpr double kSmallest = 1e-30;
 
 QuantizedWeight to_int8(const at::Tensor& weight) {
@@ -34,7 +34,7 @@ QuantizedWeight to_int4(const at::Tensor& weight) {
   // [out, groups, kGroup]
   const at::Tensor parts =
       at::constant_pad_nd(weight, {0, groups * kGroup - in}).unflatten(1, {groups, kGroup});
-  // The largest weight gets -8, the only number without its opposite.
+  // The weight of the largest magnitude becomes -8, since the range is -8 to 7.
   const at::Tensor largest = parts.gather(2, parts.abs().argmax(2, /*keepdim=*/true));
   at::Tensor best_scale, best_error, best_numbers;
   for (const double share : {1.0, 0.95, 0.9, 0.85, 0.8}) {
@@ -53,7 +53,7 @@ QuantizedWeight to_int4(const at::Tensor& weight) {
   }
   const at::Tensor nibbles = (best_numbers + 8).to(at::kByte).flatten(1).narrow(1, 0, in);
   const at::Tensor pairs =
-      at::constant_pad_nd(nibbles, {0, in % 2}, 8).unflatten(1, {-1, 2});  // a weight of 0
+      at::constant_pad_nd(nibbles, {0, in % 2}, 8).unflatten(1, {-1, 2});  // 8 is a weight of 0
   const at::Tensor data = pairs.select(2, 0).bitwise_or(pairs.select(2, 1).bitwise_left_shift(4));
   return {WeightFormat::kInt4, data, best_scale.squeeze(2).contiguous(), in};
 }
@@ -98,28 +98,12 @@ QuantizedWeight quantize_weight(const at::Tensor& weight, WeightFormat format) {
   return format == WeightFormat::kInt8 ? to_int8(wide) : to_int4(wide);
 }
 
-at::Tensor dequantize(const QuantizedWeight& weight) {
-  switch (weight.format) {
-    case WeightFormat::kBfloat16:
-      break;
-    case WeightFormat::kInt8:
-      return weight.data.to(at::kFloat) * weight.scale.unsqueeze(1);
-    case WeightFormat::kInt4: {
-      const at::Tensor low = weight.data.bitwise_and(15), high = weight.data.bitwise_right_shift(4);
-      const at::Tensor numbers =
-          at::stack({low, high}, 2).flatten(1).narrow(1, 0, weight.in).to(at::kFloat) - 8;
-      return numbers * weight.scale.repeat_interleave(kGroup, 1).narrow(1, 0, weight.in);
-    }
-  }
-  return weight.data.to(at::kFloat);
-}
-
 at::Tensor quantize_dequantize_rows(const at::Tensor& x) {
-  const at::Tensor largest = x.abs().amax(-1, /*keepdim=*/true);  // NaN where there is one
+  const at::Tensor largest = x.abs().amax(-1, /*keepdim=*/true);  // NaN if the row has one
   const at::Tensor usable = largest.isfinite().logical_and(largest > kSmallest);
   const at::Tensor scaled = (x * (127 / largest)).to(at::kDouble);
   const at::Tensor numbers = (scaled.abs() + 0.5).floor().copysign(scaled).to(x.scalar_type());
-  // 0 of a row of zeros, NaN of what is not finite.
+  // 0 for a row of zeros, NaN for a row that is not finite.
   return at::where(usable, numbers * (largest / 127), largest - largest);
 }
 

@@ -13,8 +13,9 @@ namespace loci::kernels {
 
 namespace {
 
-// Numbers of a weight that are widened at a time: 16 MiB. Fewer, and libtorch packs x once more for
-// every few columns of the result; 256 to 3,072 rows of the 5B model's weights measure alike.
+// Number of weights converted at a time: 16 MiB of FP32. With fewer, libtorch packs x again for
+// every few columns of the result. For the weights of the 5B model, 256 to 3,072 rows are equally
+// fast.
 constexpr int64_t kWidened = 4 << 20;
 constexpr int64_t kRowStep = 64;
 
@@ -30,9 +31,10 @@ bool widening_pays(const at::Tensor& x, const at::Tensor& weight) {
 
 at::Tensor wide_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   LOCI_CHECK(x.dim() >= 1 && weight.dim() == 2 && x.size(-1) == weight.size(1),
-             "rows of {} for a weight [out, in] of {} dimensions", x.size(-1), weight.dim());
+             "x has {} inputs, which does not match a weight of {} dimensions", x.size(-1),
+             weight.dim());
   LOCI_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)),
-             "the bias is not one number for each of {} outputs", weight.size(0));
+             "the bias must have one number for each of {} outputs", weight.size(0));
   const int64_t in = weight.size(1), out = weight.size(0);
   const at::Tensor rows = x.reshape({-1, in}).to(at::kFloat);
   const at::Tensor shift = bias.defined() ? bias.to(at::kFloat) : at::Tensor();

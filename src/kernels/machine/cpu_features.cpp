@@ -25,7 +25,7 @@ struct CpuidRegisters {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-// All zero when the processor does not know the leaf.
+// All zero if the processor does not support the leaf.
 CpuidRegisters cpuid(unsigned leaf, unsigned subleaf) {
   CpuidRegisters r;
   __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
@@ -34,7 +34,7 @@ CpuidRegisters cpuid(unsigned leaf, unsigned subleaf) {
 
 constexpr bool bit(uint64_t word, int index) { return (word >> index & 1) != 0; }
 
-// Register files that the operating system saves when it switches threads (XCR0).
+// XCR0: the register files that the operating system saves on a context switch.
 uint64_t saved_registers() {
   uint32_t low = 0;
   uint32_t high = 0;
@@ -42,7 +42,7 @@ uint64_t saved_registers() {
   return uint64_t{high} << 32 | low;
 }
 
-// Linux hands out the 8 KB of tile registers only to processes that ask (since 5.16).
+// Since version 5.16, Linux grants the 8 KB of tile registers only to processes that request them.
 bool request_tile_registers() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h
   constexpr long kTileData = 18;               // the state component of the tiles
@@ -52,7 +52,7 @@ bool request_tile_registers() {
 CpuFeatures detect() {
   CpuFeatures f;
   const CpuidRegisters one = cpuid(1, 0);
-  if (!bit(one.ecx, 27)) return f;  // OSXSAVE: without it xgetbv does not exist
+  if (!bit(one.ecx, 27)) return f;  // OSXSAVE, required for xgetbv
   const uint64_t saved = saved_registers();
   const CpuidRegisters seven = cpuid(7, 0);
   const CpuidRegisters seven_one = seven.eax >= 1 ? cpuid(7, 1) : CpuidRegisters{};
@@ -119,8 +119,8 @@ std::vector<std::string> CpuFeatures::names() const {
       {amx_int8, "amx_int8"},
   };
   std::vector<std::string> present;
-  for (const auto& [there, name] : all) {
-    if (there) present.emplace_back(name);
+  for (const auto& [available, name] : all) {
+    if (available) present.emplace_back(name);
   }
   return present;
 }
@@ -138,7 +138,8 @@ IsaLevel choose_level(std::optional<std::string_view> requested, IsaLevel best) 
     if (name_of(level) != *requested) continue;
     if (level > best) {
       fail_machine(
-          "LOCI_ISA={}: this machine has no more than {}; unset it or choose a lower level",
+          "LOCI_ISA={}: this machine supports levels up to {}; choose a lower level or unset "
+          "LOCI_ISA",
           *requested, name_of(best));
     }
     return level;
@@ -162,11 +163,12 @@ std::atomic<IsaLevel>& current_level() {
 
 IsaLevel isa_level() { return current_level().load(std::memory_order_relaxed); }
 
-IsaOverride::IsaOverride(IsaLevel level) : before_(isa_level()) {
-  LOCI_CHECK(level <= cpu_features().best_level(), "this machine has no {}", name_of(level));
+IsaOverride::IsaOverride(IsaLevel level) : previous_(isa_level()) {
+  LOCI_CHECK(level <= cpu_features().best_level(), "this machine does not support {}",
+             name_of(level));
   current_level() = level;
 }
 
-IsaOverride::~IsaOverride() { current_level() = before_; }
+IsaOverride::~IsaOverride() { current_level() = previous_; }
 
 }  // namespace loci::kernels

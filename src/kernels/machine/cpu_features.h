@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which vector instructions kernels may use: what processor and system offer, and the level chosen.
+// The vector instructions that processor and operating system support, and the level in use.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 
 namespace loci::kernels {
 
-// Each level includes the ones before it. Kernels are compiled once per level they profit from.
+// Levels of instruction sets. Each level includes the previous ones.
 enum class IsaLevel {
-  kPlain,       // no assumption beyond the compiler's default
+  kPlain,       // the compiler's default
   kAvx2,        // AVX2, FMA, F16C
   kAvx512,      // AVX-512 F, BW, DQ, VL
-  kAvx512Bf16,  // dot products of bfloat16 pairs
-  kAmx,         // bfloat16 tiles; needs a permission of the system
+  kAvx512Bf16,  // dot products of BF16 pairs
+  kAmx,         // BF16 matrix tiles; needs permission of the operating system
 };
 inline constexpr std::array kIsaLevels = {IsaLevel::kPlain, IsaLevel::kAvx2, IsaLevel::kAvx512,
                                           IsaLevel::kAvx512Bf16, IsaLevel::kAmx};
@@ -25,8 +25,8 @@ inline constexpr std::array kIsaLevels = {IsaLevel::kPlain, IsaLevel::kAvx2, Isa
 std::string_view name_of(IsaLevel level);
 
 enum class AmxState {
-  kAbsent,   // the processor or the system has none
-  kRefused,  // there, but the system denies this process the tile registers
+  kAbsent,   // not supported by processor or operating system
+  kRefused,  // supported, but the operating system denies the tile registers to this process
   kGranted,
 };
 
@@ -38,30 +38,30 @@ struct CpuFeatures {
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool avx512_fp16 = false;
-  bool amx_bf16 = false;  // with tiles
+  bool amx_bf16 = false;  // and tiles
   bool amx_int8 = false;
   AmxState amx = AmxState::kAbsent;
 
-  // The highest level all of whose instructions may be used.
+  // The highest level whose instructions are all available.
   IsaLevel best_level() const;
-  // "avx2", "fma", … of those that are there.
+  // The names of the available features: "avx2", "fma", …
   std::vector<std::string> names() const;
 };
 
-// Features that processor and operating system both support. The first call asks the system for
-// the AMX tile registers, for all threads of the process.
+// The features that both processor and operating system support. The first call requests the AMX
+// tile registers from the operating system for all threads of the process.
 const CpuFeatures& cpu_features();
 
-// `requested` (the value of LOCI_ISA, if any) or the best level. A name that does not exist is bad
-// input; a level above `best` is a machine error.
+// The level named `requested` (the value of LOCI_ISA), or `best` without a name. An unknown name is
+// bad input; a level above `best` is a machine error.
 IsaLevel choose_level(std::optional<std::string_view> requested, IsaLevel best);
 
-// The level kernels use in this process: choose_level() of the environment variable LOCI_ISA and
-// this machine, decided once.
+// The level that all kernels of this process use: the environment variable LOCI_ISA, or the best
+// level of the machine. The variable is read once.
 IsaLevel isa_level();
 
-// All kernels use `level`, which the machine must have, as long as this lives. For comparing
-// levels with each other; not to be made while kernels run.
+// All kernels use `level` while this object lives. The machine must support the level. For tests
+// that compare levels. Must not be created or destroyed while kernels run.
 class IsaOverride {
  public:
   explicit IsaOverride(IsaLevel level);
@@ -70,7 +70,7 @@ class IsaOverride {
   IsaOverride& operator=(const IsaOverride&) = delete;
 
  private:
-  IsaLevel before_;
+  IsaLevel previous_;
 };
 
 }  // namespace loci::kernels

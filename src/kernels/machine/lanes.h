@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of FP32 or BF16 numbers by vectors of 4, 8 or 16 lanes, for loop files. Everything is in an
-// unnamed namespace: no two instruction sets share a function.
+// Loops over rows of FP32 or BF16 numbers with vectors of 4, 8 or 16 lanes. Everything is in an
+// unnamed namespace, so that instruction sets share no function. Functions are always inlined: GCC
+// would otherwise call some of them, because many kernels in the same file use them.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,13 @@
 namespace loci::kernels {
 namespace {
 
-// A full vector, or the last `count` numbers of a row.
+// Selects between a full vector and the last `count` numbers of a row.
 struct Whole {};
 struct Part {
   int64_t count;
 };
 
-// BF16 is given as its bits.
+// BF16 numbers are passed as their bits.
 template <int kLanes>
 struct Lanes {
   using Floats = typename VectorOf<kLanes>::Floats;
@@ -24,29 +25,29 @@ struct Lanes {
   using Words = typename VectorOf<kLanes>::Words;
   using Halves = typename VectorOf<kLanes>::Halves;
 
-  static Floats load(const float* from, Whole) {
+  [[gnu::always_inline]] static Floats load(const float* from, Whole) {
     Floats value;
     __builtin_memcpy(&value, from, sizeof value);
     return value;
   }
-  static Floats load(const uint16_t* from, Whole) {
+  [[gnu::always_inline]] static Floats load(const uint16_t* from, Whole) {
     Halves half;
     __builtin_memcpy(&half, from, sizeof half);
     return (Floats)(__builtin_convertvector(half, Words) << 16);
   }
-  // Zeros behind the row's end.
+  // The lanes behind the end of the row are zero.
   template <typename T>
-  static Floats load(const T* from, Part part) {
+  [[gnu::always_inline]] static Floats load(const T* from, Part part) {
     T all[kLanes] = {};
     __builtin_memcpy(all, from, static_cast<uint64_t>(part.count) * sizeof(T));
     return load(all, Whole{});
   }
 
-  static void store(float* to, const Floats& value, Whole) {
+  [[gnu::always_inline]] static void store(float* to, const Floats& value, Whole) {
     __builtin_memcpy(to, &value, sizeof value);
   }
-  // To nearest, ties to even; what is not a number stays so.
-  static void store(uint16_t* to, const Floats& value, Whole) {
+  // Rounds to nearest, ties to even; NaN stays NaN.
+  [[gnu::always_inline]] static void store(uint16_t* to, const Floats& value, Whole) {
     const Words bits = (Words)value;
     const Words rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
     const Halves half =
@@ -54,25 +55,25 @@ struct Lanes {
     __builtin_memcpy(to, &half, sizeof half);
   }
   template <typename T>
-  static void store(T* to, const Floats& value, Part part) {
+  [[gnu::always_inline]] static void store(T* to, const Floats& value, Part part) {
     T all[kLanes];
     store(all, value, Whole{});
     __builtin_memcpy(to, all, static_cast<uint64_t>(part.count) * sizeof(T));
   }
 
-  // Zero where the row has ended.
-  static Floats within(const Floats& value, Whole) { return value; }
-  static Floats within(Floats value, Part part) {
+  // Sets the lanes behind the end of the row to zero.
+  [[gnu::always_inline]] static Floats within(const Floats& value, Whole) { return value; }
+  [[gnu::always_inline]] static Floats within(Floats value, Part part) {
     for (int i = 0; i < kLanes; ++i) {
       if (i >= part.count) value[i] = 0;
     }
     return value;
   }
 
-  // Four sums side by side hide the latency of an addition.
+  // Four independent sums, to hide the latency of additions.
   struct Sum {
     Floats part[4] = {};
-    float total() const {
+    [[gnu::always_inline]] float total() const {
       const Floats all = (part[0] + part[1]) + (part[2] + part[3]);
       float sum = 0;
       for (int i = 0; i < kLanes; ++i) sum += all[i];
@@ -80,7 +81,7 @@ struct Lanes {
     }
   };
 
-  // body(first, Whole or Part, which of four sums) along a row.
+  // Calls body(column, Whole or Part, index of one of four sums) along a row.
   template <typename Body>
   static void along(int64_t width, const Body& body) {
     int64_t c = 0;
@@ -94,9 +95,9 @@ struct Lanes {
     if (c < width) body(c, Part{width - c}, 0);
   }
 
-  // e^x to about 2 units in the last place, for x <= 0. Below -87 the result would be denormal: it
-  // stays at e^-87.
-  static Floats exponential(Floats x) {
+  // e^x for x <= 0, with an error of about 2 units in the last place. x below -87 counts as -87,
+  // since the result would be denormal.
+  [[gnu::always_inline]] static Floats exponential(Floats x) {
     x = x < -87.0F ? Floats{} - 87.0F : x;
     const Ints power = __builtin_convertvector(x * 1.44269504F - 0.5F, Ints);
     const Floats whole = __builtin_convertvector(power, Floats);
@@ -110,16 +111,16 @@ struct Lanes {
     return (p * r * r + r + 1.0F) * (Floats)((power + 127) << 23);
   }
 
-  // 1 / (1 + e^-x) without overflow, and e^-|x|, of which its derivative is made without
+  // 1 / (1 + e^-x) without overflow. Keeps e^-|x|, from which the derivative follows without
   // cancellation.
   struct Sigmoid {
     Floats value, power, inverse;  // inverse: 1 / (1 + power)
 
-    explicit Sigmoid(const Floats& x)
+    [[gnu::always_inline]] explicit Sigmoid(const Floats& x)
         : power(exponential(x < 0.0F ? x : -x)), inverse(1.0F / (1.0F + power)) {
       value = x < 0.0F ? power * inverse : inverse;
     }
-    Floats derivative() const { return power * inverse * inverse; }
+    [[gnu::always_inline]] Floats derivative() const { return power * inverse * inverse; }
   };
 };
 

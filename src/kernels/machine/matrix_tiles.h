@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small matrix products over scratch memory, for loops that are included once per instruction set:
-// tiles of kRows x kVectors vectors of kLanes, as many sums as there are registers. Rows and
-// columns come in whole tiles; who has fewer fills up with zeros.
+// Small FP32 matrix products in scratch memory. Compiled once per instruction set. A tile has kRows
+// rows and kVectors vectors of kLanes columns, as many accumulators as fit the registers. Sizes are
+// multiples of the tile; callers pad with zeros.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace loci::kernels {
 
 namespace {
 
-// How the left factor A stands: a[row * stride + depth], or transposed, a[depth * stride + row].
+// Layout of the left factor A: a[row * stride + depth], or transposed, a[depth * stride + row].
 enum class Left { kRows, kColumns };
-// What becomes of the product: out = A B, out += A B or out -= A B.
+// out = A B, out += A B or out -= A B.
 enum class Into { kSet, kAdd, kSubtract };
 
 template <int kLanes, int kVectors, int kTileRows>
@@ -71,8 +71,8 @@ struct Tiles {
     }
   }
 
-  // out [rows, columns] of A [rows, depth] and B [depth, columns]. Strides are those of rows as
-  // they stand in memory.
+  // Multiplies A [rows, depth] by B [depth, columns] into out [rows, columns]. Strides are
+  // distances between rows in memory.
   template <Left kLeft, Into kInto>
   static void multiply(const float* a, int64_t a_stride, const float* b, int64_t b_stride,
                        int64_t rows, int64_t columns, int64_t depth, float* out,
@@ -85,7 +85,7 @@ struct Tiles {
     }
   }
 
-  // to[c * to_stride + r] = from[r * from_stride + c]; rows and columns in fours.
+  // to[c * to_stride + r] = from[r * from_stride + c]. rows and columns are multiples of four.
   static void transpose(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                         float* to, int64_t to_stride) {
     using Four = VectorOf<4>::Floats;

@@ -5,13 +5,11 @@
 #include <ctime>
 #include <vector>
 
-#include "loci/kernels/machine/cpu_features.h"
+#include "loci/kernels/machine/kernel_table.h"
 
 namespace loci::kernels {
 
 namespace {
-
-using Loop = double (*)(int64_t rounds, float* sink);
 
 double thread_seconds() {
   timespec now{};
@@ -19,27 +17,18 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-Loop loop_of(Arithmetic arithmetic) {
-#if defined(__x86_64__)
-  const IsaLevel level = isa_level();
+// Null when the level in use has no instructions for it.
+peak_kernels::Loop* loop_of(Arithmetic arithmetic) {
+  const peak_kernels::Kernels& kernels = kernel_table().peak;
   switch (arithmetic) {
     case Arithmetic::kFloat:
-      if (level >= IsaLevel::kAvx512) return peak_kernels::avx512;
-      if (level >= IsaLevel::kAvx2) return peak_kernels::avx2;
-      break;
+      return kernels.fp32;
     case Arithmetic::kBfloat16:
-      if (level >= IsaLevel::kAmx) return peak_kernels::amx_bf16;
-      if (level >= IsaLevel::kAvx512Bf16) return peak_kernels::avx512_bf16;
-      break;
+      return kernels.bf16;
     case Arithmetic::kInt8:
-      if (level >= IsaLevel::kAmx && cpu_features().amx_int8) return peak_kernels::amx_int8;
-      if (level >= IsaLevel::kAvx512 && cpu_features().avx512_vnni) {
-        return peak_kernels::avx512_vnni;
-      }
-      break;
+      return kernels.int8;
   }
-#endif
-  return arithmetic == Arithmetic::kFloat ? peak_kernels::plain : nullptr;
+  return nullptr;
 }
 
 }  // namespace
@@ -57,7 +46,7 @@ std::string_view name_of(Arithmetic arithmetic) {
 }
 
 std::optional<double> measure_peak(Arithmetic arithmetic, double seconds) {
-  const Loop loop = loop_of(arithmetic);
+  peak_kernels::Loop* const loop = loop_of(arithmetic);
   if (loop == nullptr) return std::nullopt;
   float sink = 0;
   std::vector<double> rates;
@@ -67,11 +56,12 @@ std::optional<double> measure_peak(Arithmetic arithmetic, double seconds) {
     const double operations = loop(500'000, &sink);
     rates.push_back(operations / (thread_seconds() - start));
   }
-  // Short runs, of which the upper quartile counts: others shared a core's units or caches, and on
-  // a virtual machine a processor's time is now and then told too short, at a rate no core has.
+  // The upper quartile of short runs: slower runs shared the core or its caches with other work,
+  // and a virtual machine sometimes reports too little CPU time, which gives impossibly high rates.
   const auto quartile = rates.begin() + std::ssize(rates) * 3 / 4;
   std::nth_element(rates.begin(), quartile, rates.end());
-  return sink == 1.0F ? *quartile + 1 : *quartile;  // the sums are used, whatever they are
+  return sink == 1.0F ? *quartile + 1
+                      : *quartile;  // uses `sink`, so that the loops are not removed
 }
 
 }  // namespace loci::kernels

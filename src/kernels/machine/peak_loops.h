@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Included once per instruction set, by a file compiled for it.
+// Loops of multiplications and additions on registers. Compiled once per instruction set.
 #pragma once
 
-#include "loci/kernels/machine/peak.h"
+#include "loci/kernels/machine/peak_kernel.h"
 
 namespace loci::kernels::peak_kernels {
 
@@ -10,7 +10,7 @@ namespace {
 
 template <typename Floats, int kSums>
 double multiply_add(int64_t rounds, float* sink) {
-  // Every loop over the sums is unrolled, so that they live in registers.
+  // Loops over the accumulators are unrolled to keep them in registers.
   Floats sum[kSums];
 #pragma GCC unroll 32
   for (int i = 0; i < kSums; ++i) sum[i] = Floats{} + 0.001F * static_cast<float>(i);
@@ -25,7 +25,7 @@ double multiply_add(int64_t rounds, float* sink) {
   return 2 * kLanes * kSums * static_cast<double>(rounds);
 }
 
-// The same with a machine's dot products; kNumbers is how many of them a lane is given at once.
+// The same with dot products. kNumbers: products per lane and instruction.
 template <typename Machine, int kSums, int kNumbers>
 double dot_products(int64_t rounds, float* sink) {
   using Sums = typename Machine::Sums;
@@ -33,7 +33,8 @@ double dot_products(int64_t rounds, float* sink) {
   Sums sum[kSums];
 #pragma GCC unroll 32
   for (int i = 0; i < kSums; ++i) {
-    sum[i] = Sums{} + static_cast<typename Machine::Sum>(i);  // were they equal, one would do
+    sum[i] = Sums{} + static_cast<typename Machine::Sum>(
+                          i);  // different, so that the compiler keeps all of them
   }
   for (int64_t round = 0; round < rounds; ++round) {
 #pragma GCC unroll 32
@@ -45,7 +46,7 @@ double dot_products(int64_t rounds, float* sink) {
   return 2 * kLanes * kNumbers * kSums * static_cast<double>(rounds);
 }
 
-// By tiles: four sums, as attention has them, beside two and two factors.
+// The same with tiles: four accumulators and two plus two factors, as in attention.
 template <typename Machine, int kNumbers>
 double tile_products(int64_t rounds, float* sink) {
   const typename Machine::Tiles tiles;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of any number of lanes (the compiler's extension, which takes apart what is longer than
-// the machine's), for loop files. Everything is in an unnamed namespace: no two instruction sets
-// share a function.
+// Vector types with any number of lanes, by the compiler's extension, which splits vectors that are
+// longer than the machine's. Everything is in an unnamed namespace, so that instruction sets share
+// no function.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct VectorOf {
   typedef uint8_t Nibbles __attribute__((vector_size(kLanes)));
 };
 
-// Lane i is lane order[i] of `a`, or of `b` where that is beyond a's.
+// Lane i of the result is lane order[i] of `a` followed by `b`.
 template <typename Vector, typename Order>
 inline Vector shuffled(const Vector& a, const Vector& b, const Order& order) {
-#if defined(__clang__)  // which builds the fuzzers alone, and shuffles by constants only
+#if defined(__clang__)  // builds only the fuzzers; supports only constant orders
   constexpr int kLanes = sizeof(Vector) / sizeof(a[0]);
   Vector result;
   for (int i = 0; i < kLanes; ++i) {

@@ -25,7 +25,7 @@ kernels::SharedSpans window_spans(const Visibility& visible, Keys keys) {
         for (int64_t i = 0; i < tokens; ++i) span.keys.push_back(frame * tokens + i);
       }
       // Keys of the camera branch have no time.
-      if (keys == Keys::kMain && !chunk.earlier.empty()) span.turn = chunk.rotation;
+      if (keys == Keys::kMain && !chunk.earlier.empty()) span.rotation = chunk.rotation;
     }
     for (int64_t token = span.begin; token < span.end; ++token) span.keys.push_back(token);
     spans.push_back(std::move(span));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernels for AVX-512 F, BW, DQ and VL.
 #include <immintrin.h>
 
-#include "loci/kernels/linear/packed_linear_loops.h"
+#include "loci/kernels/machine/float_kernels.h"
+#include "loci/kernels/machine/peak_loops.h"
 
-namespace loci::kernels::packed_linear_kernels {
+namespace loci::kernels {
 
 namespace {
 
@@ -25,6 +27,10 @@ struct Avx512Words {
 
 }  // namespace
 
-Kernels avx512() { return kernels_of<FloatLoops<16, 2, 12>, ByteLoops<Avx512Words, 2, 12>>(); }
+void add_avx512_kernels(KernelTable& table) {
+  add_float_kernels<16, 12>(table);
+  table.packed_linear.int8 = packed_linear_kernels::ByteLoops<Avx512Words, 2, 12>::kKernels;
+  table.peak.fp32 = peak_kernels::multiply_add<VectorOf<16>::Floats, 24>;
+}
 
-}  // namespace loci::kernels::packed_linear_kernels
+}  // namespace loci::kernels

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of 16 rows of 64 bytes, and the vectors of every processor that has them. For files
-// compiled for both.
+// The instructions of AMX: tiles of 16 rows of 64 bytes. Processors with AMX also have AVX512-BF16.
+// For files that are compiled for both.
 #pragma once
 
 #include <cstdint>
 
-#include "loci/kernels/machine/machine_avx512_bf16.h"
+#include "loci/kernels/machine/avx512_bf16.h"
 
 namespace loci::kernels {
 
 namespace {
 
-// Written as assembly: GCC 12 has the tile instructions as macros that take digits alone, and does
-// not know that they read and write memory.
+// Inline assembly, because GCC 12 provides tile instructions as macros that accept literal digits
+// only and does not know that they access memory.
 struct Amx : Avx512Bf16 {
-  // All eight tiles in their full size, for this thread, as long as this lives. The permission of
-  // the process is cpu_features()'s to ask for.
+  // Configures all eight tiles in full size for this thread during its lifetime. cpu_features()
+  // requests the permission for the process.
   class Tiles {
    public:
     Tiles() {
-      alignas(64) uint8_t shape[64] = {1};  // the first palette
+      alignas(64) uint8_t shape[64] = {1};  // palette 1
       for (int tile = 0; tile < 8; ++tile) {
-        shape[16 + 2 * tile] = 64;  // bytes of a row
+        shape[16 + 2 * tile] = 64;  // bytes per row
         shape[48 + tile] = 16;      // rows
       }
       __asm__ volatile("ldtilecfg %0" : : "m"(shape));
@@ -54,7 +54,7 @@ struct Amx : Avx512Bf16 {
   static void dot() {
     __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSums), "i"(kA), "i"(kB));
   }
-  // Signed bytes in quadruples, sums in INT32.
+  // Groups of four signed bytes, summed in INT32.
   template <int kSums, int kA, int kB>
   static void dot_bytes() {
     __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSums), "i"(kA), "i"(kB));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dot products of BF16 pairs by vectors of 512 bits. For files compiled for them.
+// The instructions of AVX512-BF16. For files that are compiled for it.
 #pragma once
 
 #include <immintrin.h>

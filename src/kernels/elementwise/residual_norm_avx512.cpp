@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/elementwise/residual_norm_loops.h"
-
-namespace loci::kernels::residual_norm_kernels {
-Kernels avx512() { return Loops<16>::kKernels; }
-}  // namespace loci::kernels::residual_norm_kernels

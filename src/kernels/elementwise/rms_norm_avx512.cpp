@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "loci/kernels/elementwise/rms_norm_loops.h"
-
-namespace loci::kernels::rms_norm_kernels {
-Kernels avx512() { return Loops<16>::kKernels; }
-}  // namespace loci::kernels::rms_norm_kernels
