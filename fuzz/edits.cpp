@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMostElements = 4096;
 
-// Addresses of all values of a JSON text that are no objects or lists with anything in them.
+// Paths of all JSON values except objects and lists that are not empty.
 std::vector<Json::json_pointer> leaves(const Json& json) {
   std::vector<Json::json_pointer> found;
   const Json flat = json.flatten();
@@ -78,7 +78,7 @@ at::Tensor edit_tensor(const at::Tensor& tensor, const std::string& verb,
   at::Tensor changed = tensor.clone();
   at::Tensor part = changed.view({-1});
   if (verb == "number") part = part.narrow(0, std::abs(place % tensor.numel()), 1);
-  // Only what the type can hold.
+  // Only values that the type can represent.
   constexpr double kMost = 1e15;
   if (!changed.is_floating_point() && !(std::abs(*number) <= kMost)) return tensor;
   part.copy_(at::full({1}, *number, at::kDouble));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes to a safetensors file that is right, as lines of text: mutations of the lines reach what
-// the tensors and their metadata mean, where mutations of the bytes would hardly get past their
+// Edits of a valid safetensors file, described by lines of text. Mutations of the lines reach the
+// code that interprets tensors and metadata. Mutations of the bytes would rarely get past the
 // header.
 #pragma once
 
@@ -9,17 +9,17 @@
 
 namespace loci::fuzz {
 
-// Copies `from` to `to` with changes, one a line. Tensors and the values of the JSON text that is
-// the only entry of the metadata are counted from 0, as often as need be from the start again.
-//   meta 3 VALUE    the third value of the metadata becomes VALUE, JSON or plain text
-//   key 3 NAME      the same value under another name
-//   drop 2          without a tensor
-//   name 2 NAME     under another name
-//   shape 2 4 1 6   the same numbers, repeated or cut, in another shape of at most 4096
-//   type 2 1        in another type
-//   fill 2 nan      with one number everywhere
-//   number 2 5 nan  with another number at one place
-// Lines that say anything else are passed over.
+// Copies `from` to `to` with one edit per line. Indices of tensors, and of values in the JSON text
+// that is the only entry of the metadata, start at 0 and wrap around.
+//   meta 3 VALUE    sets value 3 of the metadata to VALUE, JSON or plain text
+//   key 3 NAME      renames value 3 of the metadata
+//   drop 2          removes tensor 2
+//   name 2 NAME     renames tensor 2
+//   shape 2 4 1 6   reshapes tensor 2, repeating or truncating its numbers; at most 4096 elements
+//   type 2 1        changes the type of tensor 2
+//   fill 2 nan      sets all numbers of tensor 2
+//   number 2 5 nan  sets number 5 of tensor 2
+// Other lines are ignored.
 void edit_safetensors(const std::filesystem::path& from, const std::filesystem::path& to,
                       std::string_view edits);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer's entries. The option --target=NAME says which parser to try, --targets lists them;
-// libFuzzer leaves options with two dashes alone.
+// Entry points of libFuzzer. The option --target=NAME selects a parser, --targets lists them.
+// libFuzzer ignores options with two dashes.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,8 +15,9 @@ namespace {
 
 const loci::fuzz::Target* chosen = nullptr;
 
-// The server's engine computes to the end, while exit() takes libtorch's static objects away:
-// leaves without that. Only a regular end comes here; findings end the process themselves.
+// The server's engine may still compute while exit() destroys libtorch's static objects, so this
+// ends the process without destructors. Only called at a regular end; findings end the process
+// themselves.
 void leave() {
   std::error_code ignored;
   std::filesystem::remove_all(loci::fuzz::scratch_folder(), ignored);
@@ -41,21 +42,22 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     }
   }
   if (chosen == nullptr) {
-    std::fprintf(stderr, "give --target=NAME\n");
+    std::fprintf(stderr, "usage: --target=NAME; --targets lists the names\n");
     std::exit(2);
   }
   return 0;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // What is registered last is called first: again and again, for objects that are made late.
+  // Handlers run in reverse order of registration. Registered at every call, to run before the
+  // destructors of objects that are created later.
   static uint64_t calls = 0;
   ++calls;
   if ((calls & (calls - 1)) == 0) std::atexit(leave);
   try {
     loci::fuzz::call(*chosen, {reinterpret_cast<const char*>(data), size});
   } catch (const std::exception& error) {
-    // Said here: the runtime's own message names the type alone.
+    // The message of the C++ runtime would contain only the type.
     std::fprintf(stderr, "finding: %s: %s\n", typeid(error).name(), error.what());
     std::abort();
   }

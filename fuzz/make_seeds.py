@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes fuzz/seeds: for every target a few small inputs that are right, or nearly, for the fuzzer to
-change. Most are the fixtures of the tests. Needs nothing but Python; run it from anywhere."""
+"""Writes fuzz/seeds: a few small valid or nearly valid inputs for every target, which the fuzzer mutates.
+Most are test fixtures. Needs only Python; run it from any folder."""
 
 import json
 import pathlib
@@ -29,7 +29,7 @@ def small(files):
 
 
 def folder_of(files):
-    """Several files in one input, as scratch_files() takes them apart."""
+    """Several files in one input, in the format of scratch_files()."""
     return b"\n".join(b"== " + name.encode() + b"\n" + content for name, content in files)
 
 
@@ -57,7 +57,7 @@ def tensors():
 
 def cameras():
     camera = DATA / "camera"
-    # Recognised by content (0), then read as one format by force (1 to 12, in the order of formats()).
+    # 0: automatic detection; 1 to 12: a fixed format, in the order of formats().
     forced = {"loci.json": 1, "re10k.txt": 2, "tum.txt": 4, "kitti.txt": 5, "transforms.json": 6,
               "sana_pose.npy": 7, "sana.npz": 8, "matrix_game.npz": 9, "worldplay.json": 10}
     for name, choice in forced.items():
@@ -149,7 +149,7 @@ def tokenizers():
     normal = field(3, field(1, b"identity") + b"\x18\x01\x20\x01\x28\x01")
     add("sentencepiece", "small", pieces + trainer + normal + b"\0a hill")
     add("sentencepiece", "pieces", pieces)
-    # One unit and one form; two texts.
+    # One unit and one normalization form; two texts.
     add("charsmap", "tiny", struct.pack("<I", 8) + struct.pack("<II", 0x400, 0x141) + b"a\0|Ab")
     add("charsmap", "empty", b"|\xc3\xa9")
     for i, text in enumerate(["plain", "&amp;amp; \u201cquotes\u201d", "sch\u00c3\u00b6n", "\ufb01\uff21",
@@ -173,7 +173,7 @@ def worlds():
 
 
 def pack(value):
-    """MessagePack, as far as the messages need it."""
+    """MessagePack for the types that messages use."""
     if value is None:
         return b"\xc0"
     if isinstance(value, bool):

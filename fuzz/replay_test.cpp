@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what the fuzzers start from and what they found through the same functions, without them.
+// Runs all seeds and findings of the fuzzers through the same parsers, without libFuzzer.
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
@@ -27,7 +27,7 @@ TEST_P(Replay, SeedsAndFindings) {
       ++files;
     }
   }
-  EXPECT_GT(files, 0) << "a target without seeds";
+  EXPECT_GT(files, 0) << "the target has no seeds";
   EXPECT_NO_THROW(call(target, ""));
 }
 

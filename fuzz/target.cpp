@@ -39,7 +39,7 @@ struct Folder {
   fs::path path;
 };
 
-// Not AtomicFile: flushing to disk is not what is tried here.
+// Does not use AtomicFile, because flushing to disk would be slow.
 void write(const fs::path& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -75,7 +75,7 @@ const Target& find_target(std::string_view name) {
     if (target.name == name) return target;
     names += (names.empty() ? "" : ", ") + target.name;
   }
-  fail("no target is called '{}'; there are {}", name, names);
+  fail("unknown target '{}'; choose one of: {}", name, names);
 }
 
 void call(const Target& target, std::string_view bytes) {
@@ -83,7 +83,7 @@ void call(const Target& target, std::string_view bytes) {
     target.run(bytes);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadInput) throw;
-    LOCI_CHECK(*error.what() != '\0', "a refusal without a message");
+    LOCI_CHECK(*error.what() != '\0', "a bad-input error without a message");
   }
 }
 

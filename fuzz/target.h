@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parser under test: what libFuzzer calls with bytes of its own, and a test with those it found.
+// Parsers under test. libFuzzer calls them with generated input, replay_test.cpp with stored input.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +16,29 @@ struct Target {
   void (*run)(std::string_view bytes);
 };
 
-// Every target that is linked in, by name.
+// All linked targets by name.
 const std::vector<Target>& targets();
 const Target& find_target(std::string_view name);
 
-// Refusals of bad input are what a parser is for. Anything else that comes out is a finding and is
-// thrown: errors of the machine and of ours, other exceptions.
+// Runs a target. Bad-input errors are expected. All other errors and exceptions are findings and
+// are rethrown.
 void call(const Target& target, std::string_view bytes);
 
-// What a target left running ends before the process does: exit() takes static objects away from
-// under it.
+// Registers a function that stops background work of a target before exit() destroys static
+// objects.
 void at_end(std::function<void()> stop);
 void end();
 
-// A folder of this process, in memory where the system has one; removed at exit.
+// A temporary folder of this process, in memory if the system supports it; removed at exit.
 const std::filesystem::path& scratch_folder();
-// A file in it with this content, replacing that of the call before.
+// Writes a file in this folder, replacing the file of the previous call.
 std::filesystem::path scratch_file(std::string_view name, std::string_view bytes);
 
-// The first byte as a choice out of `count`, taken off; 0 when there is none.
+// Removes the first byte and returns it as a number below `count`; 0 for empty input.
 size_t take_choice(std::string_view& bytes, size_t count);
 
-// Files in one input: "== name\n", the content, "\n== name\n", … Names that could lead elsewhere
-// are left out. Written into a fresh folder `name` of the scratch folder.
+// Splits an input into files: "== name\n", the content, "\n== name\n", … Files with unsafe names
+// are skipped. Writes them to a new folder `name` in the scratch folder.
 std::filesystem::path scratch_files(std::string_view name, std::string_view bytes);
 
 namespace detail {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Camera paths in every format.
+// Camera paths in all formats.
 #include "loci/base/error.h"
 #include "loci/camera/path/resample.h"
 #include "loci/camera/path/trajectory_io.h"
@@ -11,17 +11,17 @@ namespace loci::fuzz {
 
 namespace {
 
-// What users do with a path that was accepted must not fail.
+// Operations on an accepted path must not fail.
 void use(const camera::Trajectory& trajectory) {
   constexpr size_t kMost = 4096;
   for (const auto& [pose, lens] : trajectory.cameras) {
     for (const double number : pose.rotation.m) {
-      LOCI_CHECK(std::isfinite(number), "a rotation with {}", number);
+      LOCI_CHECK(std::isfinite(number), "a rotation contains {}", number);
     }
-    LOCI_CHECK(std::isfinite(camera::norm(pose.position)), "a position that is not finite");
+    LOCI_CHECK(std::isfinite(camera::norm(pose.position)), "a position is not finite");
   }
   for (const auto& [pose, lens] : trajectory.cameras) {
-    LOCI_CHECK(std::isfinite(lens.fov_x) && lens.fov_x > 0, "a field of view of {}", lens.fov_x);
+    LOCI_CHECK(std::isfinite(lens.fov_x) && lens.fov_x > 0, "the field of view is {}", lens.fov_x);
   }
   if (trajectory.cameras.size() > kMost) return;
   camera::to_json(camera::path_statistics(trajectory)).dump();
@@ -37,7 +37,7 @@ camera::ReadOptions options_of(size_t choice) {
 
 }  // namespace
 
-// The first byte chooses the format, or recognition; the second one options.
+// The first byte selects a format or automatic detection, the second byte options.
 LOCI_FUZZ_TARGET(camera) {
   const size_t choice = take_choice(bytes, camera::formats().size() + 1);
   const camera::ReadOptions options = options_of(take_choice(bytes, 3));
@@ -45,7 +45,7 @@ LOCI_FUZZ_TARGET(camera) {
   use(camera::load_trajectory(scratch_file("file", bytes).string(), options, format).trajectory);
 }
 
-// Formats of several files.
+// Formats with several files.
 LOCI_FUZZ_TARGET(camera_folder) {
   camera::ReadOptions options = options_of(take_choice(bytes, 3));
   const std::filesystem::path folder = scratch_files("folder", bytes);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration files: of models, autoencoders, generation and training, and settings on the
-// command line.
+// Configuration files of models, autoencoders, generation and training, and --set options.
 #include "loci/base/config.h"
-#include "loci/model/transformer/config.h"
 #include "loci/model/autoencoder/vae_config.h"
+#include "loci/model/transformer/config.h"
 #include "loci/sample/model_folder.h"
 #include "loci/sample/stream/stream_options.h"
 
@@ -25,7 +24,7 @@ LOCI_FUZZ_TARGET(config) {
     return;
   }
   const Json json = parse_json(bytes, "config.json");
-  // What was accepted describes itself, and that description is accepted.
+  // An accepted configuration can be written and read again.
   if (choice == 0) {
     const auto config = model::TransformerConfig::from_json(json, "config.json");
     model::TransformerConfig::from_json(config.to_json(), "config.json");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures, as clients send them.
+// Images from clients.
 #include "loci/io/media/image.h"
 
 #include "fuzz/target.h"
@@ -7,7 +7,7 @@
 namespace loci::fuzz {
 
 LOCI_FUZZ_TARGET(picture) {
-  // Sizes beyond this are allowed and only cost time.
+  // Larger sizes are valid but slow.
   constexpr size_t kMost = 1 << 16;
   if (bytes.size() > kMost) return;
   io::decode_image(std::as_bytes(std::span(bytes.data(), bytes.size())), "the picture");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients send to the server: HTTP requests, messages of a WebSocket.
+// Input from clients of the server: HTTP requests and WebSocket messages.
 #include <array>
 #include <utility>  // Boost 1.74 relies on it being there
 
@@ -7,10 +7,10 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include "loci/base/error.h"
-#include "loci/serve/net/api.h"
-#include "loci/serve/protocol/message.h"
-#include "loci/serve/net/refusal.h"
 #include "loci/serve/engine/services.h"
+#include "loci/serve/net/api.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/message.h"
 #include "loci/serve/walk/session.h"
 
 #include "fuzz/target.h"
@@ -49,9 +49,9 @@ serve::Services& services() {
   return made;
 }
 
-// A server that tells clients of an error of its own has a bug.
+// An internal error in a reply is a bug.
 void expect_no_internal(const Json& message) {
-  LOCI_CHECK(message.value("code", Json()) != "internal", "the answer is {}", message.dump());
+  LOCI_CHECK(message.value("code", Json()) != "internal", "the reply is {}", message.dump());
 }
 
 void drain(serve::Client& client) {
@@ -62,7 +62,7 @@ void drain(serve::Client& client) {
   }
 }
 
-// A walk that is there, paused, and has had less than so many messages.
+// Returns a paused walk; creates a new one after a number of messages.
 class BegunWalk {
  public:
   serve::Session& session() {
@@ -89,7 +89,7 @@ class BegunWalk {
 
 }  // namespace
 
-// As the server's connection does it: bytes, Beast's parser, the API.
+// Bytes, Beast's parser and the API, as in a connection of the server.
 LOCI_FUZZ_TARGET(http) {
   static const serve::Access access{serve::AccessOptions{}};
   static serve::Api api(services(), access);
@@ -113,24 +113,24 @@ LOCI_FUZZ_TARGET(http) {
   }
   request.headers["host"] = "127.0.0.1";
   const serve::HttpResponse response = api.answer(request);
-  LOCI_CHECK(response.status != 500, "the answer is {}", response.body);
+  LOCI_CHECK(response.status != 500, "the response is {}", response.body);
   api.refuse_upgrade(request);
 }
 
-// A message as bytes, and as bytes again.
+// Parses a message, encodes it and parses it again.
 LOCI_FUZZ_TARGET(message) {
   const Encoding encoding = take_choice(bytes, 2) == 0 ? Encoding::kMessagePack : Encoding::kJson;
   try {
     const Json message = serve::decode_message(bytes, encoding, 16);
     const std::string again = serve::encode_message(message, encoding);
     LOCI_CHECK(serve::encode_message(serve::decode_message(again, encoding, 16), encoding) == again,
-               "a message that does not come back as it went");
+               "a message changes when it is encoded and parsed");
   } catch (const serve::Refusal&) {
   }
 }
 
-// The first byte: MessagePack or JSON, and a connection's first message or one of a walk. Messages
-// end at the bytes "\n\n".
+// The first byte selects MessagePack or JSON, and whether the messages start a connection or belong
+// to a walk. Messages are separated by "\n\n".
 LOCI_FUZZ_TARGET(session) {
   static BegunWalk begun;
   const size_t choice = take_choice(bytes, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of tensors: safetensors, torch.save, numpy.
+// Tensor files: safetensors, torch.save, NumPy.
 #include <ATen/ATen.h>
 
 #include "loci/io/tensors/checkpoint.h"
@@ -16,7 +16,7 @@ namespace loci::fuzz {
 
 namespace {
 
-// Reads every byte of a tensor, so that one that reaches beyond its file is noticed.
+// Reads every byte of a tensor to detect tensors that exceed their file.
 void touch(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.numel() > (1 << 20)) return;
   const at::Tensor dense = tensor.clone(at::MemoryFormat::Contiguous);
@@ -34,7 +34,7 @@ void touch_all(const File& file) {
 
 LOCI_FUZZ_TARGET(safetensors) { touch_all(io::SafetensorsFile::open(scratch_file("file", bytes))); }
 
-// A sharded checkpoint: the index, and files beside it.
+// A sharded checkpoint: the index and its files.
 LOCI_FUZZ_TARGET(shards) { touch_all(io::Checkpoint::open(scratch_files("folder", bytes))); }
 
 LOCI_FUZZ_TARGET(pth) {
@@ -42,7 +42,7 @@ LOCI_FUZZ_TARGET(pth) {
   touch_all(io::PthFile::open(scratch_file("file", bytes), unwrap));
 }
 
-// The pickle of a torch.save file alone, without a zip archive that hides it from mutations.
+// The pickle of a torch.save file without the zip archive, whose checksums would reject mutations.
 LOCI_FUZZ_TARGET(pickle) {
   io::PickleArena arena("the pickle");
   io::TorchPickleHost host("the pickle", [](const std::string& key) -> std::optional<uint64_t> {

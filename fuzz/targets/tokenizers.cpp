@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizers, and texts for them.
+// Tokenizer files and texts.
 #include "loci/model/text/text_clean.h"
 #include "loci/model/text/tokenizer.h"
 #include "loci/model/text/tokenizer_charsmap.h"
@@ -10,7 +10,7 @@ namespace loci::fuzz {
 
 namespace {
 
-// A file and, after a zero byte that JSON has no place for, a text.
+// A file and a text, separated by a zero byte, which JSON does not contain.
 void tokenize(std::string_view name, std::string_view bytes) {
   const size_t cut = std::min(bytes.rfind('\0'), bytes.size());
   const auto tokenizer = model::Tokenizer::load(scratch_file(name, bytes.substr(0, cut)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saved worlds and the chunks of a server's worlds.
+// Saved worlds, and chunks of worlds stored by the server.
 #include <array>
 
 #include <ATen/ATen.h>
@@ -35,7 +35,7 @@ std::vector<camera::Camera> walk(int64_t first, int64_t count) {
   return cameras;
 }
 
-// A world of one frame and three chunks under every history.
+// A world of one frame and three chunks, for each history policy.
 std::filesystem::path make_world(const std::string& history) {
   sample::StreamOptions options;
   options.latent_height = kHeight;
@@ -71,8 +71,8 @@ std::filesystem::path make_chunk() {
 
 }  // namespace
 
-// The first byte chooses the history of the world that is changed. A world that is accepted goes
-// on, with numbers that are finite.
+// The first byte selects the history policy of the base world, the rest are edits. If the edited
+// world is accepted, it must continue with finite numbers.
 LOCI_FUZZ_TARGET(world) {
   static const std::vector<std::filesystem::path> worlds = [] {
     std::vector<std::filesystem::path> made;
@@ -83,9 +83,9 @@ LOCI_FUZZ_TARGET(world) {
   edit_safetensors(worlds[take_choice(bytes, worlds.size())], changed, bytes);
   static const sample::ModelHashes hashes = sample::hash_models(transformer(), nullptr);
   sample::Stream stream = sample::Stream::load(changed, transformer(), nullptr, hashes);
-  if (stream.options().solver.steps > 4) return;  // right, and only slow
+  if (stream.options().solver.steps > 4) return;  // valid but slow
   const sample::Chunk chunk = stream.push(walk(7, 2));
-  LOCI_CHECK(at::isfinite(chunk.latents).all().item<bool>(), "a world that loads gives NaN");
+  LOCI_CHECK(at::isfinite(chunk.latents).all().item<bool>(), "an accepted world generates NaN");
 }
 
 LOCI_FUZZ_TARGET(world_chunk) {
@@ -95,7 +95,7 @@ LOCI_FUZZ_TARGET(world_chunk) {
   serve::read_chunk(changed);
 }
 
-// world.json of a server's world.
+// The file world.json of a world stored by the server.
 LOCI_FUZZ_TARGET(world_facts) {
   serve::WorldFacts::from_json(parse_json(bytes, "world.json"), "world.json").to_json();
 }

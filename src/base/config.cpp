@@ -23,13 +23,13 @@ std::string readable(const char* what) {
   return shorten(one_line(message), 200);
 }
 
-// Deeply nested brackets would overflow the stack of a recursive consumer.
+// Deeper nesting could overflow the stack of recursive functions.
 constexpr int kMaxDepth = 200;
 
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
-  std::vector<std::set<std::string>> keys;  // of the objects being read, outermost first
+  std::vector<std::set<std::string>> keys;  // of the open objects, outermost first
   const auto check = [&keys](int depth, Json::parse_event_t event, const Json& parsed) {
     if (depth > kMaxDepth) fail("more than {} levels of nesting", kMaxDepth);
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
@@ -61,12 +61,11 @@ void apply_setting(Json& root, std::string_view assignment) {
   const std::string_view value = assignment.substr(equals + 1);
   Json* node = &root;
   for (const std::string_view key : split(assignment.substr(0, equals), '.')) {
-    if (key.empty()) fail("--set {}: there is an empty name in the key", assignment);
+    if (key.empty()) fail("--set {}: the key contains an empty name", assignment);
     if (node->is_null()) *node = Json::object();
     if (!node->is_object()) {
-      fail(
-          "--set {}: what stands before '{}' is of type {}, not a section; replace the whole of it",
-          assignment, key, node->type_name());
+      fail("--set {}: the value before '{}' is of type {}, not a section; set that value instead",
+           assignment, key, node->type_name());
     }
     node = &(*node)[std::string(key)];
   }
@@ -152,14 +151,14 @@ void ConfigReader::missing(const std::string& key) const {
   for (const auto& [name, value] : node_->object.items()) present.push_back(name);
   const std::string_view near = nearest(key, present);
   if (near.empty()) fail("{}: the key '{}' is missing", node_->where, key);
-  fail("{}: the key '{}' is missing; is '{}' a slip?", node_->where, key, near);
+  fail("{}: the key '{}' is missing; is '{}' misspelled?", node_->where, key, near);
 }
 
 int64_t ConfigReader::integer(const std::string& key, const Json& value, int64_t low,
                               int64_t high) const {
   int64_t number = 0;
   if (value.is_number_float()) {
-    // 5.0 and 1e3 are integers to people; 5.5 is not. Beyond 2^53 doubles skip integers.
+    // Accepts 5.0 and 1e3 as integers. Beyond 2^53, doubles cannot represent all integers.
     const double real = value.get<double>();
     if (!(std::abs(real) <= 0x1p53) || real != std::trunc(real)) {
       wrong_type(key, value, "an integer");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration: JSON with // and /* */ comments, overridden by "a.b=value" assignments, read with
-// types and ranges checked; a key that nobody reads is an error that names the nearest known key.
+// Configuration files: JSON with // and /* */ comments and "a.b=value" overrides, with checks of
+// types and ranges. A key that is not read is an error that suggests the nearest known key.
 #pragma once
 
 #include <algorithm>
@@ -23,22 +23,22 @@ namespace loci {
 
 using Json = nlohmann::json;
 
-// Parses JSON with comments; a key given twice in one object is bad input. `source` names the text
-// in messages: "file.json".
+// Parses JSON with comments. A duplicate key in an object is bad input. `source` names the text in
+// messages, e.g. "file.json".
 Json parse_json(std::string_view text, const std::string& source);
 Json load_json(const std::filesystem::path& path);
 
-// Applies "a.b=value" to `root`: the value is JSON if it parses as such, otherwise a string.
-// Objects on the way are created; stepping into anything else is bad input.
+// Applies "a.b=value" to `root`. The value is JSON if it parses as JSON, otherwise a string.
+// Missing objects along the path are created; a path through any other value is bad input.
 void apply_setting(Json& root, std::string_view assignment);
 
-// Reads one JSON object and remembers which keys were asked for. Copies share that memory.
+// Reads one JSON object and records which keys were read. Copies share this record.
 //
 //   ConfigReader reader(json, "train.json");
 //   const int steps = reader.get<int>("steps", 50, 1, 1000);
 //   ConfigReader optimizer = reader.section("optimizer");
 //   …
-//   reader.finish();   // also checks every section that was taken
+//   reader.finish();   // also checks all sections that were read
 class ConfigReader {
  public:
   // `where` is the file, with the path inside it for sections ("train.json: optimizer").
@@ -46,7 +46,7 @@ class ConfigReader {
 
   const std::string& where() const { return node_->where; }
   const Json& json() const { return node_->object; }
-  // Whether the key is given; null counts as absent.
+  // Whether the key is present; null counts as absent.
   bool has(const std::string& key) const {
     const auto found = node_->object.find(key);
     return found != node_->object.end() && !found->is_null();
@@ -67,7 +67,7 @@ class ConfigReader {
     return value == nullptr ? fallback : convert<T>(key, *value);
   }
 
-  // The same with inclusive bounds.
+  // The same with inclusive bounds for the value.
   template <typename T>
   T get(const std::string& key, T fallback, T low, T high) const {
     const T value = get<T>(key, fallback);
@@ -77,20 +77,20 @@ class ConfigReader {
     return value;
   }
 
-  // One of `choices`; anything else is bad input that lists them.
+  // One of `choices`. Any other value is bad input; the error lists the choices.
   std::string choose(const std::string& key, const std::string& fallback,
                      const std::vector<std::string>& choices) const;
 
-  // A nested object, empty when absent.
+  // A nested object; empty if absent.
   ConfigReader section(const std::string& key) const;
 
-  // A list of objects, empty when absent.
+  // A list of objects; empty if absent.
   std::vector<ConfigReader> sections(const std::string& key) const;
 
-  // Declares keys that other programs write and that have no meaning here.
+  // Accepts keys that other programs write and that this program does not use.
   void ignore(const std::vector<std::string>& keys) const;
 
-  // Refuses keys nobody asked for, here and in every section taken.
+  // Reports keys that were not read as bad input, here and in all sections that were read.
   void finish() const;
 
  private:
@@ -98,7 +98,7 @@ class ConfigReader {
     Json object;
     std::string where;
     std::set<std::string> known;
-    // Sections taken so far: taking one again continues with the same memory.
+    // Sections that were read. Reading one again continues with the same record.
     std::map<std::string, std::vector<std::shared_ptr<Node>>> sections;
   };
   explicit ConfigReader(std::shared_ptr<Node> node) : node_(std::move(node)) {}

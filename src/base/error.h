@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one exception type of the project and the ways to raise it.
+// The only exception type of the project, and functions that throw it.
 #pragma once
 
 #include <stdexcept>
@@ -10,15 +10,15 @@
 
 namespace loci {
 
-// What went wrong decides the exit code of the command line and the status of an HTTP answer.
+// The kind determines the exit code of the command line and the status of an HTTP response.
 enum class ErrorKind {
-  kBadInput,     // the user's file, option or request: exit code 2
-  kCheckFailed,  // a verification did not hold: exit code 1
-  kMachine,      // the machine lacks memory, disk, a library: exit code 3
-  kInternal,     // a bug of ours: exit code 1
+  kBadInput,     // an invalid file, option or request: exit code 2
+  kCheckFailed,  // a verification failed: exit code 1
+  kMachine,      // not enough memory or disk space, or a missing library: exit code 3
+  kInternal,     // a bug in loci: exit code 1
 };
 
-// The message is one line that says what is wrong, where, what was expected and what to do.
+// The message is one line: what is wrong, where, what was expected, and what to do.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -30,7 +30,7 @@ class Error : public std::runtime_error {
 
 int exit_code(ErrorKind kind);
 
-// Bad input, the common case.
+// Throws a bad-input error.
 template <typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(ErrorKind::kBadInput, fmt::format(format, std::forward<Args>(args)...));
@@ -51,7 +51,7 @@ namespace detail {
                                  const std::string& message);
 }
 
-// Programmer errors at the border of a function: always checked, reported as internal errors.
+// Checks a precondition of a function in all builds. A failure is an internal error.
 // Usage: LOCI_CHECK(a.dim() == 3, "a has {} dimensions, expected [tokens, heads, 128]", a.dim());
 #define LOCI_CHECK(condition, ...)                                                                \
   do {                                                                                            \

@@ -46,7 +46,7 @@ fs::path folder_of(const fs::path& path) {
 void require_output_folder(const fs::path& path) {
   const std::string name = path.filename().string();
   if (name.empty() || name == "." || name == "..") {
-    fail("cannot write '{}': it ends without a name; give one", path.string());
+    fail("cannot write '{}': the path ends without a file name; add one", path.string());
   }
   const fs::path folder = folder_of(path);
   std::error_code ignored;
@@ -72,15 +72,15 @@ void require_output_folder(const fs::path& path) {
 
 void flush_to_disk(const fs::path& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  // Some file systems cannot flush folders and say EINVAL.
+  // Some file systems cannot flush folders and return EINVAL.
   if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_write(path, errno);
 }
 
 constexpr std::string_view kMark = ".loci-";
 constexpr size_t kDigits = 8;
 
-// A name beside `path` that is not taken: ".<stem>.loci-<random><extension>". The extension stays
-// last so that libraries that look at it (video muxers) still can; a long name is cut to stay
+// A random name in the folder of `path`: ".<stem>.loci-<random><extension>". The extension stays
+// last for libraries that depend on it (video muxers). A long stem is truncated to keep the name
 // valid.
 fs::path temporary_name(const fs::path& path) {
   static std::atomic<uint64_t> counter{std::random_device{}()};
@@ -98,40 +98,40 @@ bool is_temporary_name(const std::string& name) {
   return digits == kDigits && (rest.size() == digits || rest[digits] == '.');
 }
 
-// Whether this descriptor now holds the file, which says that it is in use; the system lets go of
-// it when the process ends, however it ends.
-bool hold(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
+// Locks the file to mark it as in use. Returns whether it succeeded. The operating system releases
+// the lock when the process ends for any reason.
+bool lock_file(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
 
-// Removes what processes that were killed have left in the folder. Once for each folder and
-// process: a folder of a million clips is listed once, not a million times.
-void sweep(const fs::path& folder) {
-  if (is_temporary_name(folder.filename().string())) return;  // new, and nobody else's
+// Removes temporary files that killed processes have left in the folder. Runs once per folder and
+// process, so that a folder of a million clips is listed once.
+void remove_leftovers(const fs::path& folder) {
+  if (is_temporary_name(folder.filename().string())) return;  // created by this process
   static std::mutex mutex;
-  static std::set<fs::path> swept;
+  static std::set<fs::path> cleaned;
   std::error_code ignored;
   const fs::path place = fs::absolute(folder, ignored);
   {
     const std::lock_guard lock(mutex);
-    if (!swept.insert(place).second) return;
+    if (!cleaned.insert(place).second) return;
   }
   for (auto at = fs::directory_iterator(place, ignored); !ignored && at != fs::directory_iterator();
        at.increment(ignored)) {
     if (!is_temporary_name(at->path().filename().string())) continue;
     const Descriptor file{::open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
     std::error_code gone;
-    if (file.value >= 0 && hold(file.value)) fs::remove_all(at->path(), gone);
+    if (file.value >= 0 && lock_file(file.value)) fs::remove_all(at->path(), gone);
   }
 }
 
-// The holds on temporary folders, by name; a file's own descriptor holds it.
-class FolderHolds {
+// The locks of temporary folders by name. A temporary file is locked by its own descriptor.
+class FolderLocks {
  public:
-  // If not, errno says why: ENOENT when somebody who sweeps has taken the folder away.
-  bool take(const fs::path& folder) {
+  // On failure, errno is set: ENOENT if another process has removed the folder as a leftover.
+  bool lock(const fs::path& folder) {
     const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) return false;
     std::error_code ignored;
-    if ((!hold(descriptor) && errno == EWOULDBLOCK) || !fs::exists(folder, ignored)) {
+    if ((!lock_file(descriptor) && errno == EWOULDBLOCK) || !fs::exists(folder, ignored)) {
       ::close(descriptor);
       errno = ENOENT;
       return false;
@@ -140,7 +140,7 @@ class FolderHolds {
     descriptors_[folder] = descriptor;
     return true;
   }
-  void drop(const fs::path& folder) {
+  void unlock(const fs::path& folder) {
     const std::lock_guard lock(mutex_);
     const auto found = descriptors_.find(folder);
     if (found == descriptors_.end()) return;
@@ -153,15 +153,16 @@ class FolderHolds {
   std::map<fs::path, int> descriptors_;
 };
 
-FolderHolds& folder_holds() {
-  static auto* const holds = new FolderHolds;  // outlives every static object that writes
-  return *holds;
+FolderLocks& folder_locks() {
+  static auto* const locks = new FolderLocks;  // never destroyed: static objects may write at exit
+  return *locks;
 }
 
-// Calls `make(name)` with fresh names until it succeeds; anything but a taken name is an error.
+// Calls `make(name)` with new random names until it succeeds. Errors other than an existing name
+// are reported.
 template <typename Make>
 fs::path make_temporary(const fs::path& path, Make make) {
-  sweep(folder_of(path));
+  remove_leftovers(folder_of(path));
   for (;;) {
     fs::path name = temporary_name(path);
     if (make(name)) return name;
@@ -172,7 +173,7 @@ fs::path make_temporary(const fs::path& path, Make make) {
 }  // namespace
 
 std::string read_file(const fs::path& path, uint64_t limit) {
-  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+  // O_NONBLOCK, because opening a named pipe would wait for a writer.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0) fail("cannot read {}: {}", path.string(), std::strerror(errno));
   struct stat status {};
@@ -182,7 +183,7 @@ std::string read_file(const fs::path& path, uint64_t limit) {
   if (!S_ISREG(status.st_mode)) fail("cannot read {}: it is not a regular file", path.string());
   const auto size = static_cast<uint64_t>(status.st_size);
   if (size > limit) {
-    fail("cannot read {}: it has {}, more than the {} such a file may have", path.string(),
+    fail("cannot read {}: it has {}, more than the limit of {} for such a file", path.string(),
          format_bytes(size), format_bytes(limit));
   }
   std::string content(size, '\0');
@@ -218,9 +219,9 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   temporary_ = make_temporary(path_, [this](const fs::path& name) {
     descriptor_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0) return false;
-    // Somebody who sweeps may have seen it before it was held: then another name.
+    // Another process may have removed the file before it was locked; then use another name.
     struct stat status {};
-    if (hold(descriptor_) || errno != EWOULDBLOCK) {
+    if (lock_file(descriptor_) || errno != EWOULDBLOCK) {
       if (::fstat(descriptor_, &status) == 0 && status.st_nlink > 0) return true;
     }
     ::close(std::exchange(descriptor_, -1));
@@ -273,10 +274,10 @@ AtomicDirectory::AtomicDirectory(fs::path path, Existing existing)
   }
   temporary_ = make_temporary(path_, [](const fs::path& name) {
     if (::mkdir(name.c_str(), 0777) != 0) return false;
-    if (folder_holds().take(name)) return true;
+    if (folder_locks().lock(name)) return true;
     const int reason = errno;
     ::rmdir(name.c_str());
-    errno = reason == ENOENT ? EEXIST : reason;  // swept away before it was held: another name
+    errno = reason == ENOENT ? EEXIST : reason;  // removed before it was locked: use another name
     return false;
   });
 }
@@ -285,7 +286,7 @@ AtomicDirectory::~AtomicDirectory() {
   std::error_code ignored;
   if (temporary_.empty()) return;
   fs::remove_all(temporary_, ignored);
-  folder_holds().drop(temporary_);
+  folder_locks().unlock(temporary_);
 }
 
 void AtomicDirectory::commit() {
@@ -297,14 +298,14 @@ void AtomicDirectory::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
     if (!occupied || existing_ == Existing::kRefuse) fail_write(path_, errno);
-    // Swap the two in one step; then the older one goes.
+    // Exchange both atomically, then delete the old one.
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
       fail_write(path_, errno);
     }
     std::error_code ignored;
     fs::remove_all(temporary_, ignored);
   }
-  folder_holds().drop(temporary_);
+  folder_locks().unlock(temporary_);
   temporary_.clear();
   flush_to_disk(folder_of(path_));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole-file reads, and outputs that appear all at once or not at all.
+// Reading of whole files, and atomic creation of files and folders.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace loci {
 // input.
 std::string read_file(const std::filesystem::path& path, uint64_t limit = uint64_t{1} << 30);
 
-// Writes `content` to `path` by way of AtomicFile.
+// Writes `content` to `path` with AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-// A file that is written under a temporary name beside `path`. commit() flushes it to disk and
-// renames it; an object destroyed before that removes the temporary file and leaves `path` as it
-// was. Libraries that open files by name may write to temporary() themselves. A link is followed:
-// its target is replaced, not the link.
+// A file that is written under a temporary name in the folder of `path`. commit() flushes it to
+// disk and renames it. Without commit(), the destructor removes the temporary file, and `path`
+// stays unchanged. Libraries that open files by name may write to temporary(). If `path` is a
+// symbolic link, its target is replaced.
 class AtomicFile {
  public:
-  // The folder must exist and be writable, and what is there must be a regular file; otherwise bad
-  // input, before any work was done.
+  // The folder must exist and be writable, and an existing `path` must be a regular file. Otherwise
+  // the constructor throws a bad-input error, before any work is done.
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -33,7 +33,7 @@ class AtomicFile {
   const std::filesystem::path& temporary() const { return temporary_; }
   int descriptor() const { return descriptor_; }
 
-  // Appends bytes at the descriptor's position; a full disk is a machine error.
+  // Appends bytes at the position of the descriptor. A full disk is a machine error.
   void write(const void* data, size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
 
@@ -45,13 +45,13 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-// The same for a folder of files: fill temporary(), then commit() flushes its files and renames it.
+// The same for a folder: the caller fills temporary(); commit() flushes its files and renames it.
 class AtomicDirectory {
  public:
-  // What happens to a folder of that name with something in it.
+  // What to do with an existing folder that is not empty.
   enum class Existing {
-    kRefuse,   // bad input, before any work was done: it may be the user's home
-    kReplace,  // it is deleted when the new one takes its place: only for folders of our own making
+    kRefuse,   // bad input, before any work is done
+    kReplace,  // commit() deletes it: only for folders that loci created
   };
 
   explicit AtomicDirectory(std::filesystem::path path, Existing existing = Existing::kRefuse);

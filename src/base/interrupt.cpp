@@ -9,12 +9,11 @@ namespace loci {
 
 namespace {
 
-// The signal that came, 0 for none. A lock-free atomic may be written by a handler and read by any
-// thread.
+// The received signal, or 0. A lock-free atomic, since a signal handler writes it.
 std::atomic<int> received{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
-thread_local int deferred = 0;  // how many DeferInterrupts exist
+thread_local int deferred = 0;  // number of DeferInterrupts objects
 
 void on_signal(int signal) { received.store(signal, std::memory_order_relaxed); }
 
@@ -26,8 +25,8 @@ void catch_interrupts() {
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     struct sigaction action {};
     action.sa_handler = on_signal;
-    // A second Ctrl-C has its usual effect. Who stops a whole group of processes may reach one of
-    // them twice, by itself and through its launcher: that is still one wish.
+    // Only a second SIGINT ends the process. SIGTERM may arrive twice for one request: from the
+    // sender and from the launcher of a process group.
     action.sa_flags = signal == SIGINT ? SA_RESETHAND : 0;
     ::sigaction(signal, &action, nullptr);
   }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C, SIGTERM and a closed terminal as a flag that long jobs look at between steps.
+// SIGINT, SIGTERM and SIGHUP set a flag that long jobs check between steps.
 #pragma once
 
 #include <stdexcept>
 
 namespace loci {
 
-// Thrown by check_interrupt(); main turns it into an exit code after the stack has unwound, so that
-// temporary files are gone.
+// Thrown by check_interrupt(). main() converts it to an exit code after the stack has unwound, so
+// that temporary files are removed.
 class Interrupted : public std::runtime_error {
  public:
   explicit Interrupted(int signal) : std::runtime_error("interrupted"), signal_(signal) {}
-  // As shells report it: 130 after Ctrl-C, 143 after SIGTERM.
+  // 128 + signal, as shells report it: 130 after Ctrl-C, 143 after SIGTERM.
   int exit_code() const { return 128 + signal_; }
 
  private:
   int signal_;
 };
 
-// From now on the first SIGINT, SIGTERM or SIGHUP sets the flag; a second SIGINT ends the process at
-// once. Signals that the parent had set to be ignored (nohup) stay ignored.
+// Installs the handlers: the first SIGINT, SIGTERM or SIGHUP sets the flag, a second SIGINT ends
+// the process immediately. Signals that the parent process ignores (nohup) stay ignored.
 void catch_interrupts();
 
-// Cheap and safe in any thread.
+// Cheap and thread-safe.
 bool interrupted();
 
-// Throws Interrupted when the flag is set.
+// Throws Interrupted if the flag is set.
 void check_interrupt();
 
-// While one exists, check_interrupt() of its thread does not throw: for what an interrupt itself
-// causes to be written.
+// check_interrupt() does not throw in this thread while such an object exists. For files that are
+// written because of an interrupt.
 class DeferInterrupts {
  public:
   DeferInterrupts();

@@ -15,7 +15,7 @@ namespace loci {
 
 void run_jobs(size_t count, int workers,
               const std::function<std::function<void(size_t job)>()>& open) {
-  LOCI_CHECK(workers >= 1, "{} workers", workers);
+  LOCI_CHECK(workers >= 1, "expected at least 1 worker, got {}", workers);
   std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent jobs on a few threads.
+// Runs independent jobs on several threads.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace loci {
 
-// Does the jobs 0 to count - 1 on `workers` threads, each taking the next one that nobody has
-// taken. Every thread calls `open` once for the function that does its jobs, so that it may keep
-// things between them. After an exception or an interrupt no more jobs are begun, and the first
-// one is thrown here.
+// Runs jobs 0 to count - 1 on `workers` threads. Each thread takes the next free job. Every thread
+// calls `open` once and runs its jobs with the returned function, which may hold state between
+// jobs. After an exception or an interrupt no further jobs start, and the first exception is
+// rethrown.
 void run_jobs(size_t count, int workers,
               const std::function<std::function<void(size_t job)>()>& open);
 

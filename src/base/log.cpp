@@ -44,7 +44,7 @@ spdlog::logger& logger() {
         wants_colour(STDERR_FILENO) ? spdlog::color_mode::always : spdlog::color_mode::never);
     auto made = std::make_shared<spdlog::logger>("loci", sink);
     made->set_pattern("%^loci: %l:%$ %v");
-    made->set_level(spdlog::level::trace);  // filtered by current_level before it gets here
+    made->set_level(spdlog::level::trace);  // log_message() filters by level
     return made;
   }();
   return *instance;
@@ -62,7 +62,7 @@ LogLevel log_level() { return current_level; }
 
 void log_message(LogLevel level, std::string_view message) {
   if (level < current_level.load() || level == LogLevel::kOff) return;
-  const ProgressPause pause;  // a bar on the terminal makes room for the line
+  const ProgressPause pause;  // removes the progress bar while the line is written
   logger().log(to_spdlog(level), "{}", one_line(message));
   logger().flush();
 }

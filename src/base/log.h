@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logging to stderr. Results belong on stdout; everything said here may be silenced by --quiet.
+// Logging to stderr. Results go to stdout. --quiet suppresses log messages.
 #pragma once
 
 #include <string_view>

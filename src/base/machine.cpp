@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Lines of a file of /proc or /sys, whose size is not known before it is read.
+// The lines of a file in /proc or /sys. The size of such a file is unknown before it is read.
 std::vector<std::string> lines_of(const fs::path& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);
@@ -41,7 +41,7 @@ std::optional<uint64_t> kilobytes(std::string_view line, std::string_view name) 
   return static_cast<uint64_t>(*number) * 1024;
 }
 
-// A number in a file of control group 2; "max" and a missing file mean no limit.
+// A number in a file of cgroup v2. nullopt for "max" or a missing file, which mean no limit.
 std::optional<uint64_t> group_number(const fs::path& name) {
   const std::vector<std::string> lines = lines_of(fs::path("/sys/fs/cgroup") / name);
   if (lines.empty()) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<uint64_t> group_number(const fs::path& name) {
   return static_cast<uint64_t>(*number);
 }
 
-// Threads that the quota of a container ("200000 100000") amounts to.
+// Number of threads that the CPU quota of a container ("200000 100000") allows.
 int quota_threads() {
   const std::vector<std::string> lines = lines_of("/sys/fs/cgroup/cpu.max");
   if (lines.empty()) return INT32_MAX;

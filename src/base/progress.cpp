@@ -33,12 +33,12 @@ std::recursive_mutex& terminal_mutex() {
   static std::recursive_mutex mutex;
   return mutex;
 }
-Progress* on_screen = nullptr;  // the bar now on the terminal; only one is drawn at a time
+Progress* on_screen = nullptr;  // the bar on the terminal; at most one is shown
 int pauses = 0;
 
 void erase_line() { std::fputs("\r\033[K", stderr); }
 
-// A line as wide as the terminal would wrap and could not be erased.
+// A line of the full width of the terminal would wrap, and erasing it would fail.
 size_t usable_columns() {
   struct winsize size {};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 79;
@@ -60,7 +60,7 @@ std::string format_progress(const ProgressState& state, size_t bar_width) {
       const auto filled = static_cast<size_t>(share * static_cast<double>(bar_width));
       line += fmt::format(" [{:#<{}}{:.<{}}]", "", filled, "", bar_width - filled);
     }
-    // Rounded down: 100 % means done.
+    // Rounded down, so that 100 % means complete.
     line += fmt::format(" {}/{} {} ({} %)", state.done, state.total, state.unit,
                         static_cast<int>(100 * share));
   } else {

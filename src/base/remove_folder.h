@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removing a folder in whose place nobody may ever find a part of it.
+// Atomic removal of a folder.
 #pragma once
 
 #include <filesystem>
 
 namespace loci {
 
-// Out of sight first: under its own name the folder is whole or gone, whenever this is cut short.
-// What is then left has the name of a temporary folder, which the next process that writes there
-// removes.
+// Renames the folder to a temporary name, then deletes it. If the process is killed, the folder is
+// either complete or gone under its own name. The next process that writes to the parent folder
+// removes the leftover (see AtomicFile).
 void remove_folder(const std::filesystem::path& folder);
 
 }  // namespace loci

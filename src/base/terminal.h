@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the terminal behind a descriptor can show.
+// Capabilities of a terminal.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace loci {
 
-// Whether it is a terminal that obeys control sequences (TERM is not "dumb").
+// Whether the descriptor is a terminal that supports control sequences (TERM is not "dumb").
 bool is_smart_terminal(int descriptor);
 
-// The same, and the user did not ask for plain text by setting NO_COLOR.
+// The same, and the environment variable NO_COLOR is not set.
 bool wants_colour(int descriptor);
 
 enum class Colour { kRed = 31, kGreen = 32, kYellow = 33 };
 
-// `text` in that colour, or as it is when `enabled` is false.
+// `text` in `colour`, or unchanged if `enabled` is false.
 std::string coloured(std::string_view text, Colour colour, bool enabled);
 
 }  // namespace loci

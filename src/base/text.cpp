@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n\f\v";
 
-// Letters to change, add, drop or swap with their neighbour to make `a` into `b`.
+// The number of letters to replace, insert, delete or swap with a neighbour to turn `a` into `b`.
 size_t edit_distance(std::string_view a, std::string_view b) {
   // Rows i - 2, i - 1 and i of the table of distances between prefixes.
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -133,7 +133,7 @@ std::string one_line(std::string_view text) {
 
 std::string_view nearest(std::string_view word, std::span<const std::string> known) {
   std::string_view best;
-  // More than a third of the letters wrong is a different word, not a slip.
+  // A word with more than a third of its letters wrong is not a misspelling.
   size_t best_distance = (word.size() + 1) / 3 + 1;
   for (const std::string& candidate : known) {
     const size_t distance = edit_distance(word, candidate);

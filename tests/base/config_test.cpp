@@ -28,7 +28,7 @@ TEST(Config, ReadsJsonWithComments) {
   EXPECT_EQ(json["name"], "a // b");
 }
 
-TEST(Config, RefusesTextThatIsNotJson) {
+TEST(Config, RejectsInvalidJson) {
   EXPECT_BAD_INPUT(parse_json("", "a.json"), HasSubstr("a.json: not valid JSON"));
   EXPECT_BAD_INPUT(parse_json("{\"a\": 1", "a.json"), HasSubstr("line 1, column 8"));
   EXPECT_BAD_INPUT(parse_json("{} x", "a.json"), HasSubstr("not valid JSON"));
@@ -37,7 +37,7 @@ TEST(Config, RefusesTextThatIsNotJson) {
                    HasSubstr("the key 'a' is given twice"));
   EXPECT_BAD_INPUT(parse_json(std::string(100'000, '['), "a.json"), HasSubstr("levels of nesting"));
   EXPECT_BAD_INPUT(parse_json("{\"\xff\": 1}", "a.json"), HasSubstr("not valid JSON"));
-  // Nested and repeated, but not in one object.
+  // The same key in different objects is valid.
   EXPECT_NO_THROW(parse_json(R"([{"a": {"a": 1}}, {"a": 2}])", "a.json"));
 }
 
@@ -117,11 +117,11 @@ TEST(Config, ChecksRangesAndChoices) {
   EXPECT_BAD_INPUT(reader.choose("mode", "a", {"a", "b"}), HasSubstr("choose one of: a, b"));
 }
 
-TEST(Config, NamesTheNearestKey) {
+TEST(Config, SuggestsTheNearestKey) {
   const Json json = {{"hybrid_layer", 3}, {"zebra", 1}};
   const ConfigReader reader(json, "config.json");
   EXPECT_BAD_INPUT(reader.get<int>("hybrid_layers"),
-                   HasSubstr("the key 'hybrid_layers' is missing; is 'hybrid_layer' a slip?"));
+                   HasSubstr("the key 'hybrid_layers' is missing; is 'hybrid_layer' misspelled?"));
   EXPECT_BAD_INPUT(reader.finish(),
                    HasSubstr("unknown key 'hybrid_layer'; did you mean 'hybrid_layers'?"));
   reader.ignore({"hybrid_layer"});
@@ -136,7 +136,7 @@ TEST(Config, ChecksSections) {
                                "a.json");
   const ConfigReader reader(json, "a.json");
   EXPECT_EQ(reader.section("optimizer").get<int>("rate"), 1);
-  // Taking a section again must not forget what was read from it before.
+  // Reading a section again keeps the record of its keys.
   EXPECT_EQ(reader.section("optimizer").get<double>("momentum", 0.9), 0.9);
   EXPECT_EQ(reader.section("absent").get<int>("anything", 3), 3);
   EXPECT_BAD_INPUT(reader.section("number"), HasSubstr("expected a section"));

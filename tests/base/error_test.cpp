@@ -22,13 +22,13 @@ TEST(Error, HasAKindAndAnExitCode) {
   EXPECT_EQ(exit_code(ErrorKind::kMachine), 3);
 }
 
-TEST(Error, ChecksTellWhereTheyFailed) {
+TEST(Error, ChecksReportTheirLocation) {
   int evaluated = 0;
   const auto check = [&evaluated](bool good) {
     LOCI_CHECK(good, "evaluated {} times", ++evaluated);
   };
   check(true);
-  EXPECT_EQ(evaluated, 0);  // the message is made only when needed
+  EXPECT_EQ(evaluated, 0);  // the message is formatted only on failure
   EXPECT_INTERNAL_ERROR(check(false), AllOf(HasSubstr("evaluated 1 times"),
                                             HasSubstr("good is false at error_test.cpp:")));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EXPECT_BAD_INPUT(statement, matcher) and its kin: the statement throws a loci::Error of that kind
-// with one line of text that matches.
+// EXPECT_BAD_INPUT(statement, matcher) and similar macros: the statement must throw a loci::Error
+// of that kind whose message is one line and matches.
 #pragma once
 
 #include <string>

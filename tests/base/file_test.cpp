@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// A folder of its own for every test, removed afterwards.
+// Every test has its own folder, which is removed afterwards.
 class File : public ::testing::Test {
  protected:
   File() {
@@ -39,7 +39,7 @@ class File : public ::testing::Test {
     fs::remove_all(folder_, ignored);
   }
 
-  // Names in the folder, hidden ones included.
+  // The names in the folder, including hidden ones.
   std::set<std::string> names() const {
     std::set<std::string> all;
     for (const auto& entry : fs::directory_iterator(folder_)) {
@@ -61,7 +61,7 @@ TEST_F(File, ReadsWholeFiles) {
   EXPECT_EQ(read_file(folder_ / "a"), content);
   EXPECT_EQ(read_file(folder_ / "empty"), "");
   EXPECT_EQ(read_file(folder_ / "a", 4), content);
-  EXPECT_BAD_INPUT(read_file(folder_ / "a", 3), HasSubstr("more than the 3 B"));
+  EXPECT_BAD_INPUT(read_file(folder_ / "a", 3), HasSubstr("more than the limit of 3 B"));
   EXPECT_BAD_INPUT(read_file(folder_ / "none"), HasSubstr("No such file"));
   EXPECT_BAD_INPUT(read_file(folder_), HasSubstr("not a regular file"));
   EXPECT_BAD_INPUT(read_file("/dev/zero"), HasSubstr("not a regular file"));
@@ -93,7 +93,7 @@ TEST_F(File, AppearsOnlyWhenCommitted) {
   EXPECT_EQ(names(), Names{"video.mp4"});
 }
 
-TEST_F(File, LeavesNothingWhenAnErrorUnwinds) {
+TEST_F(File, LeavesNothingBehindAfterAnException) {
   const auto work = [this] {
     AtomicFile file(folder_ / "a");
     AtomicDirectory directory(folder_ / "b");
@@ -104,10 +104,10 @@ TEST_F(File, LeavesNothingWhenAnErrorUnwinds) {
   EXPECT_EQ(names(), Names{});
 }
 
-TEST_F(File, WhatKilledProcessesLeftIsSweptAndNothingElse) {
+TEST_F(File, RemovesOnlyLeftoversOfKilledProcesses) {
   const fs::path folder = folder_ / "swept";
   fs::create_directories(folder);
-  // A process that is killed while it writes a file and a folder.
+  // A process is killed while it writes a file and a folder.
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -123,7 +123,7 @@ TEST_F(File, WhatKilledProcessesLeftIsSweptAndNothingElse) {
     return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
   };
   EXPECT_EQ(count(), 2);
-  // Of somebody else, or of a process that lives: they stay.
+  // Files of other programs and of running processes stay.
   for (const char* name :
        {".notes", ".video.12345678.mp4", ".a.loci-xyz.mp4", "a.loci-12345678.b"}) {
     std::ofstream(folder / name) << "kept";
@@ -136,7 +136,8 @@ TEST_F(File, WhatKilledProcessesLeftIsSweptAndNothingElse) {
     ::close(done[1]);
     char byte = 0;
     {
-      const AtomicFile file(folder / "b.mp4");  // sweeps: this process has not been here before
+      const AtomicFile file(
+          folder / "b.mp4");  // removes leftovers: the first write of this process to the folder
       const AtomicDirectory directory(folder / "c");
       if (::write(ready[1], &byte, 1) != 1 || ::read(done[0], &byte, 1) != 0) byte = 1;
     }
@@ -146,7 +147,7 @@ TEST_F(File, WhatKilledProcessesLeftIsSweptAndNothingElse) {
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   EXPECT_EQ(count(), 4 + 2);
-  write_file(folder / "d", "d");  // sweeps too
+  write_file(folder / "d", "d");  // also removes leftovers
   EXPECT_EQ(count(), 4 + 2 + 1);
   ::close(done[1]);
   ASSERT_EQ(::waitpid(living, &status, 0), living);
@@ -154,7 +155,7 @@ TEST_F(File, WhatKilledProcessesLeftIsSweptAndNothingElse) {
   EXPECT_EQ(count(), 4 + 1);
 }
 
-TEST_F(File, HasThePermissionsTheUserAskedFor) {
+TEST_F(File, RespectsTheUmask) {
   const mode_t before = ::umask(027);
   write_file(folder_ / "a", "a");
   AtomicDirectory directory(folder_ / "b");
@@ -164,7 +165,7 @@ TEST_F(File, HasThePermissionsTheUserAskedFor) {
   EXPECT_EQ(fs::status(folder_ / "b").permissions(), fs::perms{0750});
 }
 
-TEST_F(File, TwoWritersOfOneNameDoNotMix) {
+TEST_F(File, ConcurrentWritersDoNotMix) {
   AtomicFile one(folder_ / "a");
   AtomicFile two(folder_ / "a");
   one.write("one");
@@ -175,7 +176,7 @@ TEST_F(File, TwoWritersOfOneNameDoNotMix) {
   EXPECT_EQ(names(), Names{"a"});
 }
 
-TEST_F(File, FollowsLinks) {
+TEST_F(File, FollowsSymbolicLinks) {
   fs::create_directory(folder_ / "there");
   write_file(folder_ / "there" / "target", "old");
   fs::create_symlink("there/target", folder_ / "link");
@@ -184,24 +185,24 @@ TEST_F(File, FollowsLinks) {
   EXPECT_EQ(read_file(folder_ / "there" / "target"), "new");
 }
 
-TEST_F(File, RefusesPlacesThatCannotBeWritten) {
+TEST_F(File, RejectsUnwritablePaths) {
   EXPECT_BAD_INPUT(AtomicFile(folder_ / "none" / "a"),
                    AllOf(HasSubstr("does not exist"), HasSubstr((folder_ / "none").string())));
-  EXPECT_BAD_INPUT(AtomicFile(fs::path{}), HasSubstr("without a name"));
-  EXPECT_BAD_INPUT(AtomicFile(folder_ / ""), HasSubstr("without a name"));
+  EXPECT_BAD_INPUT(AtomicFile(fs::path{}), HasSubstr("without a file name"));
+  EXPECT_BAD_INPUT(AtomicFile(folder_ / ""), HasSubstr("without a file name"));
   EXPECT_BAD_INPUT(AtomicFile{folder_}, HasSubstr("it is a folder"));
-  // Replacing a device by a file would be a disaster for root.
+  // Root could otherwise replace a device by a file.
   EXPECT_BAD_INPUT(AtomicFile("/dev/null"), HasSubstr("not a regular file"));
-  // Read-only for everybody, root included.
+  // Read-only even for root.
   EXPECT_BAD_INPUT(AtomicFile("/proc/self/loci"), HasSubstr("cannot write /proc/self/loci"));
   EXPECT_BAD_INPUT(AtomicDirectory(folder_ / "none" / "a"), HasSubstr("does not exist"));
   EXPECT_BAD_INPUT(AtomicDirectory("/proc/self/loci"), HasSubstr("cannot write /proc/self/loci"));
-  EXPECT_BAD_INPUT(AtomicDirectory(folder_ / ".."), HasSubstr("without a name"));
+  EXPECT_BAD_INPUT(AtomicDirectory(folder_ / ".."), HasSubstr("without a file name"));
 }
 
-TEST_F(File, RefusesReadOnlyFolders) {
+TEST_F(File, RejectsReadOnlyFolders) {
   fs::permissions(folder_, fs::perms{0555});
-  // Root may write to any folder; as somebody else it may not.
+  // Root may write to any folder, so the test runs as another user.
   constexpr uid_t kNobody = 65534;
   const bool root = ::geteuid() == 0;
   ASSERT_EQ(root ? ::seteuid(kNobody) : 0, 0);
@@ -211,7 +212,7 @@ TEST_F(File, RefusesReadOnlyFolders) {
   ASSERT_EQ(root ? ::seteuid(0) : 0, 0);
 }
 
-TEST_F(File, TakesTheLongestNames) {
+TEST_F(File, AcceptsTheLongestNames) {
   const std::string longest = std::string(251, 'n') + ".mp4";
   write_file(folder_ / longest, "a");
   EXPECT_EQ(names(), Names{longest});
@@ -223,7 +224,7 @@ TEST_F(File, ReportsAFullDisk) {
   const fs::path disk = folder_ / "disk";
   fs::create_directory(disk);
   if (::mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0) {
-    GTEST_SKIP() << "a file system of 64 KiB cannot be mounted here; it needs root";
+    GTEST_SKIP() << "needs root to mount a file system of 64 KiB";
   }
   write_file(disk / "a", "old");
   EXPECT_MACHINE_ERROR(write_file(disk / "a", std::string(200'000, 'x')),
@@ -233,7 +234,7 @@ TEST_F(File, ReportsAFullDisk) {
   ::umount(disk.c_str());
 }
 
-TEST_F(File, FillsFoldersAtOnce) {
+TEST_F(File, CreatesFoldersAtomically) {
   const fs::path path = folder_ / "frames";
   {
     AtomicDirectory directory(path / "");  // "frames/" means "frames"
@@ -248,11 +249,11 @@ TEST_F(File, FillsFoldersAtOnce) {
   EXPECT_EQ(names(), Names{"frames"});
 }
 
-TEST_F(File, KeepsFoldersThatHoldSomething) {
+TEST_F(File, KeepsFoldersThatAreNotEmpty) {
   const fs::path path = folder_ / "home";
   fs::create_directory(path);
   {
-    AtomicDirectory directory(path);  // an empty one is no loss
+    AtomicDirectory directory(path);  // an empty folder may be replaced
     write_file(directory.temporary() / "a", "a");
     directory.commit();
   }
@@ -272,7 +273,7 @@ TEST_F(File, KeepsFoldersThatHoldSomething) {
                    HasSubstr("it is a file"));
 }
 
-TEST_F(File, AFolderThatIsBeingRemovedIsOutOfSight) {
+TEST_F(File, RemovesFoldersAtomically) {
   const fs::path path = folder_ / "old";
   const auto make = [&] {
     fs::create_directories(path / "deep");
@@ -281,7 +282,7 @@ TEST_F(File, AFolderThatIsBeingRemovedIsOutOfSight) {
   make();
   remove_folder(path);
   EXPECT_EQ(names(), Names{});
-  // Cut short, here by a file that cannot be removed.
+  // The removal fails at a file that cannot be removed.
   make();
   const bool root = ::geteuid() == 0;
   if (root && ::mount("tmpfs", (path / "deep").c_str(), "tmpfs", 0, "size=64k") != 0) {
@@ -296,7 +297,7 @@ TEST_F(File, AFolderThatIsBeingRemovedIsOutOfSight) {
   if (!root) fs::permissions(rest, fs::perms::owner_all);
 }
 
-TEST_F(File, NoticesAFolderFilledMeanwhile) {
+TEST_F(File, DetectsAFolderThatWasFilledConcurrently) {
   const fs::path path = folder_ / "out";
   AtomicDirectory directory(path);
   fs::create_directory(path);

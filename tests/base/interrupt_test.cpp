@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs `job` in a child process as main() would: interrupts become exit codes.
+// Runs `job` in a child process like main(): interrupts become exit codes.
 pid_t start(const std::function<void()>& job) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -34,7 +34,7 @@ pid_t start(const std::function<void()>& job) {
   ::_exit(code);
 }
 
-// A job that writes for ever.
+// A job that writes endlessly.
 void write_endlessly(const fs::path& folder) {
   AtomicFile file(folder / "video.mp4");
   AtomicDirectory frames(folder / "frames");
@@ -51,7 +51,7 @@ class Interrupt : public ::testing::TestWithParam<int> {
   Interrupt() { fs::create_directories(folder_); }
   ~Interrupt() override { fs::remove_all(folder_); }
 
-  // Waits until the job has begun to write.
+  // Waits until the job has started to write.
   void wait_for_files() const {
     while (fs::is_empty(folder_)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -73,8 +73,8 @@ TEST_P(Interrupt, EndsCleanly) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, ::testing::Values(SIGINT, SIGTERM, SIGHUP));
 
-TEST_F(Interrupt, SecondSignalEndsAtOnce) {
-  // A job that never looks.
+TEST_F(Interrupt, SecondSignalEndsTheProcess) {
+  // A job that never checks the flag.
   const pid_t child = start([this] {
     AtomicFile file(folder_ / "a");
     for (;;) ::pause();
@@ -89,7 +89,7 @@ TEST_F(Interrupt, SecondSignalEndsAtOnce) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-TEST_F(Interrupt, TerminationThatComesTwiceLeavesTimeToFinish) {
+TEST_F(Interrupt, SecondSigtermDoesNotEndTheProcess) {
   const pid_t child = start([this] {
     AtomicFile file(folder_ / "a");
     while (!fs::exists(folder_ / "finish")) {

@@ -12,7 +12,7 @@
 namespace loci {
 namespace {
 
-TEST(Jobs, EachIsDoneOnceByWhateverThread) {
+TEST(Jobs, EachJobRunsOnce) {
   for (const int workers : {1, 3, 50}) {
     std::vector<std::atomic<int>> done(20);
     std::atomic<int> opened = 0;
@@ -29,7 +29,7 @@ TEST(Jobs, EachIsDoneOnceByWhateverThread) {
   run_jobs(0, 2, []() -> std::function<void(size_t)> { fail("nothing to do"); });
 }
 
-TEST(Jobs, TheFirstErrorEndsThem) {
+TEST(Jobs, TheFirstErrorStopsTheJobs) {
   std::atomic<int> done = 0;
   const auto open = [&] {
     return [&](size_t job) {

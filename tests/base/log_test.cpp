@@ -29,7 +29,7 @@ std::string all_levels() {
   return ::testing::internal::GetCapturedStderr();
 }
 
-TEST(Log, ObeysTheLevel) {
+TEST(Log, RespectsTheLevel) {
   const LogLevel before = log_level();
   set_log_level(LogLevel::kDebug);
   EXPECT_EQ(all_levels(), "loci: debug: d1\nloci: info: i2\nloci: warning: w3\nloci: error: e4\n");
@@ -40,14 +40,14 @@ TEST(Log, ObeysTheLevel) {
   set_log_level(before);
 }
 
-TEST(Log, KeepsAMessageOnItsLine) {
+TEST(Log, WritesEachMessageAsOneLine) {
   ::testing::internal::CaptureStderr();
   log_warning("{}", "a name\nwith a break and \033[31mcolour {}");
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(text, "loci: warning: a name with a break and  [31mcolour {}\n");
 }
 
-TEST(Log, KnowsItsLevels) {
+TEST(Log, ParsesLevels) {
   EXPECT_EQ(parse_log_level("debug"), LogLevel::kDebug);
   EXPECT_EQ(parse_log_level("info"), LogLevel::kInfo);
   EXPECT_EQ(parse_log_level("warning"), LogLevel::kWarning);
@@ -57,7 +57,7 @@ TEST(Log, KnowsItsLevels) {
                    HasSubstr("unknown log level 'loud'; choose one of: debug"));
 }
 
-TEST(Terminal, HasColourUnlessTheUserObjects) {
+TEST(Terminal, NoColorDisablesColours) {
   if (!TerminalOnStderr::available()) GTEST_SKIP() << "no pseudo-terminals here";
   EXPECT_EQ(coloured("a", Colour::kRed, false), "a");
   EXPECT_EQ(coloured("a", Colour::kRed, true), "\033[31ma\033[0m");

@@ -9,7 +9,7 @@
 namespace loci {
 namespace {
 
-TEST(Machine, TellsWhatItHas) {
+TEST(Machine, ReportsProcessorMemoryAndDisk) {
   const Processor cpu = processor();
   EXPECT_FALSE(cpu.model.empty());
   EXPECT_GE(cpu.cores, 1);
@@ -26,7 +26,7 @@ TEST(Machine, TellsWhatItHas) {
   EXPECT_TRUE(std::filesystem::exists(program_folder() / "loci_base_tests"));
 }
 
-TEST(Machine, FollowsTheMemoryOfTheProcess) {
+TEST(Machine, ReportsTheMemoryOfTheProcess) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #endif

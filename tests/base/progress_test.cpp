@@ -33,19 +33,19 @@ TEST(Progress, FormatsUnusualStates) {
   state.done = 999;
   state.seconds = 2997;
   state.note = "loss 0.73";
-  // 99.9 % is not done yet.
+  // 99.9 % is not complete.
   EXPECT_EQ(format_progress(state, 4),
             "train [###.] 999/1000 steps (99 %), 3.00 s each, 3.00 s left, loss 0.73");
   state.done = 1000;
   EXPECT_EQ(format_progress(state, 4),
             "train [####] 1000/1000 steps (100 %), 3.00 s each, loss 0.73");
-  state.done = 1200;  // more than was announced
+  state.done = 1200;  // more than the total
   EXPECT_THAT(format_progress(state, 4), HasSubstr("[####] 1200/1000 steps (100 %)"));
   state = {.title = "read", .unit = "tokens", .done = 50, .seconds = 1};  // total unknown
   EXPECT_EQ(format_progress(state, 4), "read 50 tokens, 50.0 tokens/s");
 }
 
-TEST(Progress, RateCountsThisRunOnly) {
+TEST(Progress, TheRateExcludesEarlierRuns) {
   const ProgressState state{.title = "train",
                             .unit = "steps",
                             .done = 110,
@@ -55,7 +55,7 @@ TEST(Progress, RateCountsThisRunOnly) {
   EXPECT_EQ(format_progress(state, 0), "train 110/200 steps (55 %), 2.0 steps/s, 45 s left");
 }
 
-TEST(Progress, IsPlainLinesWithoutATerminal) {
+TEST(Progress, PrintsPlainLinesWithoutATerminal) {
   ::testing::internal::CaptureStderr();
   {
     Progress progress("count", 3, "things");
@@ -94,7 +94,7 @@ TEST(Progress, CountsFromManyThreads) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("4000/4000"));
 }
 
-TEST(Progress, BarMakesRoomForOtherLinesAndComesBack) {
+TEST(Progress, LogLinesReplaceTheBarTemporarily) {
   if (!TerminalOnStderr::available()) GTEST_SKIP() << "no pseudo-terminals here";
   TerminalOnStderr terminal(/*columns=*/60);
   {
@@ -108,7 +108,7 @@ TEST(Progress, BarMakesRoomForOtherLinesAndComesBack) {
     }
   }
   const std::string text = terminal.text();
-  // Drawn, erased, the line, drawn again.
+  // The bar is drawn and erased, then the line follows, then the bar is drawn again.
   const size_t line = text.find("loci: ");
   ASSERT_NE(line, std::string::npos) << text;
   EXPECT_THAT(text.substr(0, line), HasSubstr("a title"));
@@ -117,7 +117,7 @@ TEST(Progress, BarMakesRoomForOtherLinesAndComesBack) {
   EXPECT_LE(line - erased, 4U + 5U) << text;  // nothing in between but a colour code
   EXPECT_THAT(text.substr(line), HasSubstr("a title"));
   EXPECT_THAT(text, EndsWith("\n"));
-  // No piece between two erasures is as wide as the terminal.
+  // Nothing between two erasures is as wide as the terminal.
   for (size_t at = text.find("a title"); at != std::string::npos;
        at = text.find("a title", at + 1)) {
     EXPECT_LT(text.find_first_of("\r\n", at) - at, 60U + 2) << text;  // "…" is three bytes

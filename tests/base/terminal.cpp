@@ -45,7 +45,7 @@ TerminalOnStderr::~TerminalOnStderr() {
 }
 
 std::string TerminalOnStderr::text() {
-  // The kernel hands on what was written in its own time, so the end is marked and waited for.
+  // The kernel delivers the text asynchronously, so the end is marked and waited for.
   constexpr char kEnd = '\x04';
   std::fputc(kEnd, stderr);
   std::fflush(stderr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pseudo-terminal in the place of stderr, to test what users see on a screen.
+// Replaces stderr by a pseudo-terminal, to test terminal output.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace loci {
 
 class TerminalOnStderr {
  public:
-  // Whether the system has any: a chroot without /dev/pts has none, and tests that need one skip.
+  // Whether the system has pseudo-terminals. A chroot without /dev/pts has none; tests then skip.
   static bool available();
 
   explicit TerminalOnStderr(int columns);
@@ -16,7 +16,7 @@ class TerminalOnStderr {
   TerminalOnStderr(const TerminalOnStderr&) = delete;
   TerminalOnStderr& operator=(const TerminalOnStderr&) = delete;
 
-  // What was written so far (at most the 4 KB a terminal buffers); line ends are "\n".
+  // The output so far (at most 4 KB, the buffer of a terminal); line ends are "\n".
   std::string text();
 
  private:

@@ -39,7 +39,7 @@ TEST(Text, FormatsQuantities) {
   EXPECT_EQ(format_duration(1.0 / 0.0), "?");
 }
 
-TEST(Text, FitsTextIntoALine) {
+TEST(Text, TruncatesTextToALine) {
   EXPECT_EQ(shorten("abcdef", 6), "abcdef");
   EXPECT_EQ(shorten("abcdef", 5), "abcd…");
   EXPECT_EQ(shorten("äöüß", 4), "äöüß");

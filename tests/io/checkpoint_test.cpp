@@ -23,7 +23,7 @@ std::vector<std::string> listing(const fs::path& folder) {
   return names;
 }
 
-TEST(Checkpoint, OpensEveryKind) {
+TEST(Checkpoint, OpensEveryFormat) {
   const Checkpoint sharded = Checkpoint::open(fixture("safetensors/sharded"));
   EXPECT_THAT(sharded.names(), ElementsAre("layer.0.weight", "layer.1.weight", "layer.2.weight",
                                            "layer.3.weight", "layer.4.weight"));
@@ -46,7 +46,7 @@ TEST(Checkpoint, OpensEveryKind) {
   EXPECT_TRUE(same(pth.tensor("proj.weight"), ramp({3, 4})));
   EXPECT_TRUE(pth.metadata().empty());
 
-  // The content decides, not the suffix. A header of 640 bytes starts like a pickle.
+  // The content determines the format, not the suffix. A header of 640 bytes starts like a pickle.
   const TempFolder folder;
   fs::copy_file(fixture("pth/tensor.pth"), folder / "weights.bin");
   EXPECT_TRUE(same(Checkpoint::open(folder / "weights.bin").tensor("tensor"), ramp({2, 3})));
@@ -100,11 +100,11 @@ TEST(Checkpoint, WritesShards) {
   EXPECT_THAT(read_file(folder / "model.safetensors.index.json"),
               ::testing::HasSubstr("\"total_size\": 360"));
 
-  // Small enough for one file: the index of before must not be found any more.
+  // The tensors fit one file, so the index of the earlier write is removed.
   write_sharded_safetensors(folder.path(), "model", tensors, {}, 360);
   EXPECT_FALSE(fs::exists(folder / "model.safetensors.index.json"));
   EXPECT_EQ(Checkpoint::open(folder.path()).path().filename(), "model.safetensors");
-  // And the other way round.
+  // The reverse case.
   write_sharded_safetensors(folder.path(), "model", tensors, {}, 359);
   EXPECT_EQ(Checkpoint::open(folder.path()).path().filename(), "model.safetensors.index.json");
   expect_bad_input(
@@ -114,7 +114,7 @@ TEST(Checkpoint, WritesShards) {
       "given twice");
 }
 
-TEST(Checkpoint, RefusesBadIndexes) {
+TEST(Checkpoint, RejectsBadIndexes) {
   const TempFolder folder;
   write_safetensors(folder / "one.safetensors", {{"a", ramp({1})}, {"b", ramp({1})}});
   write_safetensors(folder / "two.safetensors", {{"c", ramp({1})}});
@@ -133,11 +133,11 @@ TEST(Checkpoint, RefusesBadIndexes) {
   refuse("{}", "weight_map");
   refuse(R"({"weight_map":[]})", "weight_map");
   refuse(std::string(300, '['), "levels of nesting");
-  refuse(map(R"("a":3)"), "file of 'a' is no text");
+  refuse(map(R"("a":3)"), "file of 'a' is not a string");
   refuse(map(R"("a":"one.safetensors","a":"one.safetensors")"), "the key 'a' is given twice");
   for (const char* name : {"../one.safetensors", "/etc/passwd", "x/one.safetensors", "..", ".", "",
                            "..\\\\one.safetensors", "one\\u0000.safetensors"}) {
-    refuse(map(fmt::format(R"("a":"{}")", name)), "no plain file name");
+    refuse(map(fmt::format(R"("a":"{}")", name)), "not a plain file name");
   }
   refuse(map(R"("a":"one.safetensors","b":"one.safetensors","c":"three.safetensors")"),
          "the file three.safetensors is missing");

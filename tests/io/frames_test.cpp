@@ -16,7 +16,7 @@ at::Tensor clip(int64_t count) {
   return at::stack(frames);
 }
 
-TEST_F(FramesTest, FoldersKeepEveryPixel) {
+TEST_F(FramesTest, FoldersAreLossless) {
   const at::Tensor frames = clip(12);
   write_frame_sequence(file("frames"), frames);
   EXPECT_TRUE(std::filesystem::exists(file("frames/00000.png")));
@@ -31,7 +31,7 @@ TEST_F(FramesTest, FoldersKeepEveryPixel) {
   source->seek(7);
   EXPECT_TRUE(at::equal(*source->next(), frames[7]));
   expect_bad_input([&] { source->seek(13); }, "there is no frame 13");
-  // A shorter sequence replaces all of a longer one; the folder above it opens as well.
+  // A shorter sequence replaces a longer one completely. The parent folder can be opened as well.
   write_frame_sequence(file("frames"), frames.slice(0, 0, 3));
   EXPECT_TRUE(at::equal(read_frames(file("")), frames.slice(0, 0, 3)));
   EXPECT_TRUE(at::equal(read_frames(file("frames"), 2), frames.slice(0, 0, 2)));
@@ -72,7 +72,7 @@ TEST_F(FramesTest, SortsByNumberNotByName) {
   EXPECT_EQ(frames[2][0][0][0].item<int>(), 10);
 }
 
-TEST_F(FramesTest, RefusesBadFolders) {
+TEST_F(FramesTest, RejectsBadFolders) {
   const auto open = [&](const std::string& name) {
     return [path = file(name)] { read_frames(path); };
   };
@@ -81,10 +81,10 @@ TEST_F(FramesTest, RefusesBadFolders) {
   expect_bad_input(open("missing"), "no such file");
   write_png(file("f/1.png"), pattern(4, 4));
   write_png(file("f/01.png"), pattern(4, 4));
-  expect_bad_input(open("f"), "same frame");
+  expect_bad_input(open("f"), "same frame number");
   std::filesystem::remove(file("f/01.png"));
   write_png(file("f/cover.png"), pattern(4, 4));
-  expect_bad_input(open("f"), "does not end in a number");
+  expect_bad_input(open("f"), "does not end in a frame number");
   std::filesystem::remove(file("f/cover.png"));
   write_png(file("f/2.png"), pattern(4, 5));
   expect_bad_input(open("f"), "5 x 4 pixels");

@@ -14,7 +14,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-// A PNG of 8-bit RGB that ends where its pixels begin; the header has a right checksum.
+// A PNG of 8-bit RGB that ends after its header. The checksum of the header is correct.
 std::string png_header(uint32_t width, uint32_t height) {
   const auto big_endian = [](uint32_t value) {
     std::string bytes;
@@ -32,7 +32,7 @@ std::string png_header(uint32_t width, uint32_t height) {
          "IDAT";
 }
 
-TEST_F(ImageTest, PngKeepsEveryPixel) {
+TEST_F(ImageTest, PngIsLossless) {
   for (const auto& [height, width] : {std::pair{1, 1}, {1, 300}, {37, 53}, {64, 128}}) {
     const at::Tensor image = pattern(height, width);
     write_image(file("a.PNG"), image);
@@ -40,7 +40,7 @@ TEST_F(ImageTest, PngKeepsEveryPixel) {
     EXPECT_TRUE(at::equal(back, image)) << height << " x " << width;
     EXPECT_TRUE(back.is_contiguous());
   }
-  // A view that is not contiguous is written as it looks.
+  // A view that is not contiguous is written correctly.
   const at::Tensor flipped = pattern(8, 6).transpose(0, 1);
   write_png(file("view.png"), flipped);
   EXPECT_TRUE(at::equal(read_image(file("view.png")), flipped));
@@ -56,7 +56,7 @@ TEST_F(ImageTest, JpegIsCloseAndSmallerAtLowQuality) {
   EXPECT_EQ(decode_jpeg(encode_jpeg(pattern(1, 1), 100), "memory").numel(), 3);
 }
 
-TEST_F(ImageTest, ReadsWhatOpenCvAndPilWrite) {
+TEST_F(ImageTest, ReadsFilesOfOpenCvAndPil) {
   const at::Tensor expected = pattern(24, 40);
   const at::Tensor grey = expected.slice(2, 0, 1).expand({24, 40, 3});
   EXPECT_TRUE(at::equal(read_image(media("opencv.png")), expected));
@@ -70,7 +70,7 @@ TEST_F(ImageTest, ReadsWhatOpenCvAndPilWrite) {
                         expected.slice(2, 1, 2).expand({24, 40, 3})));
   EXPECT_TRUE(at::equal(read_image(media("pil_palette.png")),
                         read_image(media("expected_pil_palette.png"))));
-  // Decoders of JPEG may round differently by 1.
+  // JPEG decoders may differ by 1.
   for (const auto& [name, decoded] :
        {std::pair{"opencv.jpg", "expected_opencv_jpg.png"},
         {"opencv_progressive.jpg", "expected_opencv_progressive_jpg.png"},
@@ -83,7 +83,7 @@ TEST_F(ImageTest, ReadsWhatOpenCvAndPilWrite) {
 
 TEST_F(ImageTest, AppliesEveryExifOrientation) {
   std::string jpeg = read_file(media("pil_turned.jpg"));
-  // The entry: tag 0x0112, type 3, count 1, then the value; big- or little-endian as PIL chose.
+  // The entry is tag 0x0112, type 3, count 1 and the value, in the byte order that PIL chose.
   size_t value = jpeg.find(std::string("\x12\x01\x03\0\x01\0\0\0", 8));
   if (value != std::string::npos) {
     value += 8;
@@ -97,7 +97,7 @@ TEST_F(ImageTest, AppliesEveryExifOrientation) {
     return decode_image(bytes_of(jpeg), "memory");
   };
   const at::Tensor stored = oriented(1);
-  // Stored pixel (y, x) of a picture of h x w, by orientation, as seen upright.
+  // For each orientation, the stored pixel that appears at (y, x) of the upright image.
   const int64_t h = stored.size(0);
   const int64_t w = stored.size(1);
   const int64_t y = 5;
@@ -111,10 +111,10 @@ TEST_F(ImageTest, AppliesEveryExifOrientation) {
     EXPECT_TRUE(at::equal(upright[places[i].first][places[i].second], stored[y][x])) << i + 1;
     EXPECT_TRUE(upright.is_contiguous());
   }
-  EXPECT_TRUE(at::equal(oriented(9), stored));  // there is no ninth
+  EXPECT_TRUE(at::equal(oriented(9), stored));  // 9 is invalid
 }
 
-TEST_F(ImageTest, RefusesBadFiles) {
+TEST_F(ImageTest, RejectsBadFiles) {
   const auto read = [&](const std::string& name, std::string_view content) {
     return [path = save(name, content)] { read_image(path); };
   };
@@ -137,7 +137,7 @@ TEST_F(ImageTest, RefusesBadFiles) {
   flipped[flipped.size() / 2] ^= 0x40;
   expect_bad_input(read("flipped.png", flipped), "damaged");
 
-  // Wrong bytes anywhere end in a picture or in one error.
+  // Any damage results in an image or in one error.
   std::mt19937 random(7);
   int refused = 0;
   for (const char* name : {"pil_palette.png", "interlaced.png", "pil_turned.jpg", "pil_cmyk.jpg"}) {
@@ -163,7 +163,7 @@ TEST_F(ImageTest, ChecksSizesBeforeAllocating) {
   expect_bad_input(decode(png_header(32768, 32768)), "32768 x 32768");
   expect_bad_input(decode(png_header(0, 5)), "damaged PNG");
   expect_bad_input(decode(png_header(0x7fffffff, 0x7fffffff)), "bomb");
-  // The right size without the pixels.
+  // A valid size without pixels.
   expect_bad_input(decode(png_header(10, 10)), "ends too early");
   // Start of image and a frame header of 60000 x 60000 with three colours.
   const std::string jpeg(
@@ -173,7 +173,7 @@ TEST_F(ImageTest, ChecksSizesBeforeAllocating) {
   expect_bad_input(decode(jpeg), "60000 x 60000");
 }
 
-TEST_F(ImageTest, RefusesBadRequests) {
+TEST_F(ImageTest, RejectsBadRequests) {
   const at::Tensor image = pattern(4, 4);
   expect_bad_input([&] { write_image(file("a.gif"), image); }, ".png, .jpg or .jpeg");
   expect_bad_input([&] { write_jpeg(file("a.jpg"), image, 0); }, "quality is 0");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kBytes = size_t{64} << 20;
 
-TEST(ReleasePages, GivesPagesOfAFileBackAndKeepsTheNumbers) {
+TEST(ReleasePages, ReleasesPagesAndKeepsTheData) {
   const auto path = std::filesystem::path(::testing::TempDir()) /
                     fmt::format("loci_release_pages_{}", ::getpid());
   write_file(path, std::string(kBytes, 'x'));
@@ -30,7 +30,7 @@ TEST(ReleasePages, GivesPagesOfAFileBackAndKeepsTheNumbers) {
   std::filesystem::remove(path);
 }
 
-TEST(ReleasePages, LeavesOtherMemoryAsItIs) {
+TEST(ReleasePages, DoesNotChangeOtherMemory) {
   const at::Tensor numbers = at::arange(1 << 20), copy = numbers.clone();
   release_pages(numbers);
   release_pages(numbers.slice(0, 0, 1 << 20, 2));

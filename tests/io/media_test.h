@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of images and videos share: pictures, folders, and the one error they expect.
+// Shared by the tests of images and videos: images, folders, and the check of errors.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ inline std::filesystem::path media(const std::string& name) {
   return std::filesystem::path(LOCI_TEST_DATA) / "io" / "media" / name;
 }
 
-// A folder of its own for one test, removed with it.
+// Every test has its own folder, which is removed afterwards.
 class MediaTest : public ::testing::Test {
  protected:
   MediaTest() {
@@ -42,7 +42,7 @@ class MediaTest : public ::testing::Test {
     return file(name);
   }
 
-  // Names of everything in the folder, hidden files included.
+  // The names in the folder, including hidden files.
   std::vector<std::string> listing() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
@@ -55,7 +55,7 @@ class MediaTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-// Runs `action`, which must end in bad input with a one-line message that names `part`.
+// Runs `action`, which must throw a bad-input error with a one-line message that contains `part`.
 template <typename Action>
 void expect_bad_input(Action action, const std::string& part) {
   try {
@@ -75,7 +75,7 @@ inline at::Tensor pattern(int64_t height, int64_t width) {
   return at::stack({x * 5, y * 7, (x + y) * 3}, 2).remainder(256).to(at::kByte);
 }
 
-// A clip's frame: gradients that move, with a checkerboard in the middle.
+// A frame of a clip: moving gradients with a checkerboard in the middle.
 inline at::Tensor moving_picture(int64_t height, int64_t width, int64_t time) {
   const at::Tensor y = at::arange(height).view({height, 1}).expand({height, width});
   const at::Tensor x = at::arange(width).view({1, width}).expand({height, width});

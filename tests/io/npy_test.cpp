@@ -33,7 +33,7 @@ std::string npy(std::string_view header, std::string_view data, char version = 1
   return file + std::string(header) + std::string(data);
 }
 
-TEST(Npy, ReadsFilesOfNumpy) {
+TEST(Npy, ReadsFilesOfNumPy) {
   EXPECT_TRUE(same(read_npy(fixture("npy/poses.npy")), ramp({3, 4, 4})));
   EXPECT_TRUE(same(read_npy(fixture("npy/fortran.npy")), ramp({2, 3, 4}, at::kDouble)));
   EXPECT_TRUE(read_npy(fixture("npy/fortran.npy")).is_contiguous());
@@ -61,7 +61,7 @@ TEST(Npy, ReadsFilesOfNumpy) {
   EXPECT_TRUE(same(positional.at("arr_1"), ramp({3}, at::kDouble)));
 }
 
-TEST(Npy, WritesWhatItReads) {
+TEST(Npy, RoundTrips) {
   const TempFolder folder;
   const auto path = folder / "a.npy";
   const auto round_trip = [&](const at::Tensor& tensor) {
@@ -78,7 +78,7 @@ TEST(Npy, WritesWhatItReads) {
   round_trip(ramp({7}));
   round_trip(ramp({0, 3}));
   round_trip(ramp({3, 4, 5}).permute({2, 0, 1}));
-  // The same bytes as numpy's.
+  // The same bytes as NumPy writes.
   write_npy(path, ramp({3, 4, 4}));
   EXPECT_EQ(read_file(path), read_file(fixture("npy/poses.npy")));
   write_npy(path, ramp({}));
@@ -102,7 +102,7 @@ TEST(Npy, WritesWhatItReads) {
   EXPECT_FALSE(fs::exists(folder / "b.npz"));
 }
 
-TEST(Npy, RefusesBadArrays) {
+TEST(Npy, RejectsBadArrays) {
   for (const auto& [name, part] :
        std::vector<std::pair<std::string, std::string>>{{"object", "holds Python objects"},
                                                         {"text", "the type '<U2'"},
@@ -156,7 +156,7 @@ TEST(Npy, RefusesBadArrays) {
   expect_bad_input([&] { read_npy(folder / "none.npy"); }, "No such file");
 }
 
-TEST(Npy, RefusesBadArchives) {
+TEST(Npy, RejectsBadArchives) {
   const TempFolder folder;
   const auto refuse = [&](std::string_view content, std::string_view part) {
     const auto path = folder.write("bad.npz", content);
@@ -166,17 +166,17 @@ TEST(Npy, RefusesBadArchives) {
   refuse("something else", "not a .npz archive");
   refuse(read_file(fixture("npy/poses.npy")), "not a .npz archive");
   const std::string stored = read_file(fixture("npy/stored.npz"));
-  refuse(stored.substr(0, stored.size() / 2), "cut off or damaged");
+  refuse(stored.substr(0, stored.size() / 2), "truncated or damaged");
 
   AtomicFile file(folder / "other.npz");
   ZipWriter writer(file);
   writer.begin("readme.txt", 0, 0);
   writer.finish();
   file.commit();
-  expect_bad_input([&] { read_npz(folder / "other.npz"); }, "'readme.txt', which is no .npy");
+  expect_bad_input([&] { read_npz(folder / "other.npz"); }, "'readme.txt', which is not a .npy");
 }
 
-TEST(Npy, SurvivesAnyDamage) {
+TEST(Npy, SurvivesDamagedFiles) {
   const auto array = [](const fs::path& path) { read_npy(path); };
   const auto archive = [](const fs::path& path) { read_npz(path); };
   sweep_damage(fixture("npy/poses.npy"), array);

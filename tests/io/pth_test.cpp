@@ -28,7 +28,7 @@ void read_all(const fs::path& path) {
   for (const TensorInfo& info : file.tensors()) file.tensor(info.name).clone();
 }
 
-// An archive as torch.save makes it, with the given entries below "archive/".
+// An archive like those of torch.save, with the given entries in "archive/".
 fs::path write_archive(const TempFolder& folder,
                        const std::vector<std::pair<std::string, std::string>>& entries) {
   AtomicFile file(folder / "made.pth");
@@ -43,7 +43,7 @@ fs::path write_archive(const TempFolder& folder,
   return file.path();
 }
 
-// Pickle code of pieces that several cases need.
+// Pickle code that several cases share.
 std::string text(std::string_view value) {
   std::string code = "X";
   for (int i = 0; i < 4; ++i) code += static_cast<char>(value.size() >> (8 * i));
@@ -97,7 +97,7 @@ TEST(Pth, ReadsStateDictsAndParameters) {
   }
 }
 
-TEST(Pth, KeepsViewsStoredOrDeflated) {
+TEST(Pth, KeepsViewsOfStoredAndDeflatedStorages) {
   for (const char* name : {"pth/views.pth", "pth/deflated.pth"}) {
     SCOPED_TRACE(name);
     const PthFile file = PthFile::open(fixture(name));
@@ -113,7 +113,7 @@ TEST(Pth, KeepsViewsStoredOrDeflated) {
     EXPECT_TRUE(same(file.tensor("half"), ramp({3}, at::kHalf)));
     EXPECT_TRUE(same(file.tensor("empty"), ramp({0, 5})));
     EXPECT_TRUE(same(file.tensor("scalar"), ramp({})));
-    // One storage stays one piece of memory.
+    // Tensors of one storage share memory.
     EXPECT_EQ(file.tensor("row").const_data_ptr<float>(), read.const_data_ptr<float>() + 6);
   }
 }
@@ -148,7 +148,7 @@ TEST(Pth, UnwrapsAndFlattens) {
   }
 }
 
-// Modules of a program are as good as the dictionaries of a state_dict; its code is not looked at.
+// The modules of a program are read like the dictionaries of a state_dict. Its code is ignored.
 TEST(Pth, ReadsTheWeightsOfTorchScript) {
   const PthFile file = PthFile::open(fixture("pth/script.pt"));
   EXPECT_TRUE(same(file.tensor("scale"), ramp({})));
@@ -161,7 +161,7 @@ TEST(Pth, ReadsTheWeightsOfTorchScript) {
   EXPECT_EQ(file.tensors().size(), 7u);
 }
 
-TEST(Pth, RefusesWhatIsNotTensors) {
+TEST(Pth, RejectsFilesWithOtherObjects) {
   const auto refuse = [&](const std::string& name, std::string_view part) {
     SCOPED_TRACE(name);
     expect_bad_input([&] { PthFile::open(fixture("pth/" + name)); }, part);
@@ -182,14 +182,14 @@ TEST(Pth, RefusesWhatIsNotTensors) {
   };
   refuse_file("", "is empty");
   refuse_file("just text", "not a file of torch.save");
-  refuse_file("PK\x03\x04 and then nothing", "cut off or damaged");
+  refuse_file("PK\x03\x04 and then nothing", "truncated or damaged");
   expect_bad_input([&] { PthFile::open(folder.path()); }, "is a folder");
   expect_bad_input([&] { PthFile::open(fixture("npy/stored.npz")); }, "no data.pkl");
   const auto big = write_archive(folder, {{"data.pkl", pickle("}")}, {"byteorder", "big"}});
   expect_bad_input([&] { PthFile::open(big); }, "big-endian");
 }
 
-TEST(Pth, RefusesBadPickles) {
+TEST(Pth, RejectsBadPickles) {
   const TempFolder folder;
   const std::string data(16, '\0');  // storage "0": 4 floats
   const auto open = [&](const std::string& program) {
@@ -204,7 +204,7 @@ TEST(Pth, RefusesBadPickles) {
   EXPECT_TRUE(same(open(pickle(tensor(4, 0, two, number(2) + number(1) + "\x86"))).tensor("tensor"),
                    at::zeros({2, 2})));
 
-  // Programs that are cut off, jump, or use what they have not made.
+  // Programs that are truncated, or that use values that they have not created.
   refuse("", "no protocol number");
   refuse("(lp0\n.", "no protocol number");
   refuse("\x80\x01}.", "protocol 1 is unknown");
@@ -239,13 +239,13 @@ TEST(Pth, RefusesBadPickles) {
   refuse(pickle(global("\xff\xfe", "\xc3\xbc")), "'\\ufffd\\ufffd.\\u00fc'");
   refuse(pickle(global("torch", "float32") + ")R"), "call 'torch.float32'");
 
-  // Storages and tensors that do not fit.
+  // Storages and tensors of inconsistent sizes.
   refuse(pickle(storage("FloatStorage", "0", 5)), "5 elements");
-  refuse(pickle(storage("FloatStorage", "0", -4)), "wrong form");
+  refuse(pickle(storage("FloatStorage", "0", -4)), "a storage is malformed");
   refuse(pickle(storage("FloatStorage", "1", 4)), "storage '1' is missing");
   refuse(pickle(storage("FloatStorage", "../data.pkl", 4)), "'../data.pkl' is missing");
-  refuse(pickle(text("0") + "Q"), "not one to a storage");
-  refuse(pickle(number(1) + "\x85Q"), "not one to a storage");
+  refuse(pickle(text("0") + "Q"), "does not refer to a storage");
+  refuse(pickle(number(1) + "\x85Q"), "does not refer to a storage");
   refuse(pickle(tensor(4, 0, two, number(3) + number(1) + "\x86")), "[2, 2] does not fit");
   refuse(pickle(tensor(4, 1, two, two)), "does not fit");
   refuse(pickle(tensor(4, -1, one, one)), "does not fit");
@@ -254,16 +254,17 @@ TEST(Pth, RefusesBadPickles) {
   refuse(pickle(tensor(4, 0, two, number(1) + "\x85")), "does not fit");
   const std::string huge = number(0x7fffffff) + number(0x7fffffff) + number(0x7fffffff) + "\x87";
   refuse(pickle(tensor(4, 0, huge, huge)), "does not fit");
-  // Strides of 0 would make 8 EiB out of 16 bytes.
+  // Strides of 0 would expand 16 bytes to 8 EiB.
   const std::string wide = number(0x7fffffff) + number(1 << 28) + "\x86";
   refuse(pickle(tensor(4, 0, wide, number(0) + number(0) + "\x86")), "does not fit");
-  refuse(pickle(tensor(4, 0, text("ab"), one)), "numbers are expected where it has a text");
+  refuse(pickle(tensor(4, 0, text("ab"), one)), "expected numbers, got a text");
   refuse(pickle(global("torch._utils", "_rebuild_tensor_v2") + ")R"), "too few arguments");
-  refuse(pickle(global("torch._utils", "_rebuild_tensor_v2") + "(}NNNtR"), "made of a dictionary");
+  refuse(pickle(global("torch._utils", "_rebuild_tensor_v2") + "(}NNNtR"),
+         "created from a dictionary");
   refuse(pickle(global("torch._utils", "_rebuild_parameter") + "(}\x88}tR"),
-         "made of a dictionary");
+         "created from a dictionary");
 
-  // A dictionary within itself, keys that are no names, names that meet, a tree of 2^31 leaves.
+  // A dictionary in itself, invalid keys, duplicate names, a tree with 2^31 leaves.
   const std::string t = tensor(4, 0, two, two.substr(0, 5) + number(1) + "\x86");
   refuse(pickle("}q\x01" + text("a") + "h\x01s"), "nested more than");
   refuse(pickle("}" + std::string(")") + t + "s"), "a tuple as a key");
@@ -272,7 +273,7 @@ TEST(Pth, RefusesBadPickles) {
   std::string laughs = "N\x85";
   for (int i = 0; i < 31; ++i) laughs += "2\x86";
   refuse(pickle(laughs), "too many for a checkpoint");
-  // Small programs that ask for much memory.
+  // A small program that requests much memory.
   std::string copies = "(" + std::string(1'000'000, 'N') + "tq\x01";
   for (int i = 0; i < 300; ++i) copies += global("torch", "Size") + "h\x01\x85R";
   refuse(pickle(copies), "more values than");
@@ -292,11 +293,11 @@ TEST(Pth, CopiesMisalignedStorages) {
   }
 }
 
-TEST(Pth, SurvivesAnyDamage) {
+TEST(Pth, SurvivesDamagedFiles) {
   sweep_damage(fixture("pth/views.pth"), read_all);
   sweep_damage(fixture("pth/deflated.pth"), read_all);
   sweep_damage(fixture("pth/protocol4.pth"), read_all);
-  // Without a checksum every byte of the pickle is taken as it is.
+  // Without a checksum, every changed byte reaches the pickle parser.
   sweep_damage(fixture("pth/no_checksum.pth"), read_all);
   sweep_damage(fixture("pth/no_checksum5.pth"), read_all);
 }

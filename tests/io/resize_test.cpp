@@ -8,7 +8,7 @@
 namespace loci::io {
 namespace {
 
-TEST(Resize, EqualsPil) {
+TEST(Resize, MatchesPil) {
   const at::Tensor source = read_image(media("resize.png"));
   for (const auto& [name, filter] : {std::pair{"lanczos", ResizeFilter::kLanczos},
                                      {"bicubic", ResizeFilter::kBicubic},
@@ -34,9 +34,9 @@ TEST(Resize, KeepsConstantsAndSizes) {
   expect_bad_input([&] { resize_image(grey, 100'000, 100'000); }, "100000 x 100000");
 }
 
-TEST(Resize, CropsTheCentreAndSaysSo) {
+TEST(Resize, CropsTheCentreAndReportsIt) {
   const at::Tensor source = read_image(media("resize.png"));  // 70 x 50
-  // 96 / 70 > 64 / 50: the width decides, 69 rows are made and 5 cut.
+  // 96 / 70 > 64 / 50: the width determines the scale, and 5 of 69 rows are cropped.
   const FittedImage wide = resize_and_crop(source, 96, 64);
   EXPECT_TRUE(at::equal(wide.image, resize_image(source, 96, 69).slice(0, 2, 66)));
   EXPECT_EQ(wide.note, "resized from 70 x 50 to 96 x 69, cut 2 pixels above and 3 below");
@@ -47,7 +47,7 @@ TEST(Resize, CropsTheCentreAndSaysSo) {
   const FittedImage same = resize_and_crop(source, 70, 50);
   EXPECT_TRUE(at::equal(same.image, source));
   EXPECT_EQ(same.note, "");
-  // A strip that would have to become enormous.
+  // A narrow strip would become too large.
   expect_bad_input(
       [] {
         resize_and_crop(at::zeros({100'000, 1, 3}, at::kByte), 1280, 704);

@@ -82,7 +82,7 @@ TEST(Safetensors, ReadsFilesOfThePythonLibrary) {
   EXPECT_TRUE(numpy.metadata().empty());
 }
 
-TEST(Safetensors, WritesWhatItReads) {
+TEST(Safetensors, RoundTrips) {
   const TempFolder folder;
   const auto path = folder / "round.safetensors";
   const at::Tensor nan = at::full({3}, std::numeric_limits<float>::quiet_NaN());
@@ -99,16 +99,16 @@ TEST(Safetensors, WritesWhatItReads) {
   };
   write_safetensors(path, tensors, {{"loci.config", R"({"a": [1, 2]})"}, {"empty", ""}});
   const SafetensorsFile file = SafetensorsFile::open(path);
-  // Large elements first, so that all are aligned; otherwise the order given.
+  // Large elements come first for alignment; otherwise the order is kept.
   EXPECT_THAT(names_of(file), ElementsAre("double", "view", "scalar", "empty", "strided", "nan",
                                           "half", "ü \"\\\n", "bytes"));
   for (const auto& [name, tensor] : tensors) EXPECT_TRUE(same(file.tensor(name), tensor)) << name;
   EXPECT_THAT(file.metadata(),
               UnorderedElementsAre(Pair("loci.config", R"({"a": [1, 2]})"), Pair("empty", "")));
-  // Nothing but the file is left in the folder.
+  // The folder contains only the file.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 
-  // A file without tensors is a file too.
+  // A file without tensors is valid.
   write_safetensors(path, {});
   EXPECT_TRUE(SafetensorsFile::open(path).tensors().empty());
 
@@ -129,7 +129,7 @@ TEST(Safetensors, WritesWhatItReads) {
       "does not exist");
 }
 
-TEST(Safetensors, SharesTheMapAndOutlivesTheFile) {
+TEST(Safetensors, TensorsShareTheMapAndOutliveTheFile) {
   const TempFolder folder;
   const auto path = folder / "shared.safetensors";
   write_safetensors(path, {{"a", ramp({100})}});
@@ -137,11 +137,11 @@ TEST(Safetensors, SharesTheMapAndOutlivesTheFile) {
   at::Tensor a = file->tensor("a");
   EXPECT_EQ(a.const_data_ptr(), file->tensor("a").const_data_ptr());
   EXPECT_EQ(reinterpret_cast<uintptr_t>(a.const_data_ptr()) % 64, 0U);
-  // Replacing the file by one made of its own tensors leaves them valid.
+  // Tensors stay valid when the file is replaced by one with the same tensors.
   write_safetensors(path, {{"b", a}});
   file.reset();
   EXPECT_TRUE(same(a, ramp({100})));
-  // Writing into a tensor does not reach the file.
+  // Writing to a tensor does not change the file.
   at::Tensor b = SafetensorsFile::open(path).tensor("b");
   b.zero_();
   EXPECT_TRUE(same(SafetensorsFile::open(path).tensor("b"), ramp({100})));
@@ -169,7 +169,7 @@ TEST(Safetensors, OpensAHugeFileWithoutReadingIt) {
   const int64_t count = int64_t{10} << 28;  // 10 GiB of floats
   std::string header =
       R"({"big":{"dtype":"F32","shape":[2560,1048576],"data_offsets":[0,10737418240]}})";
-  header.resize(120, ' ');  // as writers do it: the data is aligned
+  header.resize(120, ' ');  // aligns the data like writers do
   const auto path = folder.write("big.safetensors", raw_file(header, ""));
   ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(8 + header.size() + 4 * count)), 0);
   rusage before{};
@@ -183,7 +183,7 @@ TEST(Safetensors, OpensAHugeFileWithoutReadingIt) {
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 16 * 1024) << "KiB of memory";
 }
 
-TEST(Safetensors, RefusesBadHeaders) {
+TEST(Safetensors, RejectsBadHeaders) {
   const TempFolder folder;
   const auto refuse = [&](std::string_view header, std::string_view data, std::string_view part) {
     const auto path = folder.write("bad.safetensors", raw_file(header, data));
@@ -242,19 +242,19 @@ TEST(Safetensors, RefusesBadHeaders) {
   };
   refuse(two(2, 4), "1234", "two tensors overlap");
   refuse(two(3, 5), "12345", "two tensors overlap");
-  refuse(two(5, 7), "1234567", "a hole before it");
+  refuse(two(5, 7), "1234567", "a gap before it");
   refuse(two(4, 6), "12345", "ends within tensor 'b'");
   refuse(two(4, 6), "1234567", "1 bytes of data follow");
   refuse(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
          R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
          "x", "'a' occurs twice");
   refuse(R"({"__metadata__":{},"__metadata__":{}})", "", "occurs twice");
-  // Names cannot break the line of a message.
+  // Names cannot add line breaks to a message.
   refuse("{\"a\\nb\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,1]}}", "x", "'a\\nb'");
   refuse("{\"" + std::string(5000, 'n') + "\":7}", "", "nnn...");
 }
 
-TEST(Safetensors, RefusesOtherFiles) {
+TEST(Safetensors, RejectsOtherFiles) {
   const TempFolder folder;
   const auto refuse = [&](std::string_view content, std::string_view part) {
     const auto path = folder.write("bad.safetensors", content);
@@ -262,7 +262,7 @@ TEST(Safetensors, RefusesOtherFiles) {
   };
   refuse("", "0 bytes are too few");
   refuse("1234567", "7 bytes are too few");
-  refuse(std::string(64, '\xff'), "beyond the limit");
+  refuse(std::string(64, '\xff'), "exceeds the limit");
   refuse(std::string("\x00\xe1\xf5\x05\x00\x00\x00\x00{}", 10), "ends within its header");
   refuse("PK\x03\x04 this is some other kind of file", "not a safetensors file");
   expect_bad_input([&] { SafetensorsFile::open(folder.path()); }, "is a folder");
@@ -278,7 +278,7 @@ TEST(Safetensors, RefusesOtherFiles) {
   expect_bad_input([&] { file.info("other"); }, "no tensor 'other'");
 }
 
-TEST(Safetensors, SurvivesAnyDamage) {
+TEST(Safetensors, SurvivesDamagedFiles) {
   sweep_damage(fixture("safetensors/torch.safetensors"), read_all);
   sweep_damage(fixture("safetensors/numpy.safetensors"), read_all);
 }

@@ -84,7 +84,7 @@ void sweep_damage(const fs::path& original, const std::function<void(const fs::p
   const std::string content = read_file(original);
   const TempFolder folder;
   const fs::path path = folder.write("damaged" + original.extension().string(), content);
-  // Changed in place: writing a new file each time would take most of the test's time.
+  // Changes the file in place, because writing a new file each time would be slow.
   const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(file, 0);
   const std::shared_ptr<void> closer(nullptr, [file](void*) { ::close(file); });
@@ -116,7 +116,7 @@ void sweep_damage(const fs::path& original, const std::function<void(const fs::p
     attempt(size);
     if (::testing::Test::HasFatalFailure()) return;
   }
-  EXPECT_EQ(refused, content.size()) << original << ": a cut went unnoticed";
+  EXPECT_EQ(refused, content.size()) << original << ": a truncation was not detected";
 }
 
 }  // namespace loci::io

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers of the tests of tensor files.
+// Helpers for the tests of tensor files.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace loci::io {
 
-// A folder that is empty at first and gone at the end.
+// A temporary folder, which the destructor removes.
 class TempFolder {
  public:
   TempFolder();
@@ -25,7 +25,7 @@ class TempFolder {
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
 
-  // Writes a file as it is, without the temporary name.
+  // Writes a file directly, without AtomicFile.
   std::filesystem::path write(const std::string& name, std::string_view content) const;
 
  private:
@@ -35,17 +35,17 @@ class TempFolder {
 // tests/data/io/<name>
 std::filesystem::path fixture(const std::string& name);
 
-// The values of the fixtures; see tests/data/io/make_fixtures.py.
+// The values of the fixtures, see tests/data/io/make_fixtures.py.
 at::Tensor ramp(at::IntArrayRef shape, at::ScalarType dtype = at::kFloat);
 
-// Same type, shape and bytes of the elements.
+// Whether type, shape and all bytes are equal.
 ::testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected);
 
-// `action` throws bad input, with one line that contains `part`.
+// Expects `action` to throw a bad-input error with a one-line message that contains `part`.
 void expect_bad_input(const std::function<void()>& action, std::string_view part);
 
-// Runs `action` on copies of a file with single bytes changed and with the end cut off. Whatever is
-// wrong with them, it may only succeed or throw bad input with a one-line message.
+// Runs `action` on copies of a file with single bytes changed and with the end truncated. `action`
+// must succeed or throw a bad-input error with a one-line message.
 void sweep_damage(const std::filesystem::path& original,
                   const std::function<void(const std::filesystem::path&)>& action);
 

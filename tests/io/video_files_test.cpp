@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Videos of other programs: containers, times, colours, damage. make_media.py made them.
+// Videos of other programs: containers, times, colours, damage. Created by make_media.py.
 #include <random>
 
 #include "loci/io/media/frames.h"
@@ -12,7 +12,7 @@ namespace {
 
 using VideoFilesTest = MediaTest;
 
-// The number shown in a frame: eight blocks along the top, lowest bit left, bright for 1.
+// The number encoded in a frame: eight blocks at the top, lowest bit on the left, bright for 1.
 int64_t shown_number(const at::Tensor& frame) {
   const int64_t block = frame.size(1) / 8;
   int64_t number = 0;
@@ -24,7 +24,7 @@ int64_t shown_number(const at::Tensor& frame) {
   return number;
 }
 
-TEST_F(VideoFilesTest, EveryFrameOnceInOrder) {
+TEST_F(VideoFilesTest, ReturnsEveryFrameOnceInOrder) {
   struct Case {
     const char* name;
     int64_t first, count;
@@ -49,7 +49,7 @@ TEST_F(VideoFilesTest, EveryFrameOnceInOrder) {
   }
 }
 
-TEST_F(VideoFilesTest, SeeksToExactlyTheFrame) {
+TEST_F(VideoFilesTest, SeeksAreExact) {
   for (const char* name :
        {"pyav_h264.mp4", "pyav_trimmed.mp4", "pyav_hevc.mp4", "pyav_hevc_cut.mp4", "pyav_vp8.webm",
         "opencv.mp4", "opencv.avi", "pyav_variable.mp4"}) {
@@ -78,7 +78,7 @@ TEST_F(VideoFilesTest, SeeksToExactlyTheFrame) {
   }
 }
 
-TEST_F(VideoFilesTest, TellsVariableTimes) {
+TEST_F(VideoFilesTest, ReportsVariableFrameTimes) {
   VideoReader reader(media("pyav_variable.mp4"));
   const std::vector<int> thirtieths = {0, 1, 2, 6, 7, 15, 16, 17, 30, 31};
   ASSERT_EQ(reader.frame_times().size(), thirtieths.size());
@@ -102,10 +102,10 @@ TEST_F(VideoFilesTest, FollowsColourTags) {
   }
 }
 
-TEST_F(VideoFilesTest, TurnsUpright) {
+TEST_F(VideoFilesTest, AppliesTheRotation) {
   std::string mp4 = read_file(media("pyav_h264.mp4"));
   const at::Tensor stored = read_frames(media("pyav_h264.mp4"), 1)[0];
-  // The track header's matrix stands 44 bytes behind the name: a b u, c d v, x y w.
+  // The matrix of the track header, 44 bytes after the name: a b u, c d v, x y w.
   const size_t matrix = mp4.find("tkhd") + 44;
   const auto put = [&](size_t element, int32_t value) {
     for (int i = 0; i < 4; ++i) {
@@ -130,7 +130,7 @@ TEST_F(VideoFilesTest, TurnsUpright) {
   EXPECT_TRUE(at::equal(*with_matrix(one, 0, 0, one).next(), stored));
 }
 
-TEST_F(VideoFilesTest, RefusesWhatIsNoVideo) {
+TEST_F(VideoFilesTest, RejectsOtherFiles) {
   const auto open = [&](const std::string& name, std::string_view content) {
     return [path = save(name, content)] { VideoReader reader(path); };
   };
@@ -139,23 +139,23 @@ TEST_F(VideoFilesTest, RefusesWhatIsNoVideo) {
   expect_bad_input(open("empty.mp4", ""), "empty");
   expect_bad_input(open("text.mp4", "no video at all"), "not a readable video");
   expect_bad_input(open("text.txt", "no video at all"), "not a readable video");
-  // Lists of other files are not followed.
+  // Playlists are not followed.
   expect_bad_input(open("list.m3u8", "#EXTM3U\n#EXTINF:1,\n/etc/hostname\n#EXT-X-ENDLIST\n"),
                    "not a readable video");
   expect_bad_input(open("list.mp4", "ffconcat version 1.0\nfile pyav_h264.mp4\n"),
                    "not a readable video");
 }
 
-TEST_F(VideoFilesTest, FindsDamage) {
-  // Without its end, where this file has its index.
+TEST_F(VideoFilesTest, DetectsDamage) {
+  // The end of the file, which contains its index, is missing.
   const std::string late = read_file(media("opencv.mp4"));
   save("late.mp4", late.substr(0, late.size() - 100));
   expect_bad_input([&] { VideoReader reader(file("late.mp4")); }, "late.mp4");
 
-  // With the index in front and the data cut short: found by counting and by reading.
+  // The index is complete, but the data is truncated: detected by counting and by reading.
   write_video(file("whole.mp4"), read_frames(media("pyav_h264.mp4")));
   const std::string whole = read_file(file("whole.mp4"));
-  // The sizes of the samples end their box, which is followed by the box of their offsets.
+  // The box of sample sizes is followed by the box of their offsets.
   const size_t sizes_end = whole.find("stco") - 4;
   size_t last_sample = 0;
   for (size_t i = sizes_end - 4; i < sizes_end; ++i) {
@@ -175,8 +175,8 @@ TEST_F(VideoFilesTest, FindsDamage) {
         "cut.mp4");
   }
 
-  // One wrong bit in the data of the first frames. A decoder notices most of these and would paint
-  // over them; the rest make pictures as good as any.
+  // One wrong bit in the data of the first frames. A decoder detects and conceals most of these;
+  // the others result in valid frames.
   const std::string intact = read_file(media("pyav_h264.mp4"));
   const size_t data = intact.find("mdat") + 800;
   int noticed = 0;
@@ -193,7 +193,7 @@ TEST_F(VideoFilesTest, FindsDamage) {
   }
   EXPECT_GT(noticed, 15);
 
-  // Wrong bytes anywhere end in frames or in one error, never in a crash.
+  // Any damage results in frames or in one error, never in a crash.
   std::mt19937 random(5);
   int refused = 0;
   for (int i = 0; i < 60; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Videos written here and read back.
+// Writes videos and reads them back.
 #include "loci/io/media/video.h"
 
 #include "loci/io/media/frames.h"
@@ -30,7 +30,8 @@ uint32_t number_at(const std::string& bytes, size_t offset) {
   return number;
 }
 
-// Seconds by the header of an MP4's track: units a second and their number, after two dates.
+// The duration in the track header of an MP4 file in seconds: time scale and duration, after two
+// dates.
 double track_seconds(const std::string& mp4) {
   const size_t header = mp4.find("mdhd");
   return static_cast<double>(number_at(mp4, header + 20)) / number_at(mp4, header + 16);
@@ -49,7 +50,7 @@ std::vector<std::string> box_names(const std::string& mp4) {
   return names;
 }
 
-TEST_F(VideoTest, HasExactlyTheFramesAndTimesWritten) {
+TEST_F(VideoTest, KeepsFramesAndTimes) {
   for (const int64_t count : {1, 2, 17, 48}) {
     VideoOptions options;
     options.fps = count == 17 ? 30000.0 / 1001 : 24;
@@ -74,12 +75,12 @@ TEST_F(VideoTest, HasExactlyTheFramesAndTimesWritten) {
   }
 }
 
-TEST_F(VideoTest, LooksLikeTheOriginal) {
+TEST_F(VideoTest, IsCloseToTheOriginal) {
   const std::vector<at::Tensor> frames = clip(16, 128, 192);
   write_clip(file("a.mp4"), frames);
   const at::Tensor back = read_frames(file("a.mp4"));
   const double quality = psnr(back, at::stack(frames));
-  EXPECT_GT(quality, 36);  // bounded by half-resolution colour at the edges of the board
+  EXPECT_GT(quality, 36);  // limited by half-resolution colour at the edges of the board
   VideoOptions worse;
   worse.crf = 40;
   write_clip(file("b.mp4"), frames, worse);
@@ -106,7 +107,7 @@ TEST_F(VideoTest, KeepsColours) {
   }
 }
 
-TEST_F(VideoTest, PutsTheIndexFirst) {
+TEST_F(VideoTest, WritesTheIndexFirst) {
   write_clip(file("a.mp4"), clip(5, 48, 64));
   const std::string mp4 = read_file(file("a.mp4"));
   const std::vector<std::string> names = box_names(mp4);
@@ -115,13 +116,13 @@ TEST_F(VideoTest, PutsTheIndexFirst) {
   };
   EXPECT_LT(place("moov"), place("mdat"));
   EXPECT_LT(place("mdat"), static_cast<int64_t>(names.size()));
-  // The tag of colours: primaries, transfer, matrix 1 (BT.709), limited range.
+  // The colour tag: primaries, transfer and matrix 1 (BT.709), limited range.
   EXPECT_NE(mp4.find(std::string("colrnclx\0\x01\0\x01\0\x01\0", 15)), std::string::npos);
-  // The codec's set-up: version 1, profile High (100).
+  // The codec setup: version 1, profile High (100).
   EXPECT_NE(mp4.find("avcC\x01\x64"), std::string::npos);
 }
 
-TEST_F(VideoTest, LosslessKeepsEveryBit) {
+TEST_F(VideoTest, LosslessIsExact) {
   VideoOptions options;
   options.lossless = true;
   options.speed = "veryfast";
@@ -133,7 +134,7 @@ TEST_F(VideoTest, LosslessKeepsEveryBit) {
   }
 }
 
-TEST_F(VideoTest, StreamsInPieces) {
+TEST_F(VideoTest, StreamsFragments) {
   std::string all;
   size_t set_up = 0;
   size_t calls = 0;
@@ -148,7 +149,7 @@ TEST_F(VideoTest, StreamsInPieces) {
   for (int i = 0; i < 20; ++i) {
     writer.add(frames[i]);
     if (i % 5 != 4) continue;
-    // All five frames are out: what has come so far is a whole video.
+    // All five frames have been passed on, so the parts so far are a complete video.
     const size_t before = all.size();
     writer.flush();
     EXPECT_GT(all.size(), before);
@@ -165,7 +166,7 @@ TEST_F(VideoTest, StreamsInPieces) {
   EXPECT_EQ(read_frames(file("all.mp4")).size(0), 20);
   EXPECT_EQ(VideoReader(file("all.mp4")).fps(), 16);
 
-  // The same layout in a file.
+  // A file with the same layout.
   VideoOptions options;
   options.fragmented = true;
   write_clip(file("fragments.mp4"), frames, options);
@@ -173,7 +174,7 @@ TEST_F(VideoTest, StreamsInPieces) {
   EXPECT_THAT(names, ::testing::Contains("moof"));
   EXPECT_EQ(read_frames(file("fragments.mp4")).size(0), 20);
 
-  // What the sink throws comes out of the writer.
+  // The writer passes on exceptions of the sink.
   bool gone = false;
   VideoWriter broken(
       [&](std::span<const std::byte>) {
@@ -185,7 +186,7 @@ TEST_F(VideoTest, StreamsInPieces) {
   EXPECT_THROW(broken.flush(), std::range_error);
 }
 
-TEST_F(VideoTest, LeavesNothingWithoutFinish) {
+TEST_F(VideoTest, LeavesNothingBehindWithoutFinish) {
   {
     VideoWriter writer(file("a.mp4"), 64, 48);
     for (const at::Tensor& frame : clip(60, 48, 64)) writer.add(frame);
@@ -195,14 +196,14 @@ TEST_F(VideoTest, LeavesNothingWithoutFinish) {
   EXPECT_TRUE(listing().empty());
   expect_bad_input([&] { VideoWriter(file("a.mp4"), 64, 48).finish(); }, "no frames");
   EXPECT_TRUE(listing().empty());
-  // An older file stays until the new one is whole.
+  // An older file stays until the new one is complete.
   save("a.mp4", "older");
   { VideoWriter(file("a.mp4"), 64, 48).add(pattern(48, 64)); }
   EXPECT_EQ(read_file(file("a.mp4")), "older");
   EXPECT_EQ(listing().size(), 1u);
 }
 
-TEST_F(VideoTest, RefusesBadRequests) {
+TEST_F(VideoTest, RejectsBadRequests) {
   const auto writer = [&](int64_t width, int64_t height, const VideoOptions& options = {}) {
     return [=, this] { VideoWriter(file("a.mp4"), width, height, options); };
   };
@@ -212,9 +213,9 @@ TEST_F(VideoTest, RefusesBadRequests) {
   expect_bad_input(writer(40'000, 2), "16384");
   expect_bad_input(writer(1 << 20, 1 << 20), "million");
   options.fps = 0;
-  expect_bad_input(writer(64, 48, options), "frames a second");
+  expect_bad_input(writer(64, 48, options), "the frame rate is");
   options.fps = std::nan("");
-  expect_bad_input(writer(64, 48, options), "frames a second");
+  expect_bad_input(writer(64, 48, options), "the frame rate is");
   options = {};
   options.crf = 52;
   expect_bad_input(writer(64, 48, options), "crf is 52");

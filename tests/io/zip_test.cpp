@@ -14,7 +14,7 @@
 namespace loci::io {
 namespace {
 
-// One entry, each field as the case wants it.
+// One entry; each test case sets the fields it needs.
 struct Piece {
   std::string name;
   std::string packed;
@@ -44,7 +44,7 @@ std::string raw_deflate(const std::string& content) {
   return packed;
 }
 
-// With `same_data` every directory entry points at the first local header.
+// With `same_data`, all directory entries refer to the first local header.
 std::string archive(const std::vector<Piece>& pieces, bool zip64 = false, bool same_data = false) {
   std::string file;
   std::string directory;
@@ -113,7 +113,7 @@ TEST(Zip, ReadsStoredAndDeflatedEntries) {
   EXPECT_EQ(open(commented + "hello").entries().size(), 1U);
 }
 
-TEST(Zip, RefusesBombsAndTricks) {
+TEST(Zip, RejectsZipBombsAndInvalidArchives) {
   const auto refuse = [](const std::string& file, std::string_view part) {
     expect_bad_input(
         [&] {
@@ -124,14 +124,14 @@ TEST(Zip, RefusesBombsAndTricks) {
   };
   const std::string small(2000, 'x');
   const std::string packed = raw_deflate(small);
-  // More than deflate can do; more than the limit; two that are too much together.
+  // Beyond the ratio of deflate, beyond the limit, and two entries that exceed the limit together.
   refuse(archive({{"a", packed, uint64_t{1} << 30, 8}}), "zip bomb");
   refuse(archive({{"a", packed, ~uint64_t{0}, 8}}, true), "zip bomb");
   const std::string block(4 << 20, 'x');
   refuse(archive({{"a", block, uint64_t{3} << 30, 8}}), "zip bomb");
   refuse(archive({{"a", block, uint64_t{1} << 30, 8}, {"b", block, uint64_t{1} << 30, 8}}),
          "entry 'b' would inflate from 4.00 MiB to 1.00 GiB");
-  // Sizes that are not true.
+  // Wrong sizes.
   refuse(archive({{"a", packed, 1999, 8}}), "cannot be inflated");
   refuse(archive({{"a", packed, 2001, 8}}), "cannot be inflated");
   refuse(archive({{"a", packed + "x", 2000, 8}}), "cannot be inflated");
@@ -140,7 +140,7 @@ TEST(Zip, RefusesBombsAndTricks) {
   refuse(archive({{"a", "abc", 4}}), "does not fit");
   refuse(archive({{"a", "abc", 3, 0, 0, 1}}), "checksum");
   refuse(archive({{"a", packed, 2000, 8, 0, 1}}), "checksum");
-  // Entries over each other, as a bomb of many entries over the same data would have.
+  // Overlapping entries, as in a zip bomb of many entries that share data.
   refuse(archive({{"a", "abc", 3}, {"a", "abc", 3}}, false, true), "two entries 'a'");
   refuse(archive({{"a", "abc", 3}, {"b", "abc", 3}}, false, true), "does not fit");
   std::string nested = archive({{"b", "inner", 5}});
@@ -174,7 +174,7 @@ TEST(Zip, RefusesBombsAndTricks) {
 
 TEST(Zip, WritesLargeArchives) {
   const TempFolder folder;
-  // Offsets and a size beyond 32 bits; the gaps take no room on disk.
+  // Offsets and a size beyond 32 bits. The file is sparse.
   AtomicFile file(folder / "large.zip");
   ZipWriter writer(file);
   const uint64_t large = (uint64_t{1} << 32) + 5;

@@ -28,7 +28,7 @@ void on_message(void* object, int level, const char* format, va_list arguments) 
   const std::string_view text = trim(line.data());
   if (text.empty()) return;
   if (level <= AV_LOG_ERROR) {
-    // Without the "[mov,mp4,m4a @ 0x55…] " in front.
+    // Removes the prefix "[mov,mp4,m4a @ 0x55…] ".
     const size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
     last_error = end == std::string_view::npos ? text : text.substr(end + 2);
   }

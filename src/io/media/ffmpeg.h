@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners for FFmpeg's objects, its messages, and its errors as ours. Used inside io only.
+// Owning pointers for FFmpeg's objects, and handling of its messages and errors. Internal to io.
 #pragma once
 
 extern "C" {
@@ -25,7 +25,7 @@ struct Deleter {
 struct InputDeleter {
   void operator()(AVFormatContext* format) const { avformat_close_input(&format); }
 };
-// Closes its file, or frees the buffer behind an AVIOContext of our own (AVFMT_FLAG_CUSTOM_IO).
+// Closes the file, or frees the buffer of a custom AVIOContext (AVFMT_FLAG_CUSTOM_IO).
 struct OutputDeleter {
   void operator()(AVFormatContext* format) const;
 };
@@ -40,21 +40,21 @@ Codec make_codec(const AVCodec* codec);
 Frame make_frame();
 Packet make_packet();
 
-// A frame with pixels of its own, rows padded as FFmpeg's vector code wants them.
+// A frame that owns its pixels, with rows padded for FFmpeg's vector code.
 Frame make_picture(AVPixelFormat format, int width, int height);
 
-// Threads for an encoder or decoder: as many as tensors may use, at most 16.
+// Number of threads for an encoder or decoder: that of libtorch, at most 16.
 int thread_count();
 
-// From now on FFmpeg's messages go to log_debug() instead of stderr. Every entry into FFmpeg calls
-// it first; it also forgets the last message of this thread.
+// Redirects FFmpeg's messages from stderr to log_debug() and clears the last message of this
+// thread. Must be called before other FFmpeg functions.
 void start();
 
-// "Invalid data found when processing input (moov atom not found)": the meaning of a code and the
-// last error message FFmpeg gave on this thread.
+// The description of an error code and the last FFmpeg message of this thread, e.g. "Invalid data
+// found when processing input (moov atom not found)".
 std::string describe(int code);
 
-// `name` of a file as FFmpeg's opener takes it: never as a URL or a pattern.
+// The file name as a URL, so that FFmpeg never interprets it as another protocol or a pattern.
 std::string file_url(const std::filesystem::path& name);
 
 }  // namespace loci::io::ffmpeg

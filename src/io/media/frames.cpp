@@ -26,7 +26,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The number at the end of an image's name without its suffix.
+// The number at the end of the name of an image, without the suffix.
 std::optional<int64_t> frame_number(const fs::path& name) {
   const std::string stem = name.stem().string();
   size_t start = stem.size();
@@ -34,7 +34,7 @@ std::optional<int64_t> frame_number(const fs::path& name) {
   return parse_int(std::string_view(stem).substr(start));
 }
 
-// Hidden files (thumbnails, leftovers of other programs) are no frames.
+// Ignores hidden files, such as thumbnails.
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
 std::vector<fs::path> list_frames(const fs::path& folder) {
@@ -45,9 +45,9 @@ std::vector<fs::path> list_frames(const fs::path& folder) {
     const std::optional<int64_t> number = frame_number(path);
     if (!number) {
       fail(
-          "{}: the name does not end in a number of at most 18 digits, so its place among the "
-          "frames is unknown; "
-          "rename it like 00000.png or move it away",
+          "{}: the name does not end in a frame number of at most 18 digits; rename the file, e.g. "
+          "to "
+          "00000.png, or move it to another folder",
           path.string());
     }
     numbered.emplace_back(*number, path);
@@ -57,7 +57,7 @@ std::vector<fs::path> list_frames(const fs::path& folder) {
     const auto& [before, before_path] = numbered[i - 1];
     const auto& [number, path] = numbered[i];
     if (number == before) {
-      fail("{} and {} are the same frame; remove one", before_path.string(),
+      fail("{} and {} have the same frame number; remove one of them", before_path.string(),
            path.filename().string());
     }
   }
@@ -65,8 +65,8 @@ std::vector<fs::path> list_frames(const fs::path& folder) {
   for (auto& [number, path] : numbered) paths.push_back(std::move(path));
   if (!paths.empty() &&
       numbered.back().first - numbered.front().first != static_cast<int64_t>(paths.size()) - 1) {
-    log_warning("{}: the numbers of the frames have gaps; the {} files are taken one after another",
-                folder.string(), paths.size());
+    log_warning("{}: the frame numbers have gaps; the {} files are used in order", folder.string(),
+                paths.size());
   }
   return paths;
 }
@@ -89,16 +89,17 @@ class ImageSource : public FrameSource {
     const fs::path& path = paths_[position_++];
     at::Tensor image = read_image(path);
     if (image.size(1) != width_ || image.size(0) != height_) {
-      fail("{}: {} x {} pixels, but the first frame has {} x {}; frames must be of one size",
-           path.string(), image.size(1), image.size(0), width_, height_);
+      fail(
+          "{}: {} x {} pixels, but the first frame has {} x {}; all frames must have the same size",
+          path.string(), image.size(1), image.size(0), width_, height_);
     }
     return image;
   }
 
   void seek(int64_t frame) override {
     if (frame < 0 || frame > frame_count()) {
-      fail("{}: there is no frame {}; there are {}", paths_.front().parent_path().string(), frame,
-           frame_count());
+      fail("{}: there is no frame {}; the folder has {} frames",
+           paths_.front().parent_path().string(), frame, frame_count());
     }
     position_ = frame;
   }
@@ -125,21 +126,22 @@ class VideoSource : public FrameSource {
   VideoReader reader_;
 };
 
-// Whether the name is one that ImageSink gives.
+// Whether ImageSink creates files with this name.
 bool is_own_name(const fs::path& name) {
   const std::string stem = name.stem().string();
   return name.extension() == ".png" && stem.size() >= 5 &&
          std::all_of(stem.begin(), stem.end(), is_digit);
 }
 
-// A folder that is replaced must hold frames and nothing else: nobody's pictures are lost to a
-// wrong name.
+// Only a folder of frames may be replaced, so that a wrong name does not delete other files.
 void check_replaceable(const fs::path& folder) {
   if (!fs::is_directory(folder)) return;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (!entry.is_regular_file() || !is_own_name(entry.path())) {
-      fail("cannot write frames to {}: it holds {}, which is no frame; choose another folder",
-           folder.string(), entry.path().filename().string());
+      fail(
+          "cannot write frames to {}: the folder contains {}, which is not a frame; choose another "
+          "folder",
+          folder.string(), entry.path().filename().string());
     }
   }
 }
@@ -162,7 +164,7 @@ class ImageSink : public FrameSink {
 
   void finish() override {
     if (count_ == 0) fail("cannot write {}: there are no frames", output_->path().string());
-    check_replaceable(output_->path());  // something may have come meanwhile
+    check_replaceable(output_->path());  // files may have been added in the meantime
     output_->commit();
   }
 
@@ -254,7 +256,7 @@ at::Tensor read_frames(const fs::path& path, int64_t limit) {
   for (int64_t i = 0; i < count; ++i) {
     check_interrupt();
     const std::optional<at::Tensor> frame = source->next();
-    LOCI_CHECK(frame, "{}: no frame {} of {}", path.string(), i, count);
+    LOCI_CHECK(frame, "{}: frame {} of {} is missing", path.string(), i, count);
     frames[i].copy_(*frame);
   }
   return frames;

@@ -20,7 +20,7 @@ constexpr uint64_t kMaxFileBytes = uint64_t{512} << 20;
 constexpr std::string_view kPngStart("\x89PNG\r\n\x1a\n", 8);
 constexpr std::string_view kJpegStart("\xff\xd8\xff", 3);
 
-// What the bytes are if they are a picture of a kind that is not read here.
+// The name of an image format that is not supported; empty if unknown.
 std::string_view foreign_kind(std::string_view bytes) {
   if (bytes.starts_with("RIFF") && bytes.size() > 8 && bytes.substr(8).starts_with("WEBP")) {
     return "a WebP image";
@@ -54,10 +54,10 @@ at::Tensor checked_image(const at::Tensor& image) {
 
 void check_image_size(int64_t width, int64_t height, const std::string& source) {
   if (width <= 0 || height <= 0) {
-    fail("{}: the picture is {} x {} pixels; both sides must be at least 1", source, width, height);
+    fail("{}: the image has {} x {} pixels; both sides must be at least 1", source, width, height);
   }
   if (width > kMaxPixels / height) {
-    fail("{}: the picture is {} x {} pixels, more than the {} million allowed", source, width,
+    fail("{}: the image has {} x {} pixels, more than the limit of {} million", source, width,
          height, kMaxPixels / 1'000'000);
   }
 }
@@ -69,7 +69,7 @@ at::Tensor decode_image(std::span<const std::byte> bytes, const std::string& sou
   if (text.empty()) fail("{}: the file is empty; expected a PNG or JPEG image", source);
   const std::string_view kind = foreign_kind(text);
   if (!kind.empty()) {
-    fail("{}: this looks like {}; convert it to PNG or JPEG first", source, kind);
+    fail("{}: this looks like {}; convert it to PNG or JPEG", source, kind);
   }
   fail("{}: this is neither a PNG nor a JPEG image", source);
 }

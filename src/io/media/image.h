@@ -15,25 +15,25 @@
 
 namespace loci::io {
 
-// No image or video frame with more pixels is read or made: otherwise a header of a few bytes could
-// ask for any amount of memory.
+// The largest image or video frame that is read or created. Otherwise a header of a few bytes could
+// request any amount of memory.
 inline constexpr int64_t kMaxPixels = 100'000'000;
 
-// PNG or JPEG, told apart by content, whatever the name. Grey and palette images become RGB, 16
-// bits are rounded to 8. Transparency is dropped and the colours stay as stored (what PIL's
-// convert("RGB") and OpenCV do); colour profiles and gamma are ignored. A JPEG's EXIF orientation
-// is applied, so that photos stand upright.
+// Reads PNG or JPEG; the content determines the format. Grey and palette images become RGB, 16 bits
+// are rounded to 8. Transparency is dropped without changing colours, like PIL's convert("RGB") and
+// OpenCV. Colour profiles and gamma are ignored.
+// The EXIF orientation of a JPEG is applied.
 at::Tensor read_image(const std::filesystem::path& path);
 
-// The same from memory. `source` names the bytes in messages.
+// The same from memory. `source` names the image in messages.
 at::Tensor decode_image(std::span<const std::byte> bytes, const std::string& source);
 at::Tensor decode_png(std::span<const std::byte> bytes, const std::string& source);
 at::Tensor decode_jpeg(std::span<const std::byte> bytes, const std::string& source);
 
 std::vector<std::byte> encode_png(const at::Tensor& image);
 
-// `quality` 1 to 100. Colour is kept at full resolution from quality 90 on and at half below, where
-// size matters more than edges between colours.
+// `quality` is 1 to 100. From quality 90 on, colour has full resolution (4:4:4), below half
+// (4:2:0).
 std::vector<std::byte> encode_jpeg(const at::Tensor& image, int quality = 95);
 
 void write_png(const std::filesystem::path& path, const at::Tensor& image);
@@ -42,11 +42,11 @@ void write_jpeg(const std::filesystem::path& path, const at::Tensor& image, int 
 // By suffix: .png, .jpg or .jpeg.
 void write_image(const std::filesystem::path& path, const at::Tensor& image);
 
-// The image, contiguous; anything but a uint8 [height, width, 3] on the CPU is a programmer's
-// error.
+// Returns the image as a contiguous tensor. Anything but uint8 [height, width, 3] on the CPU is an
+// internal error.
 at::Tensor checked_image(const at::Tensor& image);
 
-// Refuses sizes that are not positive or above kMaxPixels, before anything is allocated.
+// Bad input if the size is not positive or exceeds kMaxPixels. Call it before allocating memory.
 void check_image_size(int64_t width, int64_t height, const std::string& source);
 
 }  // namespace loci::io

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG by libjpeg-turbo.
+// JPEG with libjpeg-turbo.
 #include <turbojpeg.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace loci::io {
 namespace {
 
 constexpr int kFullColourQuality = 90;
-constexpr int kMaxSide = 65500;  // of libjpeg
+constexpr int kMaxSide = 65500;  // limit of libjpeg
 
 struct Closer {
   void operator()(void* handle) const { tjDestroy(handle); }
@@ -25,12 +25,12 @@ struct Closer {
 using Handle = std::unique_ptr<void, Closer>;
 
 Handle checked(tjhandle raw) {
-  if (raw == nullptr) fail_machine("libjpeg-turbo does not start: {}", tjGetErrorStr2(nullptr));
+  if (raw == nullptr) fail_machine("cannot initialize libjpeg-turbo: {}", tjGetErrorStr2(nullptr));
   return Handle(raw);
 }
 
-// The library goes on after damage and leaves grey areas; pictures with such holes are refused.
-// Stray bytes between segments are common in photos and harmless.
+// The library continues after errors and leaves grey areas; such images are rejected. Extraneous
+// bytes between segments are common in photos and harmless.
 void check_decoded(int result, const Handle& handle, const std::string& source) {
   if (result == 0) return;
   const std::string_view text = tjGetErrorStr2(handle.get());
@@ -40,7 +40,7 @@ void check_decoded(int result, const Handle& handle, const std::string& source) 
   log_debug("{}: libjpeg: {}", source, text);
 }
 
-// Print colours, [height, width, 4], inverted as all programs store them that write such files.
+// CMYK [height, width, 4], inverted as programs store it in practice.
 at::Tensor cmyk_to_rgb(const at::Tensor& cmyk) {
   const at::Tensor wide = cmyk.to(at::kInt);
   const at::Tensor product = wide.slice(2, 0, 3) * wide.slice(2, 3, 4);
@@ -59,7 +59,7 @@ at::Tensor decode_jpeg(std::span<const std::byte> bytes, const std::string& sour
   check_decoded(tjDecompressHeader3(handle.get(), data, bytes.size(), &width, &height, &subsampling,
                                     &colours),
                 handle, source);
-  if (width == 0) fail("{}: damaged JPEG image: the file ends before the picture", source);
+  if (width == 0) fail("{}: damaged JPEG image: the file ends before the image data", source);
   check_image_size(width, height, source);
   const bool print = colours == TJCS_CMYK || colours == TJCS_YCCK;
   at::Tensor image = at::empty({height, width, print ? 4 : 3}, at::kByte);
@@ -73,9 +73,9 @@ at::Tensor decode_jpeg(std::span<const std::byte> bytes, const std::string& sour
 
 std::vector<std::byte> encode_jpeg(const at::Tensor& image, int quality) {
   const at::Tensor source = checked_image(image);
-  if (quality < 1 || quality > 100) fail("JPEG quality is {}; it must be 1 to 100", quality);
+  if (quality < 1 || quality > 100) fail("the JPEG quality is {}; it must be 1 to 100", quality);
   if (source.size(0) > kMaxSide || source.size(1) > kMaxSide) {
-    fail("an image of {} x {} pixels does not fit a JPEG file (at most {} a side); write PNG",
+    fail("an image of {} x {} pixels does not fit a JPEG file (at most {} per side); use PNG",
          source.size(1), source.size(0), kMaxSide);
   }
   const auto width = static_cast<int>(source.size(1));

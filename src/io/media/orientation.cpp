@@ -19,7 +19,7 @@ constexpr uint32_t kTypeShort = 3;
 
 using Bytes = std::span<const std::byte>;
 
-// An unsigned number of `size` bytes, or nothing beyond the end.
+// An unsigned number of `size` bytes; nullopt beyond the end.
 std::optional<uint32_t> number(Bytes bytes, size_t offset, size_t size, bool little_endian) {
   if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
   uint32_t value = 0;
@@ -53,7 +53,7 @@ Orientation exif_orientation(Bytes jpeg) {
   size_t offset = 2;  // after the start-of-image marker
   while (number(jpeg, offset, 1, false) == 0xff) {
     const auto marker = number(jpeg, offset + 1, 1, false);
-    const auto length = number(jpeg, offset + 2, 2, false);  // counts itself
+    const auto length = number(jpeg, offset + 2, 2, false);  // includes itself
     if (!marker || !length || *length < 2 || *marker == kStartOfScan) return 1;
     if (*length > jpeg.size() - (offset + 2)) return 1;
     const Bytes segment = jpeg.subspan(offset + 4, *length - 2);

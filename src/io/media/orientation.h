@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way is up: the orientation that cameras note beside the pixels, and its use.
+// EXIF orientation of images.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace loci::io {
 
-// As EXIF counts them: 1 upright, 2 mirrored, 3 upside down, 4 = 2 and 3, 5 transposed, 6 to be
-// turned clockwise by 90 degrees, 7 transposed upside down, 8 to be turned counter-clockwise.
+// EXIF values: 1 upright, 2 mirrored left-right, 3 rotated by 180 degrees, 4 mirrored top-bottom,
+// 5 transposed, 6 needs a clockwise rotation by 90 degrees, 7 transversed, 8 a counter-clockwise
+// one.
 using Orientation = int;
 
-// The orientation noted in a JPEG file; 1 when there is none or it makes no sense.
+// The orientation stored in a JPEG file; 1 if there is none or it is invalid.
 Orientation exif_orientation(std::span<const std::byte> jpeg);
 
-// The upright image of one stored with this orientation; contiguous.
+// Applies the orientation to a stored image. The result is contiguous.
 at::Tensor turn_upright(const at::Tensor& image, Orientation orientation);
 
 inline bool swaps_sides(Orientation orientation) { return orientation >= 5; }

@@ -16,8 +16,8 @@ namespace loci::io {
 
 namespace {
 
-// Weights are integers of this many fractional bits, so that results do not depend on the compiler
-// and equal PIL's: 8 bits of the pixel and 2 spare bits for lobes fill 32.
+// Weights are integers with this many fractional bits, so that results do not depend on the
+// compiler and equal PIL's: with 8 bits of the pixel and 2 spare bits for lobes they fill 32 bits.
 constexpr int kWeightBits = 32 - 8 - 2;
 
 double sinc(double x) {
@@ -54,7 +54,7 @@ double filter_value(ResizeFilter filter, double x) {
   return 0;
 }
 
-// The inputs that one output is made of: first, first + 1, … with their weights.
+// The inputs of one output, first, first + 1, …, and their weights.
 struct Taps {
   int64_t first = 0;
   std::vector<int32_t> weights;
@@ -158,7 +158,7 @@ FittedImage resize_and_crop(const at::Tensor& image, int64_t width, int64_t heig
   const int64_t source_height = source.size(0);
   const double scale = std::max(static_cast<double>(width) / static_cast<double>(source_width),
                                 static_cast<double>(height) / static_cast<double>(source_height));
-  // Halves go to the even number, as Python rounds.
+  // Rounds half to even like Python.
   const auto scaled = [&](int64_t side) {
     return static_cast<int64_t>(std::nearbyint(static_cast<double>(side) * scale));
   };

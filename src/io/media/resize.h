@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing of images with the filters of PIL, which the models' own tools use on first images.
+// Resizing of images with the filters of PIL, which the original tools of the models use.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace loci::io {
 
-// Each widens with the scale when the image shrinks, so nothing aliases. Bicubic has a = -0.5 as in
-// PIL and in torch's antialiased interpolation.
+// When an image shrinks, the filter is widened in proportion to avoid aliasing. Bicubic uses a =
+// -0.5 like PIL and torch's antialiased interpolation.
 enum class ResizeFilter { kBilinear, kBicubic, kLanczos };
 
-// `image` as in image.h. Gives the bytes that PIL's Image.resize gives.
+// `image` as in image.h. The result equals that of PIL's Image.resize bit by bit.
 at::Tensor resize_image(const at::Tensor& image, int64_t width, int64_t height,
                         ResizeFilter filter = ResizeFilter::kLanczos);
 
 struct FittedImage {
   at::Tensor image;
-  std::string note;  // what was resized and cut, in words; empty when the size was right already
+  std::string note;  // describes the resizing and cropping; empty if the size already matched
 };
 
-// Resizes with the aspect kept so that width x height is covered, then cuts the centre out of it:
-// what Wan does with a first image.
+// Resizes with the same aspect ratio to cover width x height, then crops the centre, as Wan does
+// with a first image.
 FittedImage resize_and_crop(const at::Tensor& image, int64_t width, int64_t height,
                             ResizeFilter filter = ResizeFilter::kLanczos);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Video files: H.264 in MP4 written, anything FFmpeg decodes read, frame by frame.
+// Video files: writes H.264 in MP4 and reads every format that FFmpeg decodes, frame by frame.
 //
 // A frame is an image as in image.h: uint8 [height, width, 3], RGB.
 #pragma once
@@ -20,29 +20,29 @@ namespace loci::io {
 
 struct VideoOptions {
   double fps = 16;
-  int crf = 18;  // x264's quality: 0 (best) to 51
-  // Keeps RGB bit for bit, for metrics, at any size (crf is ignored). It is H.264 in RGB, which
-  // players built on FFmpeg show and browsers do not.
+  int crf = 18;  // constant rate factor of x264: 0 (best) to 51
+  // Lossless H.264 in RGB at any size, for metrics; crf is ignored. Players based on FFmpeg support
+  // it, browsers do not.
   bool lossless = false;
-  std::string speed = "medium";  // x264's presets, "ultrafast" to "veryslow"
-  // Pieces that play on their own as they arrive, instead of an index before the data.
+  std::string speed = "medium";  // preset of x264, "ultrafast" to "veryslow"
+  // Fragmented MP4, which can be played while it is written, instead of one index before the data.
   bool fragmented = false;
 };
 
-// Writes H.264 High, yuv420p, BT.709 (limited range, tagged so), at a constant frame rate, with the
-// index in front so that playing starts before the download ends.
+// Writes H.264 High, yuv420p, BT.709 (limited range, tagged) at a constant frame rate. The index
+// precedes the data, so that playback can start before the download is complete.
 //
-// Both sides must be even, as half-resolution colour demands; odd sizes are bad input rather than
-// padded, since frames read back would differ in size from those written. lossless takes any size.
+// Both sides must be even because of half-resolution colour. Odd sizes are bad input and not
+// padded, since the frames that are read back would have another size. `lossless` allows any size.
 class VideoWriter {
  public:
-  // The file appears at finish(); a writer destroyed before leaves nothing behind. The name must
-  // end in .mp4.
+  // finish() creates the file; without it nothing remains.
+  // The name must end in .mp4.
   VideoWriter(const std::filesystem::path& path, int64_t width, int64_t height,
               VideoOptions options = {});
 
-  // For streaming: a fragmented file is handed to `sink` piece by piece as it grows: the codec's
-  // set-up during construction, then frames every two seconds and whenever flush() asks for them.
+  // For streaming: passes the parts of a fragmented file to `sink`. The constructor passes the
+  // codec setup; frames follow every two seconds and at flush().
   using Sink = std::function<void(std::span<const std::byte>)>;
   VideoWriter(Sink sink, int64_t width, int64_t height, VideoOptions options = {});
 
@@ -52,25 +52,25 @@ class VideoWriter {
 
   void add(const at::Tensor& frame);
 
-  // Streams only: everything added so far reaches the sink now, and the next frame starts afresh.
+  // Streams only: passes all frames so far to the sink. The next frame is a key frame.
   void flush();
 
-  // Once, after at least one frame.
+  // Must be called once, after at least one frame.
   void finish();
 
-  int64_t frame_count() const;  // added so far
+  int64_t frame_count() const;  // number of added frames
 
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-// Reads the first video stream of a file. Every coded frame comes out once, in order of display,
-// also when the frame rate varies. Rotation metadata (phones) is applied in steps of 90 degrees;
-// pixel aspect is ignored. Colours follow the file's tags; without tags they count as BT.601,
-// limited range, which is what tools write that do not tag (OpenCV, imageio).
+// Reads the first video stream of a file. Returns every coded frame once, in display order, also
+// for variable frame rates. Rotation metadata is applied in steps of 90 degrees; the pixel aspect
+// ratio is ignored. Colours follow the tags of the file. Without tags they are BT.601, limited
+// range, as written by tools without tags (OpenCV, imageio).
 //
-// A damaged or truncated file is bad input, found when the damage is reached.
+// A damaged or truncated file is bad input, which is reported when the damage is reached.
 class VideoReader {
  public:
   explicit VideoReader(const std::filesystem::path& path);
@@ -80,25 +80,25 @@ class VideoReader {
 
   int64_t width() const;
   int64_t height() const;
-  double fps() const;  // the average when it varies
+  double fps() const;  // the average for variable frame rates
 
-  // Exact: counted, not taken from the header. The first call of this, frame_times() or seek()
-  // reads the file through once, without decoding unless the codec has frames that are never shown.
+  // Exact, independent of the header. The first call of frame_count(), frame_times() or seek()
+  // reads the whole file. It decodes only if the codec can have frames that are not displayed.
   int64_t frame_count() const;
 
-  // Seconds from the first frame, one per frame.
+  // Time of each frame in seconds since the first frame.
   const std::vector<double>& frame_times() const;
 
-  // The frame at position(), or nothing at the end.
+  // The frame at position(); nullopt at the end.
   std::optional<at::Tensor> next();
 
-  // Passes over up to `count` frames; gives the number passed.
+  // Skips up to `count` frames and returns the number of skipped frames.
   int64_t skip(int64_t count);
 
-  // Goes to exactly this frame, 0 to frame_count() (the end).
+  // Moves to frame 0 to frame_count() (the end).
   void seek(int64_t frame);
 
-  int64_t position() const;  // index of the frame that next() gives
+  int64_t position() const;  // index of the frame that next() returns
 
  private:
   class Impl;

@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Containers of video. Play lists and the like are left out: they would make a file that somebody
-// sent open other files.
+// Supported containers. Playlists are excluded, because an uploaded file could then open other
+// files.
 constexpr const char* kContainers =
     "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,ogg,asf,ivf,h264,hevc,m4v,obu,yuv4mpegpipe,gif,"
     "apng,"
@@ -33,7 +33,8 @@ void check_file(const fs::path& path) {
   }
 }
 
-// Looks into the streams for what the container does not say, which may decode a frame of each.
+// Determines stream properties that the container does not specify; may decode one frame per
+// stream.
 int probe_streams(AVFormatContext* format) {
   std::vector<AVDictionary*> options(format->nb_streams, nullptr);
   for (AVDictionary*& of_stream : options) av_dict_set_int(&of_stream, "max_pixels", kMaxPixels, 0);
@@ -54,8 +55,10 @@ VideoInput::VideoInput(const fs::path& path) : name_(path.string()) {
   int result = avformat_open_input(&format, ffmpeg::file_url(path).c_str(), nullptr, &options);
   av_dict_free(&options);
   if (result == AVERROR(EINVAL)) {
-    fail("{}: this is not a readable video; expected MP4, MOV, Matroska, WebM, AVI or the like",
-         name_);
+    fail(
+        "{}: this is not a readable video; expected MP4, MOV, Matroska, WebM, AVI or a similar "
+        "format",
+        name_);
   }
   if (result < 0) fail("{}: this is not a readable video: {}", name_, ffmpeg::describe(result));
   format_.reset(format);
@@ -63,10 +66,10 @@ VideoInput::VideoInput(const fs::path& path) : name_(path.string()) {
   if (result < 0) fail_damaged(result);
   const int index = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, &codec_, 0);
   if (index == AVERROR_DECODER_NOT_FOUND) {
-    fail("{}: this FFmpeg has no decoder for the video in it", name_);
+    fail("{}: the installed FFmpeg has no decoder for this video", name_);
   }
   if (index < 0 || (format->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0) {
-    fail("{}: there is no video in this file", name_);
+    fail("{}: this file contains no video", name_);
   }
   for (unsigned i = 0; i < format->nb_streams; ++i) {
     if (static_cast<int>(i) != index) format->streams[i]->discard = AVDISCARD_ALL;
@@ -86,11 +89,11 @@ bool VideoInput::read(AVPacket* packet) {
     ++packets_;
     return true;
   }
-  // MP4 lists every packet ahead of the data; other containers just end.
+  // MP4 has an index of all packets; other containers have not.
   const bool lists_packets = std::string_view(format_->iformat->name).starts_with("mov");
   const int64_t expected = avformat_index_get_entries_count(stream_);
   if (lists_packets && !jumped_ && packets_ < expected) {
-    fail("{}: the file is truncated: it holds {} of {} frames", name_, packets_, expected);
+    fail("{}: the file is truncated: it contains {} of {} frames", name_, packets_, expected);
   }
   return false;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The video stream of a file as packets and as decoded frames. Used inside io only.
+// The video stream of a file as packets and as decoded frames. Internal to io.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace loci::io {
 
-// An opened file, read packet by packet.
+// An open file that is read packet by packet.
 class VideoInput {
  public:
   explicit VideoInput(const std::filesystem::path& path);
 
-  // The next packet of the stream, false at the end. A file that ends before its own index does is
-  // bad input.
+  // Reads the next packet of the stream; false at the end. A file with fewer packets than its index
+  // lists is bad input.
   bool read(AVPacket* packet);
 
-  // Goes to the key frame at or before this decoding time, in units of the stream.
+  // Moves to the key frame at or before this decoding time, in units of the stream.
   void jump(int64_t decoding_time);
 
   [[noreturn]] void fail_damaged(int code) const;
@@ -34,17 +34,17 @@ class VideoInput {
   ffmpeg::Input format_;
   AVStream* stream_ = nullptr;      // owned by format_
   const AVCodec* codec_ = nullptr;  // static in FFmpeg
-  int64_t packets_ = 0;             // read without a jump
+  int64_t packets_ = 0;             // packets read since the start without seeking
   bool jumped_ = false;
 };
 
-// The frames of a file in order of display.
+// The frames of a file in display order.
 class VideoDecoder {
  public:
   explicit VideoDecoder(const std::filesystem::path& path);
 
-  // False at the end. The frame may be damaged, which does not matter to a caller that passes over
-  // it.
+  // Decodes the next frame; false at the end. The frame may be damaged, which is irrelevant for
+  // callers that skip it.
   bool next(AVFrame* frame);
 
   void jump(int64_t decoding_time);
@@ -57,7 +57,7 @@ class VideoDecoder {
   ffmpeg::Packet packet_;
 };
 
-// The time of display of a decoded frame in units of the stream, or AV_NOPTS_VALUE.
+// The display time of a decoded frame in units of the stream, or AV_NOPTS_VALUE.
 int64_t display_time(const AVFrame& frame);
 
 bool is_damaged(const AVFrame& frame);

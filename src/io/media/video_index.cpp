@@ -13,8 +13,8 @@ namespace loci::io {
 
 namespace {
 
-// Whether every packet is one frame that is shown. Other containers may split frames over packets,
-// other codecs have frames that are only referred to or left out.
+// Whether every packet is one displayed frame. Other containers may split frames into several
+// packets, and other codecs have frames that are only referenced or dropped.
 bool is_frame_per_packet(const VideoInput& input) {
   const std::string_view container = input.format().iformat->name;
   if (!container.starts_with("mov") && !container.starts_with("matroska")) return false;
@@ -37,8 +37,8 @@ bool are_known_and_ascend(const std::vector<int64_t>& times) {
          std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) == times.end();
 }
 
-// Nothing when the packets do not settle what a decoder will show: frames before the first key
-// frame, or that lean on what was cut off before it.
+// nullopt if the packets do not determine the displayed frames: there are frames before the first
+// key frame, or frames that refer to data before it.
 std::optional<VideoIndex> index_packets(VideoInput& input) {
   VideoIndex index;
   const ffmpeg::Packet packet = ffmpeg::make_packet();

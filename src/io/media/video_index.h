@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact list of the frames in a video file. Used inside io only.
+// The exact list of the frames of a video file. Internal to io.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ struct VideoIndex {
     int64_t display_time;
     int64_t decoding_time;
   };
-  std::vector<int64_t> display_times;  // one per frame, in order of display
-  std::vector<KeyFrame> key_frames;    // in order of decoding; none when unknown
-  // Whether display_times are all known and ascend, so that each names one frame.
+  std::vector<int64_t> display_times;  // one per frame, in display order
+  std::vector<KeyFrame> key_frames;    // in decoding order; empty if unknown
+  // Whether all display_times are known and strictly ascending, so that each identifies one frame.
   bool timed = false;
 
-  // Where to start decoding so that the frame displayed at this time comes out whole; nullptr when
-  // only the start of the file will do.
+  // The key frame from which decoding must start to get a complete frame at this display time;
+  // nullptr if decoding must start at the beginning of the file.
   const KeyFrame* key_frame_before(int64_t display_time) const;
 };
 
-// Reads the file through: its packets when each of them is one frame, otherwise decoding.
+// Reads the whole file: only its packets if each is one displayed frame, otherwise by decoding.
 VideoIndex make_video_index(const std::filesystem::path& path);
 
 }  // namespace loci::io

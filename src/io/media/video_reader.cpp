@@ -20,14 +20,14 @@ namespace loci::io {
 
 namespace {
 
-// Decoded frames to full-range RGB by the colour tags they carry.
+// Converts decoded frames to full-range RGB according to their colour tags.
 class RgbConverter {
  public:
   at::Tensor convert(const AVFrame& frame, const std::string& name) {
     prepare(frame, name);
     const int rows = sws_scale(converter_.get(), frame.data, frame.linesize, 0, frame.height,
                                rgb_->data, rgb_->linesize);
-    if (rows != frame.height) fail("{}: damaged video: a frame does not convert to RGB", name);
+    if (rows != frame.height) fail("{}: damaged video: a frame cannot be converted to RGB", name);
     at::Tensor image = at::empty({frame.height, frame.width, 3}, at::kByte);
     const size_t row_size = static_cast<size_t>(frame.width) * 3;
     for (int y = 0; y < frame.height; ++y) {
@@ -53,8 +53,8 @@ class RgbConverter {
     converter_.reset(sws_getContext(
         frame.width, frame.height, format, frame.width, frame.height, AV_PIX_FMT_RGB24,
         SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr));
-    if (!converter_) fail("{}: the video's kind of pixels cannot be converted to RGB", name);
-    // Unknown and missing tags get BT.601. Formats that are full range by name stay so.
+    if (!converter_) fail("{}: the pixel format of the video cannot be converted to RGB", name);
+    // Unknown or missing tags mean BT.601. Formats that imply full range keep it.
     sws_setColorspaceDetails(converter_.get(), sws_getCoefficients(frame.colorspace),
                              frame.color_range == AVCOL_RANGE_JPEG ? 1 : 0,
                              sws_getCoefficients(SWS_CS_DEFAULT), /*dstRange=*/1, /*brightness=*/0,
@@ -84,7 +84,7 @@ double average_fps(const AVStream& stream) {
   for (const AVRational rate : {stream.avg_frame_rate, stream.r_frame_rate}) {
     if (rate.num > 0 && rate.den > 0) return av_q2d(rate);
   }
-  return 25;  // what FFmpeg assumes of streams without times
+  return 25;  // the default of FFmpeg for streams without times
 }
 
 }  // namespace
@@ -125,8 +125,8 @@ class VideoReader::Impl {
     if (is_damaged(*frame_)) fail("{}: frame {} is damaged", name(), position_ - 1);
     if (frame_->width != width_ || frame_->height != height_) {
       fail(
-          "{}: the picture changes its size from {} x {} to {} x {} at frame {}; cut the video "
-          "there",
+          "{}: the frame size changes from {} x {} to {} x {} at frame {}; split the video at this "
+          "frame",
           name(), width_, height_, frame_->width, frame_->height, position_ - 1);
     }
     return turn_upright(converter_.convert(*frame_, name()), orientation_);
@@ -144,7 +144,7 @@ class VideoReader::Impl {
 
   void seek(int64_t target) {
     if (target < 0 || target > frame_count()) {
-      fail("{}: there is no frame {}; the video has {}", name(), target, frame_count());
+      fail("{}: there is no frame {}; the video has {} frames", name(), target, frame_count());
     }
     if (target == position_) return;
     if (target < frame_count() && jump(target)) return;
@@ -162,7 +162,7 @@ class VideoReader::Impl {
     return *index_;
   }
 
-  // Makes frame_ the frame at position_; false at the end.
+  // Decodes the frame at position_ into frame_; false at the end.
   bool decode() {
     if (!decoded_) decoded_ = decoder_.next(frame_.get());
     if (decoded_) return true;
@@ -175,11 +175,11 @@ class VideoReader::Impl {
   }
 
   [[noreturn]] void fail_without_frames() const {
-    fail("{}: damaged video: there is not one whole frame in it", name());
+    fail("{}: damaged video: it contains no complete frame", name());
   }
 
-  // Goes to a frame by way of the key frame before it. False, with the position kept or the decoder
-  // back at the start, when decoding on from there is needed.
+  // Moves to a frame from the key frame before it. Returns false if frames must be decoded in order
+  // instead; the position is then unchanged or at the start.
   bool jump(int64_t target) {
     const int64_t time = index().display_times[target];
     const VideoIndex::KeyFrame* key = index().key_frame_before(time);
@@ -195,7 +195,7 @@ class VideoReader::Impl {
       position_ = target;
       return true;
     }
-    restart();  // the file's index and its data disagree
+    restart();  // the index of the file does not match its data
     return false;
   }
 
@@ -212,7 +212,7 @@ class VideoReader::Impl {
   std::optional<VideoIndex> index_;
   std::vector<double> times_;
   Orientation orientation_;
-  int64_t width_, height_;  // as coded, before turning
+  int64_t width_, height_;  // coded size, before rotation
   double fps_;
   int64_t position_ = 0;
   bool decoded_ = false;  // frame_ holds the frame at position_

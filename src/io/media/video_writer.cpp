@@ -28,9 +28,9 @@ namespace {
 
 constexpr double kMinFps = 0.01;
 constexpr double kMaxFps = 1000;
-constexpr int kMaxSide = 16384;  // of x264
+constexpr int kMaxSide = 16384;  // limit of x264
 constexpr int kSinkBuffer = 1 << 16;
-constexpr double kKeyFrameSeconds = 2;  // a player's jump decodes at most this much
+constexpr double kKeyFrameSeconds = 2;  // maximum time that a player decodes to seek
 
 constexpr std::array<std::string_view, 9> kSpeeds = {
     "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow"};
@@ -39,18 +39,18 @@ void check_options(const VideoOptions& options, int64_t width, int64_t height,
                    const std::string& name) {
   check_image_size(width, height, name);
   if (width > kMaxSide || height > kMaxSide) {
-    fail("cannot write {}: frames of {} x {} pixels do not fit H.264 (at most {} a side)", name,
+    fail("cannot write {}: frames of {} x {} pixels do not fit H.264 (at most {} per side)", name,
          width, height, kMaxSide);
   }
   if (!options.lossless && (width % 2 != 0 || height % 2 != 0)) {
     fail(
-        "cannot write {}: frames of {} x {} pixels have an odd side, which MP4 cannot hold; crop "
-        "them to even sides, or write a lossless video or a folder of images",
+        "cannot write {}: frames of {} x {} pixels have an odd side, which this format does "
+        "not support; crop them to even sides, or write a lossless video or a folder of images",
         name, width, height);
   }
   if (!(options.fps >= kMinFps && options.fps <= kMaxFps)) {
-    fail("cannot write {}: {} frames a second; it must be {} to {}", name, options.fps, kMinFps,
-         kMaxFps);
+    fail("cannot write {}: the frame rate is {} per second; it must be {} to {}", name, options.fps,
+         kMinFps, kMaxFps);
   }
   if (options.crf < 0 || options.crf > 51) {
     fail("cannot write {}: crf is {}; it must be 0 (best) to 51", name, options.crf);
@@ -61,7 +61,7 @@ void check_options(const VideoOptions& options, int64_t width, int64_t height,
   }
 }
 
-// From full-range RGB to the encoder's pixels: BT.709, limited range, or RGB planes reordered.
+// Converts full-range RGB to the pixel format of the encoder: BT.709, limited range, or RGB planes.
 ffmpeg::Converter make_converter(const AVCodecContext& codec) {
   ffmpeg::Converter converter(sws_getContext(
       codec.width, codec.height, AV_PIX_FMT_RGB24, codec.width, codec.height, codec.pix_fmt,
@@ -99,18 +99,18 @@ class VideoWriter::Impl {
   }
 
   void add(const at::Tensor& frame) {
-    LOCI_CHECK(!finished_, "{}: a frame after finish()", name_);
+    LOCI_CHECK(!finished_, "{}: a frame was added after finish()", name_);
     ffmpeg::start();
     const at::Tensor image = checked_image(frame);
     LOCI_CHECK(image.size(1) == codec_->width && image.size(0) == codec_->height,
-               "{}: a frame of {} x {} pixels in a video of {} x {}", name_, image.size(1),
+               "{}: the frame has {} x {} pixels, the video {} x {}", name_, image.size(1),
                image.size(0), codec_->width, codec_->height);
     const int64_t row_size = image.size(1) * 3;
     for (int64_t y = 0; y < image.size(0); ++y) {
       std::memcpy(rgb_->data[0] + y * rgb_->linesize[0], image.data_ptr<uint8_t>() + y * row_size,
                   row_size);
     }
-    check(av_frame_make_writable(picture_.get()));  // the encoder may still hold the last one
+    check(av_frame_make_writable(picture_.get()));  // the encoder may still use the last frame
     check(sws_scale(converter_.get(), rgb_->data, rgb_->linesize, 0, codec_->height, picture_->data,
                     picture_->linesize));
     picture_->pts = count_++;
@@ -120,7 +120,7 @@ class VideoWriter::Impl {
   }
 
   void flush() {
-    LOCI_CHECK(sink_ && !finished_, "{}: only streams that go on are flushed", name_);
+    LOCI_CHECK(sink_ && !finished_, "{}: flush() needs an unfinished stream", name_);
     ffmpeg::start();
     check(av_write_frame(format_.get(), nullptr));
     avio_flush(format_->pb);
@@ -129,7 +129,7 @@ class VideoWriter::Impl {
   }
 
   void finish() {
-    LOCI_CHECK(!finished_, "{}: finish() twice", name_);
+    LOCI_CHECK(!finished_, "{}: finish() was called twice", name_);
     ffmpeg::start();
     if (count_ == 0) fail("cannot write {}: there are no frames", name_);
     encode(nullptr);
@@ -157,8 +157,9 @@ class VideoWriter::Impl {
     const char* encoder_name = options.lossless ? "libx264rgb" : "libx264";
     const AVCodec* encoder = avcodec_find_encoder_by_name(encoder_name);
     if (encoder == nullptr) {
-      fail_machine("cannot write {}: this FFmpeg has no encoder {}; install one built with x264",
-                   name_, encoder_name);
+      fail_machine(
+          "cannot write {}: the installed FFmpeg has no encoder {}; install an FFmpeg with x264",
+          name_, encoder_name);
     }
     codec_ = ffmpeg::make_codec(encoder);
     codec_->width = static_cast<int>(width);
@@ -169,12 +170,12 @@ class VideoWriter::Impl {
     codec_->gop_size =
         static_cast<int>(std::clamp(std::ceil(options.fps * kKeyFrameSeconds), 1.0, 250.0));
     codec_->thread_count = ffmpeg::thread_count();
-    codec_->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;  // MP4 keeps the codec's set-up in its index
+    codec_->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;  // MP4 stores the codec setup in its index
     codec_->color_primaries = AVCOL_PRI_BT709;
     codec_->color_trc = AVCOL_TRC_BT709;
     set("preset", options.speed);
 #if defined(__x86_64__)
-    // With x264's AVX-512 code the same pictures do not always become the same bytes.
+    // The output of x264's AVX-512 code is not deterministic.
     if (__builtin_cpu_supports("avx512f")) set("x264-params", "asm=AVX2");
 #endif
     if (options.lossless) {
@@ -190,7 +191,7 @@ class VideoWriter::Impl {
       set("profile", "high");
       set("crf", std::to_string(options.crf));
     }
-    if (options.fragmented) codec_->max_b_frames = 0;  // they would shift the first frame's time
+    if (options.fragmented) codec_->max_b_frames = 0;  // they would delay the first frame
     if (sink_) {
       set("tune", "zerolatency");
       set("forced-idr", "1");
@@ -202,7 +203,7 @@ class VideoWriter::Impl {
     AVFormatContext* format = nullptr;
     check(avformat_alloc_output_context2(&format, nullptr, "mp4", nullptr));
     format_.reset(format);
-    format_->flags |= AVFMT_FLAG_BITEXACT;  // no version of the library in the file
+    format_->flags |= AVFMT_FLAG_BITEXACT;  // does not write the version of the library
     stream_ = avformat_new_stream(format, nullptr);
     if (stream_ == nullptr) fail_machine("FFmpeg: not enough memory");
     check(avcodec_parameters_from_context(stream_->codecpar, codec_.get()));
@@ -218,7 +219,7 @@ class VideoWriter::Impl {
         fail_machine("FFmpeg: not enough memory");
       }
     } else {
-      // The muxer opens the file a second time to move the data behind the index.
+      // The muxer opens the file again to move the data behind the index.
       const std::string url = ffmpeg::file_url(file_->temporary());
       format_->url = av_strdup(url.c_str());
       check(avio_open(&format_->pb, url.c_str(), AVIO_FLAG_WRITE));
@@ -233,14 +234,14 @@ class VideoWriter::Impl {
     check(format_->pb->error);
   }
 
-  // Sends a frame (nullptr at the end) and writes what comes out.
+  // Sends a frame (nullptr at the end) to the encoder and writes its output.
   void encode(const AVFrame* frame) {
     check(avcodec_send_frame(codec_.get(), frame));
     while (true) {
       const int result = avcodec_receive_packet(codec_.get(), packet_.get());
       if (result == AVERROR(EAGAIN) || result == AVERROR_EOF) return;
       check(result);
-      packet_->duration = 1;  // or the last frame may have none
+      packet_->duration = 1;  // otherwise the last frame may have none
       packet_->stream_index = stream_->index;
       av_packet_rescale_ts(packet_.get(), codec_->time_base, stream_->time_base);
       check(av_interleaved_write_frame(format_.get(), packet_.get()));
@@ -260,7 +261,7 @@ class VideoWriter::Impl {
 
   void set(const char* option, const std::string& value) {
     const int result = av_opt_set(codec_->priv_data, option, value.c_str(), 0);
-    LOCI_CHECK(result >= 0, "the encoder does not know {}={}", option, value);
+    LOCI_CHECK(result >= 0, "the encoder does not support {}={}", option, value);
   }
 
   void check(int result) {

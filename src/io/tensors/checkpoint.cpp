@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 2> kStems = {"diffusion_pytorch_model", "
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 
-// <stem>.safetensors before its index, as other programs choose.
+// <stem>.safetensors has priority over its index, as in other programs.
 std::optional<fs::path> with_stem(const fs::path& folder, std::string_view stem) {
   for (const std::string_view suffix : {kSuffix, kIndexSuffix}) {
     const fs::path path = folder / fmt::format("{}{}", stem, suffix);
@@ -36,7 +36,7 @@ std::optional<fs::path> with_stem(const fs::path& folder, std::string_view stem)
   return std::nullopt;
 }
 
-// The only file of `folder` with one of the suffixes; several are ambiguous.
+// The only file in `folder` with one of the suffixes. Several files are an error.
 std::optional<fs::path> only_one(const fs::path& folder,
                                  std::initializer_list<std::string_view> suffixes) {
   std::vector<std::string> found;
@@ -50,7 +50,7 @@ std::optional<fs::path> only_one(const fs::path& folder,
   }
   if (found.size() > 1) {
     std::sort(found.begin(), found.end());
-    fail("{}: the folder has {} checkpoints, {} and {} among them; name one file", folder.string(),
+    fail("{}: the folder has {} checkpoints, e.g. {} and {}; specify one file", folder.string(),
          found.size(), printable(found[0]), printable(found[1]));
   }
   if (found.empty()) return std::nullopt;
@@ -73,7 +73,7 @@ fs::path find_in_folder(const fs::path& folder, const std::string& stem) {
        kSuffix, kIndexSuffix);
 }
 
-// Every file named by the index, each holding exactly the tensors the index says.
+// All files of the index. Each must contain exactly the tensors that the index lists.
 std::vector<SafetensorsFile> open_shards(const fs::path& path) {
   const ShardIndex index = read_shard_index(path);
   std::vector<SafetensorsFile> shards;
@@ -82,14 +82,14 @@ std::vector<SafetensorsFile> open_shards(const fs::path& path) {
     const fs::path file = path.parent_path() / name;
     std::error_code ignored;
     if (!fs::exists(file, ignored)) {
-      fail("{}: the file {} is missing, one of {} that the index names; copy or download it",
+      fail("{}: the file {} is missing, one of {} files in the index; copy or download it",
            path.string(), printable(name), index.files.size());
     }
     shards.push_back(SafetensorsFile::open(file));
     for (const TensorInfo& info : shards.back().tensors()) {
       const auto listed = index.file_of.find(info.name);
       if (listed == index.file_of.end() || listed->second != name) {
-        fail("{}: {} holds the tensor '{}', which the index {}", path.string(), printable(name),
+        fail("{}: {} contains the tensor '{}', which the index {}", path.string(), printable(name),
              printable(info.name),
              listed == index.file_of.end() ? "does not list"
                                            : "expects in " + printable(listed->second));
@@ -130,9 +130,9 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
       data->files.emplace_back(std::move(shard));
   } else {
     const SharedBytes file = map_file(data->path);
-    // A zip archive, or a pickle of the older format, is what torch.save makes. As the length of a
-    // safetensors header the former would mean 67 MB or, with the bytes that follow it, far more;
-    // the latter is beyond the limit.
+    // torch.save writes a zip archive, formerly a pickle. Interpreted as the length of a
+    // safetensors header, the first bytes of a zip archive would mean at least 67 MB, and those of
+    // a pickle exceed the limit.
     const bool is_pth = file.view.starts_with("PK\x03\x04") ||
                         file.view.starts_with("\x80\x02\x8a\x0a") || suffix == ".pth" ||
                         suffix == ".pt";

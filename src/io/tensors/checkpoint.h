@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's tensors by name, whatever they are stored in.
+// The tensors of a model by name, independent of the file format.
 #pragma once
 
 #include <filesystem>
@@ -15,31 +15,31 @@
 
 namespace loci::io {
 
-// Opens, recognised by content:
+// Opens (the content determines the format):
 //  - a safetensors file,
 //  - a .pth or .pt file of torch.save (see PthFile for the names inside nested dictionaries),
-//  - the index of a sharded checkpoint (*.safetensors.index.json), whose files stand beside it,
+//  - the index of a sharded checkpoint (*.safetensors.index.json) in the folder of its files,
 //  - a folder: <stem>.safetensors, else <stem>.safetensors.index.json. Without a stem the names
 //    "diffusion_pytorch_model" and "model" are tried, then the only index, safetensors or
-//    .pth/.pt file that the folder has.
-// Opening reads headers only; tensors share memory maps, which live as long as any of them.
-// Cheap to copy, safe to use from several threads.
+//    .pth/.pt file in the folder.
+// Opening reads only headers. Tensors share memory maps, which exist as long as any tensor. Cheap
+// to copy; thread-safe.
 class Checkpoint {
  public:
   static Checkpoint open(const std::filesystem::path& path, const std::string& stem = "");
 
-  // In the order of the file; of a sharded checkpoint, file by file.
+  // In file order; for a sharded checkpoint, file by file.
   const std::vector<TensorInfo>& tensors() const;
   std::vector<std::string> names() const;
-  // Of a sharded checkpoint, that of its first file.
+  // For a sharded checkpoint, the metadata of its first file.
   const std::map<std::string, std::string>& metadata() const;
 
   bool has(std::string_view name) const;
-  // A name that the checkpoint does not have is bad input; the message names the nearest one.
+  // An unknown name is bad input; the message suggests the nearest name.
   const TensorInfo& info(std::string_view name) const;
   at::Tensor tensor(std::string_view name) const;
 
-  // The file or index that was opened, for messages.
+  // The opened file or index, for messages.
   const std::filesystem::path& path() const;
 
  private:

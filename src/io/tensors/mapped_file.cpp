@@ -28,7 +28,7 @@ struct Descriptor {
   }
 };
 
-// Which memory is a file's: elsewhere release_pages() would destroy numbers.
+// The address ranges of mapped files. release_pages() would destroy data in other memory.
 class LiveMappings {
  public:
   void add(const void* start, size_t size) {
@@ -40,7 +40,8 @@ class LiveMappings {
     sizes_.erase(reinterpret_cast<uintptr_t>(start));
     ::munmap(start, size);
   }
-  // Calls if [begin, end) lies within one of them, which stays until then.
+  // Calls the function if [begin, end) is within a mapping, which cannot be unmapped during the
+  // call.
   template <typename Call>
   void within(uintptr_t begin, uintptr_t end, const Call& call) {
     const std::lock_guard lock(mutex_);
@@ -55,7 +56,7 @@ class LiveMappings {
   std::map<uintptr_t, size_t> sizes_;  // by first address
 };
 
-// Never destroyed: the last tensors go when the program ends.
+// Never destroyed, because tensors may exist until the program ends.
 LiveMappings& live_mappings() {
   static auto* const mappings = new LiveMappings;
   return *mappings;
@@ -64,7 +65,7 @@ LiveMappings& live_mappings() {
 }  // namespace
 
 SharedBytes map_file(const std::filesystem::path& path) {
-  // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+  // O_NONBLOCK, because opening a named pipe would wait for a writer.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0) fail("cannot read {}: {}", path.string(), std::strerror(errno));
   struct stat status {};
@@ -76,7 +77,7 @@ SharedBytes map_file(const std::filesystem::path& path) {
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return {};
   // Writable and private, so that an in-place operation on a tensor copies the page instead of
-  // crashing; no swap is reserved for pages that will hardly ever be written.
+  // crashing. No swap is reserved, since pages are rarely written.
   void* address =
       ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.value, 0);
   if (address == MAP_FAILED) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as memory, and tensors made over such memory without copying.
+// Memory-mapped files, and tensors that share their memory.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,38 @@
 
 namespace loci::io {
 
-// Bytes that stay valid as long as `owner` lives. The memory is private to this process: writing
-// into a tensor made over it never reaches a file.
+// Bytes that are valid while `owner` exists. The memory is private to this process: writing to a
+// tensor that shares it does not change the file.
 struct SharedBytes {
   std::string_view view;
   std::shared_ptr<const void> owner;
 
   size_t size() const { return view.size(); }
-  // The caller has checked the range.
+  // The caller must check the range.
   SharedBytes part(size_t offset, size_t size) const { return {view.substr(offset, size), owner}; }
 };
 
-// Maps a regular file; pages are read when they are first touched and cost no memory of ours
-// before. The file must not be truncated while the mapping lives. A missing or unreadable file is
-// bad input.
+// Maps a regular file. Pages are read on first access and use no memory before that.
+// The file must not be truncated while the mapping exists.
+// A missing or unreadable file is bad input.
 SharedBytes map_file(const std::filesystem::path& path);
 
-// For a tensor over a mapped file that will hardly be read again while something keeps the mapping:
-// its pages no longer count as this process's memory. They stay in the system's cache of the file
-// and are taken from there if need be, without what was written to them. Does nothing to other
-// tensors.
+// Releases the pages of a tensor that shares a mapped file, for tensors that are not needed soon.
+// The pages no longer count as memory of this process. The next access reads them again from the
+// page cache or the file; modifications are lost.
+// Has no effect on other tensors.
 void release_pages(const at::Tensor& tensor);
 
-// Uninitialised memory, aligned for any element type and vector load.
+// Uninitialized memory, aligned for all element types and vector loads.
 std::shared_ptr<char[]> allocate_aligned(size_t size);
 
 // A CPU tensor that shares `bytes` and keeps their owner alive. Bytes that are not aligned for
-// `dtype` are copied. strides in elements; they and the offset 0 must stay within the bytes.
-// `source` names the file and tensor if a BOOL tensor holds bytes other than 0 and 1 (bad input).
+// `dtype` are copied. `strides` are in elements; all elements must be within the bytes. Bytes of a
+// BOOL tensor other than 0 and 1 are bad input; `source` names file and tensor in the message.
 at::Tensor tensor_over(const SharedBytes& bytes, at::ScalarType dtype,
                        std::span<const int64_t> shape, std::span<const int64_t> strides,
                        std::string_view source);
-// The same, dense in row-major order.
+// The same for a dense tensor in row-major order.
 at::Tensor tensor_over(const SharedBytes& bytes, at::ScalarType dtype,
                        std::span<const int64_t> shape, std::string_view source);
 

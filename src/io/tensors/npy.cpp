@@ -27,15 +27,17 @@ void swap_byte_order(at::Tensor& tensor) {
   for (size_t i = 0; i < tensor.nbytes(); i += size) std::reverse(bytes + i, bytes + i + size);
 }
 
-at::Tensor parse_npy(std::string_view file, const std::string& source) {
-  const NpyHeader header = parse_npy_header(file, source);
+}  // namespace
+
+at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
+  const NpyHeader header = parse_npy_header(bytes, source);
   std::vector<int64_t> shape = header.shape;
   // An array in Fortran order is the transpose of one in C order.
   if (header.fortran_order) std::reverse(shape.begin(), shape.end());
   at::Tensor tensor = at::empty(shape, header.dtype);
-  const std::string_view numbers = file.substr(header.offset);
+  const std::string_view numbers = bytes.substr(header.offset);
   if (header.dtype == at::kBool) {
-    // Any byte but 0 counts as true; in a tensor only 1 may.
+    // NumPy treats every byte except 0 as true; a tensor allows only 0 and 1.
     std::transform(numbers.begin(), numbers.end(), static_cast<char*>(tensor.mutable_data_ptr()),
                    [](char c) { return static_cast<char>(c != 0); });
   } else if (!numbers.empty()) {
@@ -50,21 +52,15 @@ at::Tensor parse_npy(std::string_view file, const std::string& source) {
   return tensor;
 }
 
-}  // namespace
-
 at::Tensor read_npy(const std::filesystem::path& path) {
-  return parse_npy(map_file(path).view, path.string());
-}
-
-at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
-  return parse_npy(bytes, source);
+  return read_npy_bytes(map_file(path).view, path.string());
 }
 
 std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path) {
   constexpr std::string_view kSuffix = ".npy";
   const SharedBytes file = map_file(path);
   if (file.view.empty()) fail("{}: the file is empty", path.string());
-  // An archive without entries starts with its directory's end.
+  // An archive without entries starts with the end record of its directory, also "PK".
   if (!file.view.starts_with("PK")) {
     fail("{}: this is not a .npz archive of numpy", path.string());
   }
@@ -72,12 +68,12 @@ std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path) {
   std::map<std::string, at::Tensor> arrays;
   for (const ZipEntry& entry : archive.entries()) {
     if (!entry.name.ends_with(kSuffix)) {
-      fail("{}: the archive holds '{}', which is no .npy array", path.string(),
+      fail("{}: the archive contains '{}', which is not a .npy array", path.string(),
            printable(entry.name));
     }
     const std::string name = entry.name.substr(0, entry.name.size() - kSuffix.size());
-    arrays[name] = parse_npy(archive.read_verified(entry).view,
-                             fmt::format("{}: {}", path.string(), printable(entry.name)));
+    arrays[name] = read_npy_bytes(archive.read_verified(entry).view,
+                                  fmt::format("{}: {}", path.string(), printable(entry.name)));
   }
   return arrays;
 }
@@ -95,7 +91,7 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, at
   ZipWriter archive(file);
   for (const auto& [name, tensor] : arrays) {
     const std::string header = make_npy_header(tensor, path.string() + ": " + printable(name));
-    // The checksum stands before the numbers, so they are gone through twice.
+    // The checksum precedes the data, so the data is read twice.
     const at::Tensor dense = tensor.detach().to(at::kCPU).contiguous();
     uLong sum = ::crc32_z(0, reinterpret_cast<const Bytef*>(header.data()), header.size());
     for_each_piece(dense, [&](std::string_view piece) {

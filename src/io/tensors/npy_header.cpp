@@ -14,9 +14,9 @@ namespace loci::io {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-// Headers are padded so that the numbers begin at a multiple of this.
+// Headers are padded to align the data to a multiple of this.
 constexpr size_t kAlignment = 64;
-// A header of plain numbers has about a hundred bytes.
+// The header of a numeric array has about a hundred bytes.
 constexpr uint64_t kMaxHeaderBytes = 1 << 16;
 
 constexpr std::array<std::pair<std::string_view, at::ScalarType>, 14> kTypes = {{
@@ -36,7 +36,7 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 14> kTypes = {
     {"c16", at::kComplexDouble},
 }};
 
-// Reads the few kinds of Python literals that numpy writes.
+// Parses the Python literals that NumPy writes.
 class LiteralReader {
  public:
   LiteralReader(std::string_view text, const std::string& source) : text_(text), source_(source) {}
@@ -124,7 +124,7 @@ class LiteralReader {
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
       if (error != std::errc() || number < 0) damaged();
       text_.remove_prefix(static_cast<size_t>(end - text_.data()));
-      accept('L');  // as Python 2 wrote it
+      accept('L');  // suffix of Python 2
       numbers.push_back(number);
       if (!accept(',')) {
         expect(')');
@@ -175,7 +175,7 @@ NpyHeader parse_npy_header(std::string_view file, const std::string& source) {
     fail("{}: version {} of the .npy format is unknown; versions 1 to 3 can be read", source,
          version);
   }
-  const size_t count = version == 1 ? 2 : 4;  // bytes of the header's length
+  const size_t count = version == 1 ? 2 : 4;  // size of the length field
   if (file.size() < 8 + count) cut_off();
   uint32_t length = 0;
   std::memcpy(&length, file.data() + 8, count);

@@ -16,15 +16,15 @@ struct NpyHeader {
   bool swapped = false;  // big-endian
   bool fortran_order = false;
   std::vector<int64_t> shape;
-  uint64_t offset = 0;  // where the numbers begin
+  uint64_t offset = 0;  // of the data in the file
 };
 
-// Reads the header at the start of `file`. Throws bad input, naming `source`, for anything numpy
-// would not write, for types that are no numbers, and when `file` is too short for the numbers.
+// Reads the header at the start of `file`. Bad input, naming `source`, if NumPy would not write
+// such a header, if the elements are not numbers, or if the size of `file` does not match.
 NpyHeader parse_npy_header(std::string_view file, const std::string& source);
 
-// The header of a dense little-endian array, in version 1.0. A type numpy lacks is bad input that
-// names `source`.
+// The header of a dense little-endian array in version 1.0. A type that NumPy lacks is bad input;
+// `source` names the array in the message.
 std::string make_npy_header(const at::Tensor& tensor, const std::string& source);
 
 }  // namespace loci::io

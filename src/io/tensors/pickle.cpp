@@ -15,10 +15,10 @@ namespace {
 
 using Kind = PickleNode::Kind;
 
-// Bytes that the values of a pickle may take: enough for half a million tensors.
+// Memory limit for the values of a pickle: enough for half a million tensors.
 constexpr size_t kMaxMemory = size_t{1} << 30;
 
-// The names are those of Python's pickletools.
+// Named as in Python's pickletools.
 enum Opcode : uint8_t {
   kMark = '(',
   kStop = '.',
@@ -130,7 +130,7 @@ class PickleMachine {
   }
   void push_int(int64_t value) { push_new({.kind = Kind::kInt, .integer = value}); }
 
-  // Values above the last mark only: an operation may not reach below it.
+  // Only values above the last mark; an operation must not access values below it.
   size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   PickleNode* top() const {
     if (stack_.size() <= floor()) damaged("a value is missing");
@@ -161,7 +161,7 @@ class PickleMachine {
     container->items.insert(container->items.end(), items.begin(), items.end());
   }
 
-  // Values that hold no others.
+  // Scalars.
   bool run_value(uint8_t opcode) {
     switch (opcode) {
       case kNoneOp:
@@ -196,7 +196,7 @@ class PickleMachine {
       case kBinUnicode8:
         push_text(Kind::kText, take(read<uint64_t>()));
         return true;
-      case kShortBinString:  // text of Python 2
+      case kShortBinString:  // strings of Python 2
         push_text(Kind::kText, take(read<uint8_t>()));
         return true;
       case kBinString:
@@ -277,7 +277,7 @@ class PickleMachine {
     }
   }
 
-  // The stack, the memo, names and calls.
+  // Stack, memo, names and calls.
   bool run_reference(uint8_t opcode) {
     switch (opcode) {
       case kProto: {
@@ -286,7 +286,7 @@ class PickleMachine {
         return true;
       }
       case kFrame:
-        read<uint64_t>();  // only a hint for reading ahead
+        read<uint64_t>();  // the size of the frame, a hint for reading ahead
         return true;
       case kMark:
         marks_.push_back(stack_.size());
@@ -342,8 +342,8 @@ class PickleMachine {
         return true;
       }
       case kBuild:
-        // The attributes of a dictionary, such as the version numbers of a state_dict, carry no
-        // tensors, those of a module are what it holds; on anything else they would be damage.
+        // The attributes of a dictionary, such as the version numbers of a state_dict, contain no
+        // tensors. The attributes of a module are its contents. Other values have no attributes.
         build(pop());
         return true;
       case kBinPersId:
@@ -356,7 +356,7 @@ class PickleMachine {
 
   void build(PickleNode* state) {
     if (top()->kind != Kind::kDict) damaged("attributes are set on " + describe(*top()));
-    // The state takes the module's place: a copy of it could be made very often.
+    // Moves the state into the module. A copy could be repeated to exhaust memory.
     if (top()->text != kPickleModule || state->kind != Kind::kDict) return;
     pop();
     push(state);
@@ -381,9 +381,9 @@ class PickleMachine {
   void push_global(const std::string& name) {
     if (!host_.allows(name)) {
       fail(
-          "{}: the file wants to run '{}', which is refused; only tensors in plain dictionaries "
-          "and "
-          "lists can be read, so save state_dict() alone",
+          "{}: the file requests to run '{}', which is not allowed; only tensors in plain "
+          "dictionaries "
+          "and lists can be read; save only the state_dict()",
           arena_.source(), printable(name));
     }
     push_text(Kind::kGlobal, name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python pickles (protocols 2 to 5) as plain data. Nothing is imported and nothing is called: what
-// a name or a call means is up to a host that knows a fixed list of them.
+// Reads Python pickles (protocols 2 to 5) as plain data. Nothing is imported or executed: a host
+// interprets names and calls from a fixed list.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct PickleNode {
     kSet,     // items
     kDict,    // items: key, value, key, value, …
     kGlobal,  // text is "module.name"
-    kObject,  // made by the host: text says what it is, integer which one
+    kObject,  // created by the host: text is its kind, integer its index
   };
   Kind kind = Kind::kNone;
   int64_t integer = 0;
@@ -33,18 +33,18 @@ struct PickleNode {
   std::vector<PickleNode*> items;
 };
 
-// The text of a dictionary that stands for a module; the dictionary of its attributes replaces it.
+// The text of a dictionary that represents a module, before it is replaced by its attributes.
 inline constexpr std::string_view kPickleModule = "module";
 
-// "a list", "a tensor", "the name torch.float32": for messages.
+// A description for messages: "a list", "a tensor", "the name torch.float32".
 std::string describe(const PickleNode& node);
 
-// Owns the nodes of a pickle, which may refer to each other in any way, cycles included.
+// Owns the nodes of a pickle. Nodes may refer to each other, also in cycles.
 class PickleArena {
  public:
   explicit PickleArena(std::string source) : source_(std::move(source)) {}
 
-  // Bad input when the values take absurdly much memory.
+  // Bad input if the values exceed a memory limit.
   PickleNode* make(PickleNode node);
   const std::string& source() const { return source_; }
 
@@ -57,17 +57,17 @@ class PickleArena {
 class PickleHost {
  public:
   virtual ~PickleHost() = default;
-  // Whether the pickle may name "module.name" at all; if not, it is refused with that name.
+  // Whether the pickle may refer to "module.name". If not, it is bad input.
   virtual bool allows(std::string_view global) const = 0;
-  // The value of calling an allowed name with a tuple of arguments.
+  // The result of calling an allowed name with a tuple of arguments.
   virtual PickleNode* call(PickleArena& arena, std::string_view global,
                            const PickleNode& arguments) = 0;
-  // The value of a persistent id: data that stands beside the pickle.
+  // The value of a persistent id: data outside the pickle.
   virtual PickleNode* load(PickleArena& arena, const PickleNode& id) = 0;
 };
 
-// Returns the value that the pickle describes; it lives in the arena. A damaged pickle, an
-// operation that no plain data needs, or a name the host does not allow is bad input.
+// Returns the value of the pickle, which the arena owns. A damaged pickle, an operation that plain
+// data does not need, or a name that the host does not allow is bad input.
 const PickleNode* parse_pickle(std::string_view bytes, PickleArena& arena, PickleHost& host);
 
 }  // namespace loci::io

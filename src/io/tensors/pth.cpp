@@ -22,14 +22,14 @@ using Kind = PickleNode::Kind;
 
 constexpr uint64_t kMaxPickleBytes = uint64_t{64} << 20;
 constexpr int kMaxDepth = 32;
-// Values may be shared, so a small pickle can describe a tree of any size.
+// Values may be shared, so a small pickle can describe an arbitrarily large tree.
 constexpr size_t kMaxVisits = 4'000'000;
-constexpr size_t kMaxNameBytes = size_t{1} << 28;  // of all values together
+constexpr size_t kMaxNameBytes = size_t{1} << 28;  // total for all values
 
 constexpr std::array<std::string_view, 4> kWrappers = {"state_dict", "model_state_dict", "model",
                                                        "module"};
 
-// Walks the value of a pickle and collects its tensors under dotted names.
+// Traverses the value of a pickle and collects its tensors under dotted names.
 class TensorCollector {
  public:
   TensorCollector(std::string source, const TorchPickleHost& host)
@@ -65,7 +65,7 @@ class TensorCollector {
     return false;
   }
 
-  // The dictionary with the weights if `node` only wraps it, else null.
+  // The dictionary with the weights if `node` is a wrapper, otherwise null.
   const PickleNode* wrapped(const PickleNode& node) {
     if (node.kind != Kind::kDict) return nullptr;
     for (size_t i = 1; i < node.items.size(); i += 2) {
@@ -91,7 +91,7 @@ class TensorCollector {
       case Kind::kInt:
         return std::to_string(key.integer);
       default:
-        fail("{}: a dictionary has {} as a key; texts and integers can be read", source_,
+        fail("{}: a dictionary has {} as a key; only strings and integers are supported", source_,
              describe(key));
     }
   }
@@ -141,20 +141,20 @@ void require_zip(const SharedBytes& file, const std::string& source) {
         "torch.save(torch.load('old.pth', weights_only=True, map_location='cpu'), 'new.pth')",
         source);
   }
-  fail("{}: this is not a file of torch.save, which would be a zip archive", source);
+  fail("{}: this is not a file of torch.save (a zip archive)", source);
 }
 
-// The folder inside the archive that holds data.pkl, with its slash.
+// The folder of data.pkl inside the archive, with a trailing slash.
 std::string find_root(const ZipArchive& archive, const std::string& source) {
   std::string root;
   for (const ZipEntry& entry : archive.entries()) {
     const size_t slash = entry.name.find('/');
     if (slash == std::string::npos || entry.name.substr(slash + 1) != "data.pkl") continue;
-    if (!root.empty()) fail("{}: the archive has several data.pkl", source);
+    if (!root.empty()) fail("{}: the archive has several entries data.pkl", source);
     root = entry.name.substr(0, slash + 1);
   }
   if (root.empty()) {
-    fail("{}: the archive has no data.pkl; this is not a file of torch.save", source);
+    fail("{}: the archive has no entry data.pkl; this is not a file of torch.save", source);
   }
   return root;
 }
@@ -171,7 +171,7 @@ struct PthFile::Data {
   std::vector<TorchTensor> tensors;
   std::unordered_map<std::string_view, size_t> index;  // views of the names in `infos`
 
-  // Storages that had to be inflated, kept so that views of one share it.
+  // Inflated storages, which are kept so that views share them.
   std::mutex mutex;
   std::map<std::string, SharedBytes> inflated;
 

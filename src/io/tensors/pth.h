@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of torch.save (.pth, .pt): a zip archive with a pickle and the tensors' bytes beside it. And
-// of torch.jit.save, of whose programs the weights are read.
+// Files of torch.save (.pth, .pt): a zip archive with a pickle and the data of the tensors. Also
+// reads the weights of torch.jit.save.
 #pragma once
 
 #include <filesystem>
@@ -14,31 +14,31 @@
 
 namespace loci::io {
 
-// Reads the tensors and nothing else. The pickle may name a fixed list of things (OrderedDict,
-// torch's functions that rebuild tensors and parameters, storages, dtypes, Size, device); any other
-// name is refused, and nothing is ever executed. Of a TorchScript program, modules count as
-// dictionaries of what they hold, so that its tensors have the names of its state_dict.
+// Reads only tensors. The pickle may refer to a fixed list of names (OrderedDict,
+// torch's functions that rebuild tensors and parameters, storages, dtypes, Size, device). Any other
+// name is bad input, and nothing is executed. The modules of a TorchScript program are read as
+// dictionaries of their contents, so that its tensors have the names of its state_dict.
 //
 // Names. Keys of nested dictionaries and positions in lists are joined by dots:
-// {"optimizer": {"state": {0: {"exp_avg": t}}}} gives "optimizer.state.0.exp_avg". A file that is
-// one tensor gives "tensor". Values that are no tensors are left out.
-// Wrappers. While a dictionary holds no tensor itself but has a dictionary with tensors under
-// "state_dict", "model_state_dict", "model" or "module" (the first of these), only that one is
-// read: the weights of a training checkpoint appear under their own names, its optimizer does not.
+// {"optimizer": {"state": {0: {"exp_avg": t}}}} becomes "optimizer.state.0.exp_avg". A single
+// tensor is named "tensor". Values that are not tensors are ignored.
+// Wrappers. If a dictionary contains no tensor itself but a dictionary with tensors under
+// "state_dict", "model_state_dict", "model" or "module" (the first of these), only that dictionary
+// is read. Thus the names of weights have no prefix, and the state of the optimizer is skipped.
 //
-// Storages that are stored uncompressed, as torch.save does, are mapped and shared, so views of one
-// storage stay views. Tensors live on the CPU wherever they were saved.
+// Uncompressed storages, as torch.save writes them, are mapped and shared, so views of one storage
+// stay views. All tensors are on the CPU.
 class PthFile {
  public:
-  // With `unwrap` false, wrappers count as any other dictionary.
+  // With `unwrap` false, wrappers are treated like other dictionaries.
   static PthFile open(const std::filesystem::path& path, bool unwrap = true);
 
   // In the order of the pickle.
   const std::vector<TensorInfo>& tensors() const;
   bool has(std::string_view name) const;
-  // A name that the file does not have is bad input; the message names the nearest one.
+  // An unknown name is bad input; the message suggests the nearest name.
   const TensorInfo& info(std::string_view name) const;
-  // With the strides it was saved with.
+  // The tensor has its saved strides.
   at::Tensor tensor(std::string_view name) const;
 
  private:

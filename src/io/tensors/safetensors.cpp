@@ -15,14 +15,14 @@ static_assert(std::endian::native == std::endian::little, "numbers in files are 
 
 namespace {
 
-// The limit of the format's own library.
+// The limit of the reference implementation.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 }  // namespace
 
 struct SafetensorsFile::Data {
   std::string source;
-  SharedBytes bytes;  // what follows the header
+  SharedBytes bytes;  // the data after the header
   std::vector<TensorInfo> tensors;
   std::vector<uint64_t> begins;
   Metadata metadata;
@@ -39,7 +39,7 @@ SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
   uint64_t length = 0;
   std::memcpy(&length, file.view.data(), 8);
   if (length > kMaxHeaderBytes) {
-    fail("{}: a header of {} bytes is beyond the limit of {}; this is not a safetensors file",
+    fail("{}: a header of {} bytes exceeds the limit of {}; this is not a safetensors file",
          data->source, length, kMaxHeaderBytes);
   }
   if (length > file.size() - 8) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// safetensors files: 8 bytes with the length of a JSON header, the header, the tensors' bytes.
+// safetensors files: the length of a JSON header in 8 bytes, the header, the data of the tensors.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace loci::io {
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 using Metadata = std::map<std::string, std::string>;
 
-// A file opened for reading. Opening reads the header only; tensors share the file's memory map,
-// which lives as long as this object, a copy of it, or any tensor made from it. Cheap to copy,
-// safe to use from several threads.
+// A file opened for reading. Opening reads only the header. Tensors share the memory map of the
+// file, which exists as long as this object, a copy of it, or any of its tensors. Cheap to copy;
+// thread-safe.
 class SafetensorsFile {
  public:
   static SafetensorsFile open(const std::filesystem::path& path);
 
-  // In the order of their data.
+  // In the order of the data.
   const std::vector<TensorInfo>& tensors() const;
   const Metadata& metadata() const;
 
   bool has(std::string_view name) const;
-  // A name that the file does not have is bad input; the message names the nearest one.
+  // An unknown name is bad input; the message suggests the nearest name.
   const TensorInfo& info(std::string_view name) const;
   at::Tensor tensor(std::string_view name) const;
 
@@ -44,16 +44,16 @@ class SafetensorsFile {
   std::shared_ptr<const Data> data_;
 };
 
-// Writes dense copies one tensor at a time; `path` appears when all is on disk. Tensors with large
-// elements come first, in the order given, so that each is aligned. Equal names, the name
-// "__metadata__", text that is not UTF-8, and types the format lacks are bad input.
+// Writes dense copies of the tensors one by one; `path` appears when the file is complete. Tensors
+// with larger elements come first for alignment; otherwise their order is kept. Duplicate names,
+// the name "__metadata__", text that is not UTF-8 and types that the format lacks are bad input.
 void write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                        const Metadata& metadata = {});
 
-// Writes <stem>.safetensors into `folder`, or, when the tensors take more than `shard_bytes`,
-// <stem>-0000i-of-0000n.safetensors of at most that size (a larger tensor has a file of its own)
-// and then <stem>.safetensors.index.json. Removes the single file or index of an earlier write that
-// would contradict it. The folder exists; for all or nothing, give AtomicDirectory::temporary().
+// Writes <stem>.safetensors to `folder`. If the tensors exceed `shard_bytes`, writes files
+// <stem>-0000i-of-0000n.safetensors of at most that size (a larger tensor has its own file) and
+// then <stem>.safetensors.index.json. Removes a conflicting single file or index of an earlier
+// write. The folder must exist. For an atomic result, pass AtomicDirectory::temporary().
 void write_sharded_safetensors(const std::filesystem::path& folder, const std::string& stem,
                                const NamedTensors& tensors, const Metadata& metadata,
                                uint64_t shard_bytes);

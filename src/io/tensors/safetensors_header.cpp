@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Receives the JSON piece by piece and refuses the first piece that does not fit. A document tree
-// would keep only the last of two equal names, and could be made to take gigabytes.
+// A SAX parser that rejects the first unexpected element. A DOM would keep only the last of two
+// equal names, and a hostile file could make it use gigabytes.
 class HeaderHandler : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderHandler(const std::string& source) : source_(source) {}
@@ -86,7 +86,7 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
       unexpected("a number beyond 2^63");
     }
     if (field_ == Field::kShape) {
-      // The rank is checked later; this only keeps a hostile list from growing.
+      // Limits the size of a hostile list. The number of dimensions is checked later.
       if (fields_.shape->size() >= 1024) unexpected("a shape with more than 1024 dimensions");
       fields_.shape->push_back(static_cast<int64_t>(value));
     } else {
@@ -136,7 +136,8 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
   [[noreturn]] void unexpected(std::string_view what) const {
     const std::string where = name_.empty() ? "" : fmt::format(" at '{}'", printable(name_));
     fail(
-        "{}: the header has {}{} where none may stand; the file is damaged or not a safetensors "
+        "{}: the header has {}{}, which is not allowed there; the file is damaged or not a "
+        "safetensors "
         "file",
         source_, what, where);
   }
@@ -197,7 +198,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
   Json::sax_parse(json, &handler);
   SafetensorsHeader header = handler.take();
   auto& entries = header.entries;
-  // An empty tensor shares its offset with the tensor that follows it.
+  // An empty tensor has the same offset as the next tensor.
   std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.begin + a.info.bytes) < std::pair(b.begin, b.begin + b.info.bytes);
   });
@@ -206,7 +207,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
     if (entry.begin != end) {
       fail("{}: the data of tensor '{}' begins at byte {} where {} is expected: {}", source,
            printable(entry.info.name), entry.begin, end,
-           entry.begin < end ? "two tensors overlap" : "there is a hole before it");
+           entry.begin < end ? "two tensors overlap" : "there is a gap before it");
     }
     end = entry.begin + entry.info.bytes;
     if (end > data_bytes) {

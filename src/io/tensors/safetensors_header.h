@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON header of a safetensors file, parsed strictly and checked against the data behind it.
+// The JSON header of a safetensors file, parsed strictly and checked against the size of the data.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct SafetensorsHeader {
     TensorInfo info;
     uint64_t begin = 0;  // byte offset from the start of the data
   };
-  std::vector<Entry> entries;  // in the order of their data
+  std::vector<Entry> entries;  // in the order of the data
   std::map<std::string, std::string> metadata;
 };
 
-// Throws bad input, naming `source`, unless the header is well formed, names every tensor once, and
-// its tensors cover the `data_bytes` bytes of data exactly, without overlap or hole.
+// Bad input, naming `source`, unless the header is well-formed, lists every tensor once, and its
+// tensors cover the `data_bytes` bytes of data exactly, without overlap or gap.
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes,
                                            const std::string& source);
 

@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// nlohmann's ordered type keeps the header in the order of the data, as readers print it.
+// Keeps the header in the order of the data.
 using OrderedJson = nlohmann::ordered_json;
 
-// The data starts at a multiple of this, so that the first tensors suit vector loads.
+// Alignment of the data, for vector loads.
 constexpr size_t kAlignment = 64;
 
 std::string dump(const OrderedJson& json, const fs::path& path) {
@@ -46,7 +46,7 @@ void check_tensors(const fs::path& path, const NamedTensors& tensors) {
   }
 }
 
-// A reader would otherwise find this file of an earlier write, and old tensors by it.
+// Removes a file of an earlier write that readers would prefer.
 void remove_older(const fs::path& path) {
   std::error_code error;
   fs::remove(path, error);

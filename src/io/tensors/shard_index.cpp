@@ -12,7 +12,7 @@ namespace loci::io {
 
 namespace {
 
-// Room for a hundred thousand tensors.
+// Enough for a hundred thousand tensors.
 constexpr uint64_t kMaxBytes = uint64_t{16} << 20;
 
 bool is_plain_file_name(const std::string& name) {
@@ -26,16 +26,18 @@ ShardIndex read_shard_index(const std::filesystem::path& path) {
   const std::string source = path.string();
   const Json json = parse_json(read_file(path, kMaxBytes), source);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
-    fail("{}: an index needs an object \"weight_map\" from tensor names to files", source);
+    fail("{}: the index has no object \"weight_map\" from tensor names to files", source);
   }
   ShardIndex index;
   std::set<std::string> files;
   for (const auto& [name, file] : json["weight_map"].items()) {
-    if (!file.is_string()) fail("{}: the file of '{}' is no text", source, printable(name));
+    if (!file.is_string()) fail("{}: the file of '{}' is not a string", source, printable(name));
     const auto text = file.get<std::string>();
     if (!is_plain_file_name(text)) {
-      fail("{}: '{}' is in '{}', which is no plain file name; files stand beside their index",
-           source, printable(name), printable(text));
+      fail(
+          "{}: '{}' is in '{}', which is not a plain file name; the files must be in the folder of "
+          "the index",
+          source, printable(name), printable(text));
     }
     index.file_of[name] = text;
     files.insert(text);

@@ -9,8 +9,8 @@
 
 namespace loci::io {
 
-// Hands over the dense, row-major CPU bytes of `tensor` in pieces of a few megabytes; between two
-// pieces a request to stop is obeyed (Interrupted). A tensor that is not dense is copied first.
+// Passes the dense, row-major CPU bytes of `tensor` to a function in pieces of a few megabytes.
+// Checks for interrupts between pieces (Interrupted). A tensor that is not dense is copied first.
 void for_each_piece(const at::Tensor& tensor, const std::function<void(std::string_view)>& take);
 
 }  // namespace loci::io

@@ -76,12 +76,12 @@ void fail_missing_tensor(const std::string& source, std::string_view name,
   std::vector<std::string> names;
   for (const TensorInfo& info : known) names.push_back(info.name);
   const std::string_view near = nearest(name, names);
-  fail("{}: there is no tensor '{}' among {}{}", source, printable(name), names.size(),
+  fail("{}: there is no tensor '{}' among its {} tensors{}", source, printable(name), names.size(),
        near.empty() ? "" : fmt::format("; the nearest name is '{}'", printable(near)));
 }
 
 std::string printable(std::string_view text) {
-  // JSON's own escapes: ASCII only, and bytes that are not UTF-8 are replaced.
+  // JSON escapes: ASCII only; bytes that are not UTF-8 are replaced.
   const std::string quoted =
       Json(text.substr(0, kMaxPrinted)).dump(-1, ' ', true, Json::error_handler_t::replace);
   std::string line = quoted.substr(1, quoted.size() - 2);

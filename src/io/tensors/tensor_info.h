@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says about a tensor before its numbers are looked at.
+// The properties of a tensor in a file.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ struct TensorInfo {
 };
 
 // Element types by their names in safetensors files: "F32", "BF16", "F8_E4M3", "BOOL", …
-// A type without such a name gives "" or nothing.
+// A type without such a name yields "" or nullopt.
 std::string_view dtype_name(at::ScalarType dtype);
 std::optional<at::ScalarType> dtype_from_name(std::string_view name);
 
-// The bytes a dense tensor takes, or nothing if `shape` is none that a tensor can have: a negative
-// extent, more than 64 dimensions, or a product beyond 2^63 - 1 (extents of 0 counted as 1, since
-// strides are computed that way).
+// The size of a dense tensor in bytes. nullopt if `shape` is invalid: a negative extent, more than
+// 64 dimensions, or a product above 2^63 - 1. Extents of 0 count as 1 in the product, since strides
+// are computed that way.
 std::optional<uint64_t> tensor_bytes(at::ScalarType dtype, std::span<const int64_t> shape);
 
-// Throws bad input: `source` has no tensor `name`, with the nearest name among `known`.
+// Throws a bad-input error: `source` has no tensor `name`. Suggests the nearest name in `known`.
 [[noreturn]] void fail_missing_tensor(const std::string& source, std::string_view name,
                                       std::span<const TensorInfo> known);
 
-// Text from a file as it may stand in a message: one line of ASCII, with escapes for
-// everything else, not long.
+// Text from a file for use in a message: one short line of ASCII, with escapes for all other
+// characters.
 std::string printable(std::string_view text);
 
 }  // namespace loci::io

@@ -16,7 +16,7 @@ using Kind = PickleNode::Kind;
 
 struct TorchType {
   std::string_view name;     // torch.<name>
-  std::string_view storage;  // torch.<storage>, "" if there is none
+  std::string_view storage;  // torch.<storage>; "" if none
   at::ScalarType dtype;
 };
 
@@ -56,11 +56,11 @@ constexpr std::array<std::string_view, 9> kFunctions = {
     "torch._utils._rebuild_parameter_with_state",
     "torch.Size",
     "torch.device",
-    "_codecs.encode",  // how protocol 2 writes bytes
+    "_codecs.encode",  // represents bytes in protocol 2
 };
 
 constexpr std::string_view kScriptClass = "__torch__.";
-// Lists of one type, and values whose type is told beside them.
+// Typed lists and values with a type tag.
 constexpr std::array<std::string_view, 5> kScriptFunctions = {
     "torch.jit._pickle.build_intlist",    "torch.jit._pickle.build_doublelist",
     "torch.jit._pickle.build_boollist",   "torch.jit._pickle.build_tensorlist",
@@ -113,14 +113,14 @@ const PickleNode& TorchPickleHost::argument(const PickleNode& arguments, size_t 
 
 int64_t TorchPickleHost::integer(const PickleNode& arguments, size_t index) const {
   const PickleNode& node = argument(arguments, index);
-  if (node.kind != Kind::kInt) malformed("a number is expected where it has " + describe(node));
+  if (node.kind != Kind::kInt) malformed("expected a number, got " + describe(node));
   return node.integer;
 }
 
 std::vector<int64_t> TorchPickleHost::integers(const PickleNode& arguments, size_t index) const {
   const PickleNode& node = argument(arguments, index);
   if (node.kind != Kind::kTuple && node.kind != Kind::kList) {
-    malformed("numbers are expected where it has " + describe(node));
+    malformed("expected numbers, got " + describe(node));
   }
   std::vector<int64_t> values;
   for (size_t i = 0; i < node.items.size(); ++i) values.push_back(integer(node, i));
@@ -130,7 +130,7 @@ std::vector<int64_t> TorchPickleHost::integers(const PickleNode& arguments, size
 PickleNode* TorchPickleHost::load(PickleArena& arena, const PickleNode& id) {
   // ("storage", type, key, location, number of elements)
   if (id.kind != Kind::kTuple || argument(id, 0).text != "storage") {
-    malformed("a reference to data outside it is not one to a storage");
+    malformed("a persistent id does not refer to a storage");
   }
   const PickleNode& type = argument(id, 1);
   const PickleNode& key = argument(id, 2);
@@ -138,7 +138,7 @@ PickleNode* TorchPickleHost::load(PickleArena& arena, const PickleNode& id) {
   const TorchType* known = type_of_storage(type.text);
   if (type.kind != Kind::kGlobal || (known == nullptr && type.text != kUntypedStorage) ||
       key.kind != Kind::kText || count < 0) {
-    malformed("a reference to a storage has the wrong form");
+    malformed("a reference to a storage is malformed");
   }
   Storage storage{key.text, std::nullopt, 0};
   if (known != nullptr) storage.dtype = known->dtype;
@@ -161,11 +161,11 @@ PickleNode* TorchPickleHost::load(PickleArena& arena, const PickleNode& id) {
 PickleNode* TorchPickleHost::call(PickleArena& arena, std::string_view global,
                                   const PickleNode& arguments) {
   if (global == "collections.OrderedDict") {
-    // Filled by what follows, or given a list of pairs by old versions of Python.
+    // Filled by later operations, or created from a list of pairs by old versions of Python.
     PickleNode dict{.kind = Kind::kDict};
     if (!arguments.items.empty()) {
       for (const PickleNode* pair : argument(arguments, 0).items) {
-        if (pair->items.size() != 2) malformed("an OrderedDict is made of something but pairs");
+        if (pair->items.size() != 2) malformed("an OrderedDict is not created from pairs");
         dict.items.insert(dict.items.end(), pair->items.begin(), pair->items.end());
       }
     }
@@ -176,7 +176,7 @@ PickleNode* TorchPickleHost::call(PickleArena& arena, std::string_view global,
   }
   if (global.starts_with("torch._utils._rebuild_parameter")) {
     const PickleNode& data = argument(arguments, 0);
-    if (tensor(data) == nullptr) malformed("a parameter is made of " + describe(data));
+    if (tensor(data) == nullptr) malformed("a parameter is created from " + describe(data));
     return arena.make(data);
   }
   if (global == "torch.Size") {
@@ -191,8 +191,8 @@ PickleNode* TorchPickleHost::call(PickleArena& arena, std::string_view global,
     return arena.make({.kind = Kind::kDict, .text = std::string(kPickleModule)});
   }
   if (script_ && is_script_function(global)) return arena.make(argument(arguments, 0));
-  fail("{}: the file wants to call '{}', which is refused; only tensors can be read", source_,
-       printable(global));
+  fail("{}: the file requests to call '{}', which is not allowed; only tensors can be read",
+       source_, printable(global));
 }
 
 // _rebuild_tensor(storage, offset, size, stride), _v2(…, requires_grad, hooks[, metadata]),
@@ -201,7 +201,7 @@ PickleNode* TorchPickleHost::rebuild_tensor(PickleArena& arena, std::string_view
                                             const PickleNode& arguments) {
   const PickleNode& node = argument(arguments, 0);
   if (node.kind != Kind::kObject || node.text != "storage") {
-    malformed("a tensor is made of " + describe(node));
+    malformed("a tensor is created from " + describe(node));
   }
   const Storage& storage = storages_[static_cast<size_t>(node.integer)];
   TorchTensor tensor;
@@ -209,7 +209,7 @@ PickleNode* TorchPickleHost::rebuild_tensor(PickleArena& arena, std::string_view
   const bool has_dtype = global.ends_with("_v3");
   if (has_dtype) {
     const TorchType* type = type_named(argument(arguments, 6).text);
-    if (type == nullptr) malformed("a tensor's type is " + describe(argument(arguments, 6)));
+    if (type == nullptr) malformed("the type of a tensor is " + describe(argument(arguments, 6)));
     tensor.dtype = type->dtype;
   } else if (storage.dtype) {
     tensor.dtype = *storage.dtype;
@@ -229,7 +229,7 @@ PickleNode* TorchPickleHost::rebuild_tensor(PickleArena& arena, std::string_view
   const int64_t offset = integer(arguments, 1);
   const auto bytes = tensor_bytes(tensor.dtype, tensor.shape);
   bool fits = bytes && offset >= 0 && tensor.strides.size() == tensor.shape.size();
-  // Index of the last element, which no other element exceeds as strides are not negative.
+  // Index of the last element, the largest index, since strides are not negative.
   int64_t last = 0;
   for (size_t i = 0; fits && i < tensor.shape.size(); ++i) {
     const int64_t steps = std::max<int64_t>(tensor.shape[i] - 1, 0);
@@ -245,7 +245,7 @@ PickleNode* TorchPickleHost::rebuild_tensor(PickleArena& arena, std::string_view
          !__builtin_add_overflow(last, 1, &last) && !__builtin_mul_overflow(last, element, &span) &&
          !__builtin_add_overflow(begin, span, &end) &&
          (*bytes == 0 || static_cast<uint64_t>(end) <= storage.bytes) &&
-         // A small storage may be spread by strides of 0, but not beyond all memory.
+         // Strides of 0 may expand a small storage, but not beyond the address space.
          *bytes <= std::max(storage.bytes, kMaxSpread);
   if (!fits) {
     fail("{}: a tensor of shape [{}] does not fit its storage '{}' of {} bytes", source_,

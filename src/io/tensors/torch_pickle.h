@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the names in a torch.save pickle mean: storages, and tensors as views of them.
+// Interprets the names in a pickle of torch.save: storages, and tensors as views of them.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace loci::io {
 
-// A view of a storage. Every element lies within it.
+// A view of a storage. All elements are within the storage.
 struct TorchTensor {
   std::string storage;  // key of the storage, e.g. "17"
   at::ScalarType dtype = at::kFloat;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements
   uint64_t begin = 0;            // first byte within the storage
-  uint64_t span = 0;             // bytes from the first to the last element, 0 if there is none
+  uint64_t span = 0;             // bytes from the first to the last element; 0 if empty
   uint64_t bytes = 0;            // elements times element size
 };
 
 class TorchPickleHost : public PickleHost {
  public:
-  // `storage_bytes` gives the size of the record of a storage, or nothing if the file has none.
-  // With `script`, the classes of a TorchScript program are allowed; each is a dictionary of what
-  // its module holds.
+  // `storage_bytes` returns the size of the record of a storage; nullopt if the file has none. With
+  // `script`, the classes of a TorchScript program are allowed and read as dictionaries of the
+  // contents of their modules.
   using StorageBytes = std::function<std::optional<uint64_t>(const std::string& key)>;
   TorchPickleHost(std::string source, StorageBytes storage_bytes, bool script = false)
       : source_(std::move(source)), storage_bytes_(std::move(storage_bytes)), script_(script) {}
@@ -40,13 +40,13 @@ class TorchPickleHost : public PickleHost {
                    const PickleNode& arguments) override;
   PickleNode* load(PickleArena& arena, const PickleNode& id) override;
 
-  // The tensor behind a node, or null if the node is none.
+  // The tensor of a node, or null if the node is not a tensor.
   const TorchTensor* tensor(const PickleNode& node) const;
 
  private:
   struct Storage {
     std::string key;
-    std::optional<at::ScalarType> dtype;  // nothing for an untyped storage
+    std::optional<at::ScalarType> dtype;  // nullopt for an untyped storage
     uint64_t bytes = 0;
   };
 

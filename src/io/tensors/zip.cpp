@@ -30,10 +30,10 @@ constexpr uint64_t kMaxComment = 0xffff;
 
 constexpr uint64_t kMaxInflated = uint64_t{1} << 30;
 constexpr uint64_t kMaxInflation = 20;
-// No deflate stream gets smaller than this.
+// The largest compression ratio of deflate.
 constexpr uint64_t kDeflateLimit = 1032;
 
-// The caller has checked that the value lies within `bytes`.
+// The caller must check that the value is within `bytes`.
 template <typename T>
 T load(std::string_view bytes, uint64_t offset) {
   T value;
@@ -50,15 +50,15 @@ uint32_t checksum(std::string_view bytes) {
       ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// Inflates `packed` to exactly `out.size()` bytes; false if it is damaged or has another length.
+// Inflates `packed` to exactly `out.size()` bytes; false if it is damaged or has another size.
 bool inflate_into(std::string_view packed, std::span<char> out) {
   z_stream stream{};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
-    fail_machine("cannot inflate: zlib could not start; is memory short?");
+    fail_machine("cannot initialize zlib: not enough memory");
   }
   int status = Z_OK;
   while (status == Z_OK) {
-    // zlib counts in 32 bits.
+    // zlib uses 32-bit sizes.
     constexpr size_t kStep = size_t{1} << 30;
     const size_t in = std::min(packed.size(), kStep);
     const size_t room = std::min(out.size(), kStep);
@@ -94,7 +94,7 @@ const ZipEntry* ZipArchive::find(std::string_view name) const {
 
 void ZipArchive::read_directory() {
   const std::string_view file = file_.view;
-  // The end record is the last thing in the file but for a comment.
+  // The end record is at the end of the file, followed only by an optional comment.
   uint64_t end = file.size();
   for (uint64_t comment = 0; comment <= kMaxComment && comment + kDirectoryEndBytes <= file.size();
        ++comment) {
@@ -107,7 +107,7 @@ void ZipArchive::read_directory() {
   }
   if (end == file.size()) {
     fail(
-        "{}: the directory at the end of the zip archive is missing; the file is cut off or "
+        "{}: the directory at the end of the zip archive is missing; the file is truncated or "
         "damaged",
         source_);
   }
@@ -126,14 +126,16 @@ void ZipArchive::read_directory() {
     begin = load<uint64_t>(file, position + 48);
   }
   if (begin > end || size != end - begin || count > size / kDirectoryEntryBytes) {
-    fail("{}: the directory of the zip archive does not fit the file; it is cut off or damaged",
-         source_);
+    fail(
+        "{}: the directory of the zip archive does not fit the file; the file is truncated or "
+        "damaged",
+        source_);
   }
   entries_.reserve(count);
   uint64_t position = begin;
   for (uint64_t i = 0; i < count; ++i) {
     ZipEntry entry = read_entry(position, end);
-    // The local header's position travels in `offset` until the data is found behind it.
+    // `offset` temporarily holds the position of the local header, until find_data().
     find_data(entry, entry.offset, begin);
     if (!index_.emplace(entry.name, entries_.size()).second) {
       fail("{}: the zip archive has two entries '{}'", source_, printable(entry.name));
@@ -171,7 +173,7 @@ ZipEntry ZipArchive::read_entry(uint64_t& position, uint64_t end) {
   entry.bytes = load<uint32_t>(file, start + 24);
   entry.offset = load<uint32_t>(file, start + 42);
 
-  // A field of all ones stands in the zip64 extra field instead, in this order.
+  // Fields with all bits set are in the zip64 extra field instead, in this order.
   constexpr uint64_t kElsewhere = 0xffffffff;
   std::string_view extra = file.substr(start + kDirectoryEntryBytes + name_bytes, extra_bytes);
   while (extra.size() >= 4) {
@@ -197,8 +199,9 @@ ZipEntry ZipArchive::read_entry(uint64_t& position, uint64_t end) {
 void ZipArchive::find_data(ZipEntry& entry, uint64_t header, uint64_t end) const {
   const std::string_view file = file_.view.substr(0, end);
   const auto damaged = [&] {
-    fail("{}: entry '{}' of the zip archive does not fit the file; it is cut off or damaged",
-         source_, printable(entry.name));
+    fail(
+        "{}: entry '{}' of the zip archive does not fit the file; the file is truncated or damaged",
+        source_, printable(entry.name));
   };
   if (!fits(file, header, kLocalHeaderBytes) || load<uint32_t>(file, header) != kLocalHeader) {
     damaged();
@@ -228,7 +231,7 @@ void ZipArchive::check_sizes() const {
   std::sort(order.begin(), order.end(),
             [](const ZipEntry* a, const ZipEntry* b) { return a->offset < b->offset; });
   for (size_t i = 1; i < order.size(); ++i) {
-    // At least the local header lies between two entries.
+    // At least a local header is between two entries.
     const ZipEntry& before = *order[i - 1];
     const uint64_t least = before.offset + before.packed + kLocalHeaderBytes;
     if (order[i]->offset < least + order[i]->name.size()) {

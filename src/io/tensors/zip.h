@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zip archives in memory, as PyTorch and numpy write them: stored or deflated entries, zip64.
+// Zip archives in memory as written by PyTorch and NumPy: stored or deflated entries, zip64.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct ZipEntry {
   uint64_t offset = 0;  // of the packed bytes
 };
 
-// The directory of an archive. Every range is checked when it is opened: entries lie within the
-// file and do not overlap, names are unique, nothing is encrypted. Deflated entries may together
-// inflate to at most 1 GiB plus 20 times the archive's size; more is refused as a zip bomb.
+// The directory of an archive. The constructor checks all ranges: entries are within the file and
+// do not overlap, names are unique, nothing is encrypted. Deflated entries may inflate to a total
+// of at most 1 GiB plus 20 times the size of the archive; more is rejected as a zip bomb.
 class ZipArchive {
  public:
   // `source` names the file in messages.
@@ -32,13 +32,13 @@ class ZipArchive {
   static ZipArchive open(const std::filesystem::path& path);
 
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  // Null if there is none.
+  // Null if there is no such entry.
   const ZipEntry* find(std::string_view name) const;
 
-  // The content of an entry: shared with the file if stored, in new memory if deflated. The
-  // checksum of a deflated entry is verified.
+  // The content of an entry. Stored entries share the memory of the file, deflated entries use new
+  // memory and their checksum is verified.
   SharedBytes read(const ZipEntry& entry) const;
-  // The same with the checksum of a stored entry verified too, which touches every byte.
+  // The same, and also verifies the checksum of stored entries, which reads every byte.
   SharedBytes read_verified(const ZipEntry& entry) const;
 
  private:

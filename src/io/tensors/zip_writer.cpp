@@ -14,9 +14,9 @@ constexpr uint64_t kMax16 = 0xffff;
 constexpr uint16_t kPlainVersion = 20;
 constexpr uint16_t kZip64Version = 45;
 constexpr uint16_t kUtf8Names = 1 << 11;
-constexpr uint16_t kDate = (1 << 5) | 1;  // 1980-01-01, the first there is
+constexpr uint16_t kDate = (1 << 5) | 1;  // 1980-01-01, the earliest date
 
-// Little-endian numbers, appended.
+// Appends little-endian numbers.
 class Record {
  public:
   Record& u16(uint64_t value) { return append(value, 2); }
@@ -36,7 +36,7 @@ class Record {
   std::string bytes_;
 };
 
-// What the version, flags, method, date, checksum and sizes of an entry look like in both headers.
+// Version, flags, method, date, checksum and sizes of an entry, which are equal in both headers.
 void common_fields(Record& record, bool zip64, uint32_t crc, uint64_t size) {
   record.u16(zip64 ? kZip64Version : kPlainVersion).u16(kUtf8Names).u16(0).u16(0).u16(kDate);
   record.u32(crc).u32(zip64 ? kMax32 : size).u32(zip64 ? kMax32 : size);
@@ -46,7 +46,8 @@ void common_fields(Record& record, bool zip64, uint32_t crc, uint64_t size) {
 
 void ZipWriter::begin(std::string_view name, uint64_t size, uint32_t crc) {
   if (name.size() > kMax16) {
-    fail("cannot write {}: a name of {} bytes is too long", file_.path().string(), name.size());
+    fail("cannot write {}: an entry name of {} bytes is too long", file_.path().string(),
+         name.size());
   }
   const bool zip64 = size >= kMax32;
   Record record;
@@ -62,7 +63,7 @@ void ZipWriter::begin(std::string_view name, uint64_t size, uint32_t crc) {
 void ZipWriter::finish() {
   Record record;
   for (const Entry& entry : entries_) {
-    // One rule for all three fields keeps it simple: all in the extra field or none.
+    // Either all three fields are in the extra field or none.
     const bool zip64 = entry.size >= kMax32 || entry.offset >= kMax32;
     record.u32(0x02014b50).u16(kZip64Version);
     common_fields(record, zip64, entry.crc, entry.size);

@@ -11,11 +11,11 @@
 
 namespace loci::io {
 
-// Usage: for each entry begin(), then write exactly its bytes to the file; at the end finish().
-// Dates are fixed, so equal content gives equal archives.
+// Usage: for each entry call begin() and write its bytes to the file; finally call finish().
+// Dates are fixed, so equal contents yield equal archives.
 class ZipWriter {
  public:
-  // The file is empty and outlives the writer.
+  // The file must be empty and outlive the writer.
   explicit ZipWriter(AtomicFile& file) : file_(file) {}
 
   // `crc` is the CRC-32 of the content. `name` has at most 65535 bytes.
