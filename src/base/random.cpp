@@ -26,19 +26,14 @@ uint64_t hash_keys(std::initializer_list<uint64_t> keys) {
   return hash;
 }
 
-Random Random::from_state(uint64_t state) {
-  Random random(0);
-  random.state_ = state;
-  return random;
-}
-
 uint64_t Random::next() { return mix(state_ += kGolden); }
 
 double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
 uint64_t Random::below(uint64_t count) {
-  LOCI_CHECK(count > 0, "there is no number below 0");
-  const uint64_t limit = -count % count;  // 2^64 mod count: numbers below it would be biased
+  LOCI_CHECK(count > 0, "below() needs a positive count");
+  const uint64_t limit =
+      -count % count;  // 2^64 mod count; numbers below it are rejected to avoid a bias
   for (;;) {
     const uint64_t number = next();
     if (number >= limit) return number % count;
@@ -46,15 +41,15 @@ uint64_t Random::below(uint64_t count) {
 }
 
 int64_t Random::between(int64_t low, int64_t high) {
-  LOCI_CHECK(low <= high, "there is no number between {} and {}", low, high);
-  // Unsigned arithmetic wraps, so the widest ranges work too; 0 stands for all 2^64 numbers.
+  LOCI_CHECK(low <= high, "between() needs low <= high, got {} and {}", low, high);
+  // Unsigned arithmetic wraps, so all ranges work. 0 means all 2^64 numbers.
   const uint64_t count = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
   const uint64_t offset = count == 0 ? next() : below(count);
   return static_cast<int64_t>(static_cast<uint64_t>(low) + offset);
 }
 
 double Random::normal() {
-  // Box-Muller; the second of the pair is dropped to keep the state one word.
+  // Box-Muller. The second number is discarded, so that the state stays one word.
   const double radius = std::sqrt(-2 * std::log(1 - uniform()));
   return radius * std::cos(2 * std::numbers::pi * uniform());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same on every machine and compiler (the standard's distributions are
-// not), seekable by construction: a stream is named by its keys, so parallel workers need no order.
+// Random numbers that are equal on all machines and compilers, unlike the distributions of the
+// standard library. A sequence is identified by its keys, so results do not depend on the order of
+// parallel workers.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +9,14 @@
 
 namespace loci {
 
-// Mixes keys into one well-spread 64-bit number, e.g. hash_keys({seed, clip, frame}).
+// Mixes keys into one 64-bit hash, e.g. hash_keys({seed, clip, frame}).
 uint64_t hash_keys(std::initializer_list<uint64_t> keys);
 
-// SplitMix64: full period 2^64, state of one word.
+// SplitMix64: period 2^64, one word of state.
 class Random {
  public:
   explicit Random(uint64_t seed) : Random({seed}) {}
   Random(std::initializer_list<uint64_t> keys) : state_(hash_keys(keys)) {}
-  // Continues where a stream stood when state() was read.
-  static Random from_state(uint64_t state);
 
   uint64_t next();
   // [0, 1) with 53 random bits.
@@ -28,10 +27,8 @@ class Random {
   // [low, high], both included; low <= high.
   int64_t between(int64_t low, int64_t high);
   bool chance(double probability) { return uniform() < probability; }
-  // Mean 0, deviation 1.
+  // Mean 0, standard deviation 1.
   double normal();
-
-  uint64_t state() const { return state_; }
 
  private:
   uint64_t state_;
