@@ -20,9 +20,9 @@ TEST(PixelSize, ParsesWidthAndHeight) {
 TEST(PixelSize, RejectsAMalformedValue) {
   for (const char* text : {"", "x", "768", "768x", "x512", "768x512x3", "768X512", "768 x 512",
                            "-8x8", "+8x8", "8.5x8", "768x512px", "axb"}) {
+    SCOPED_TRACE(text);
     EXPECT_BAD_INPUT(parse_pixel_size(text, "--size"),
-                     HasSubstr("is not a size; expected WIDTHxHEIGHT"))
-        << text;
+                     HasSubstr("is not a size; expected WIDTHxHEIGHT"));
   }
   EXPECT_BAD_INPUT(
       parse_pixel_size("768", "size"),
@@ -33,9 +33,9 @@ TEST(PixelSize, RejectsAValueOutOfRange) {
   const PixelSizeLimits limits{.least = 8, .most = 8192};
   EXPECT_EQ(parse_pixel_size("8x8192", "--size", limits), (PixelSize{8, 8192}));
   for (const char* text : {"7x8", "8x7", "8193x8", "8x8193", "0x0", "99999999999999999999x8"}) {
+    SCOPED_TRACE(text);
     EXPECT_BAD_INPUT(parse_pixel_size(text, "--size", limits),
-                     HasSubstr("is out of range; each side must be 8 to 8192 pixels"))
-        << text;
+                     HasSubstr("is out of range; each side must be 8 to 8192 pixels"));
   }
 }
 
