@@ -319,6 +319,14 @@ TEST_F(TransformerTraining, RefusesQuantizedModels) {
   refused(itself);
 }
 
+TEST_F(TransformerTraining, RefusesLatentsWithOtherChannels) {
+  recipe_["model"]["in_channels"] = 6;
+  auto single = make_single_communicator();
+  EXPECT_BAD_INPUT(
+      TransformerRun(TransformerRecipe::from_json(recipe_, "toy"), folder_ / "run", false, *single),
+      ::testing::HasSubstr("the latents have 4 channels, but model.in_channels is 6"));
+}
+
 TEST_F(TransformerTraining, RefusesInvalidRecipes) {
   const auto refused = [&](const Json& recipe) {
     EXPECT_THROW(TransformerRecipe::from_json(recipe, "toy"), Error) << recipe.dump();

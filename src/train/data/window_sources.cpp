@@ -20,8 +20,20 @@ std::vector<DataPart> read_data_parts(const ConfigReader& phase) {
 void WindowSources::open(const std::vector<DataPart>& mixture) {
   for (const DataPart& part : mixture) {
     std::unique_ptr<WindowSource>& source = sources_[part.folder.string()];
-    if (!source) source = std::make_unique<LatentFolder>(part.folder, seed_);
+    if (!source) source = open_other(part.folder);
   }
+}
+
+std::unique_ptr<WindowSource> WindowSources::open_other(const std::filesystem::path& folder) const {
+  auto source = std::make_unique<LatentFolder>(folder, seed_);
+  if (const int64_t channels = source->latent_shape().front(); channels != channels_) {
+    fail(
+        "{}: the latents have {} channels, but model.in_channels is {}; set model.in_channels={} "
+        "or "
+        "encode the clips with another autoencoder",
+        folder.string(), channels, channels_, channels);
+  }
+  return source;
 }
 
 const WindowSource& WindowSources::choose(const std::vector<DataPart>& mixture,

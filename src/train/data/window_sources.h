@@ -25,10 +25,13 @@ std::vector<DataPart> read_data_parts(const ConfigReader& phase);
 
 class WindowSources {
  public:
-  explicit WindowSources(uint64_t seed) : seed_(seed) {}
+  // Folders whose latents do not have `channels` channels are bad input.
+  WindowSources(uint64_t seed, int64_t channels) : seed_(seed), channels_(channels) {}
 
   // Opens the folders of a mixture that are not open yet.
   void open(const std::vector<DataPart>& mixture);
+  // A folder that is not part of a mixture, for example for validation.
+  std::unique_ptr<WindowSource> open_other(const std::filesystem::path& folder) const;
   // The source of window `index`, drawn by the weights of a mixture whose folders are open.
   const WindowSource& choose(const std::vector<DataPart>& mixture, uint64_t index) const;
   // The source with the alphabetically first folder: the one on which statistics are measured.
@@ -38,6 +41,7 @@ class WindowSources {
 
  private:
   uint64_t seed_;
+  int64_t channels_;
   std::map<std::string, std::unique_ptr<WindowSource>> sources_;  // by folder
 };
 

@@ -12,7 +12,6 @@
 #include "loci/base/random.h"
 #include "loci/model/weights/weights.h"
 #include "loci/sample/stream/finite.h"
-#include "loci/train/data/latent_folder.h"
 #include "loci/train/loop/compute_type.h"
 #include "loci/train/transformer/sample_sheet.h"
 #include "loci/train/transformer/start_weights.h"
@@ -23,10 +22,10 @@ TransformerTask::TransformerTask(TransformerRecipe recipe, Communicator& communi
     : recipe_(std::move(recipe)),
       communicator_(communicator),
       device_(training_device(recipe_.device)),
-      sources_(recipe_.loop.seed) {
+      sources_(recipe_.loop.seed, recipe_.model.channels) {
   for (const TransformerPhase& phase : recipe_.phases) sources_.open(phase.data);
   if (!recipe_.validation.folder.empty()) {
-    held_out_ = std::make_unique<LatentFolder>(recipe_.validation.folder, recipe_.loop.seed);
+    held_out_ = sources_.open_other(recipe_.validation.folder);
   }
 }
 
