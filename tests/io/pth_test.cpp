@@ -184,7 +184,7 @@ TEST(Pth, RejectsFilesWithOtherObjects) {
   refuse_file("just text", "not a file of torch.save");
   refuse_file("PK\x03\x04 and then nothing", "truncated or damaged");
   expect_bad_input([&] { PthFile::open(folder.path()); }, "is a folder");
-  expect_bad_input([&] { PthFile::open(fixture("npy/stored.npz")); }, "no data.pkl");
+  expect_bad_input([&] { PthFile::open(fixture("npy/stored.npz")); }, "no entry data.pkl");
   const auto big = write_archive(folder, {{"data.pkl", pickle("}")}, {"byteorder", "big"}});
   expect_bad_input([&] { PthFile::open(big); }, "big-endian");
 }
