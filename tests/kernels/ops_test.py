@@ -214,7 +214,7 @@ def test_linear():
     try:
         torch.classes.loci.PackedLinear(weight, bias, "int3")
     except RuntimeError as error:
-        assert "none of bf16, int8, int4" in str(error), error
+        assert "choose one of: bf16, int8, int4" in str(error), error
     else:
         raise AssertionError("int3 was taken")
 
