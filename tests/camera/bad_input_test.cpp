@@ -34,7 +34,7 @@ TEST_F(BadInput, RejectsMissingAndEmptyFiles) {
   EXPECT_THAT(refused("# only a comment\n"), HasSubstr("known format"));
   EXPECT_THAT(refused("{}"), HasSubstr("known format"));
   EXPECT_THAT(refused("[1, 2]"), HasSubstr("known format"));
-  EXPECT_THAT(refusal([&] { find_format("tumm"); }), HasSubstr("did you mean tum?"));
+  EXPECT_THAT(refusal([&] { find_format("tumm"); }), HasSubstr("did you mean 'tum'?"));
 }
 
 TEST_F(BadInput, EveryFormatRejectsFilesOfOtherFormats) {
@@ -85,7 +85,7 @@ TEST_F(BadInput, RejectsInvalidTextFormats) {
   EXPECT_THAT(refused(re10k + "40000 1 1 .5 .5 0 0 1 0 0 nan 0 1 0 0 0 0 1 0\n"),
               HasSubstr("line 3: the position has a value that is not finite"));
   EXPECT_THAT(refused(re10k + "40000 0 1 .5 .5 0 0 1 0 0 0 0 1 0 0 0 0 1 0\n"),
-              HasSubstr("line 3: focal lengths"));
+              HasSubstr("line 3: the focal lengths"));
   EXPECT_THAT(refused(re10k + "0 1 1 .5 .5 0 0 1 0 0 0 0 1 0 0 0 0 1 0\n"),
               HasSubstr("line 3: the time does not increase"));
 
@@ -129,7 +129,7 @@ TEST_F(BadInput, RejectsInvalidColmapModels) {
   EXPECT_THAT(model("1 PINHOLE 640 360 400 400 320\n", "1 1 0 0 0 0 0 0 1 a.png\n"),
               HasSubstr("3 parameters for camera model PINHOLE; expected 4"));
   EXPECT_THAT(model("1 PINHOLE 640 -3 400 400 320 180\n", ""), HasSubstr("extent of '-3'"));
-  EXPECT_THAT(model("1 PINHOLE 640 360 0 400 320 180\n", ""), HasSubstr("line 1: focal lengths"));
+  EXPECT_THAT(model("1 PINHOLE 640 360 0 400 320 180\n", ""), HasSubstr("line 1: the focal lengths"));
   EXPECT_THAT(model(camera + camera, ""), HasSubstr("line 2: '1' is not a new camera"));
   EXPECT_THAT(model("x PINHOLE 640 360 1 1 1 1\n", ""), HasSubstr("line 1: 'x'"));
   std::filesystem::remove(scratch_ / "m/cameras.txt");

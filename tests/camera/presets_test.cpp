@@ -88,7 +88,7 @@ TEST(Presets, ApplyOrRejectOptions) {
   EXPECT_NEAR(path.cameras[5].lens.fov_x, radians(60), 1e-12);
   const PathStatistics hasty = path_statistics(make_preset("spin", {.seconds = 5}));
   EXPECT_TRUE(hasty.turns_too_fast());
-  EXPECT_THAT(refusal([] { make_preset("spinn"); }), ::testing::HasSubstr("did you mean spin?"));
+  EXPECT_THAT(refusal([] { make_preset("spinn"); }), ::testing::HasSubstr("did you mean 'spin'?"));
   EXPECT_THAT(refusal([] { make_preset("spin", {.distance = 3}); }),
               ::testing::HasSubstr("no distance"));
   EXPECT_THAT(refusal([] { make_preset("spin", {.angle = -3}); }), ::testing::HasSubstr("above 0"));
