@@ -225,7 +225,7 @@ TEST(Tracer, FisheyeAndPinholeAgreeAtTheCentre) {
 }
 
 TEST(Tracer, RejectsUnknownInstructionSets) {
-  EXPECT_BAD_INPUT(find_tracer("sse9"), HasSubstr("plain, avx2 or avx512"));
+  EXPECT_BAD_INPUT(find_tracer("sse9"), HasSubstr("plain, avx2, avx512"));
 }
 
 // A point seen from one pose appears at the projected place in the image of another pose, with the
