@@ -144,9 +144,9 @@ TEST(Checkpoint, RejectsBadIndexes) {
   refuse(map(R"("a":"one.safetensors","b":"one.safetensors","c":"one.safetensors")"),
          "one.safetensors lacks the tensor 'c'");
   refuse(map(R"("a":"one.safetensors","c":"two.safetensors")"),
-         "one.safetensors holds the tensor 'b', which the index does not list");
+         "one.safetensors contains the tensor 'b', which the index does not list");
   refuse(map(R"("a":"one.safetensors","b":"two.safetensors","c":"two.safetensors")"),
-         "one.safetensors holds the tensor 'b', which the index expects in two.safetensors");
+         "one.safetensors contains the tensor 'b', which the index expects in two.safetensors");
   folder.write("broken.safetensors", "x");
   refuse(map(R"("a":"broken.safetensors")"), "too few");
 
