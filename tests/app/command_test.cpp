@@ -98,7 +98,7 @@ TEST(Command, ReportsUsageErrorsInOneLine) {
   EXPECT_THAT(problem({"--threads"}), HasSubstr("--threads"));
   EXPECT_EQ(problem({"--log-level", "inof", "doctor"}),
             "loci: error: --log-level: unknown value 'inof' (did you mean 'info'?); choose one of: "
-            "debug, info, warning, error, off; try 'loci --help'\n");
+            "debug, info, warning, error, off; try 'loci doctor --help'\n");
   // Control characters do not reach the terminal.
   EXPECT_THAT(problem({"a\033[2Jb\nc"}), HasSubstr("unknown command 'a [2Jb c'"));
 }

@@ -137,7 +137,7 @@ TEST(TransformerConfig, RejectsInvalidSettings) {
                    AllOf(HasSubstr("hybrid_layer"), HasSubstr("hybrid_layers")));
   EXPECT_BAD_INPUT(parse(small({{"hybrid_layers", Json::array()}, {"recurrent_memory", "linear"}})),
                    HasSubstr("hybrid_layers is empty"));
-  EXPECT_BAD_INPUT(parse(small({{"camera_attn_compress", 3}})), HasSubstr("divided"));
+  EXPECT_BAD_INPUT(parse(small({{"camera_attn_compress", 3}})), HasSubstr("not a multiple"));
   EXPECT_BAD_INPUT(parse(small({{"attention_head_dim", 64}})), HasSubstr("128"));
   EXPECT_BAD_INPUT(parse(small({{"out_channels", 4}})), HasSubstr("out_channels"));
   EXPECT_BAD_INPUT(parse(small({{"patch_size", {2, 2, 2}}})), HasSubstr("patch_size"));

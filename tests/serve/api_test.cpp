@@ -262,7 +262,7 @@ TEST_F(HttpApi, RefusesInvalidVideoRequests) {
   EXPECT_THAT(refused({{"action", "w"}}, 400), HasSubstr("key string"));
   EXPECT_THAT(refused({{"size", "50x50"}}, 400), HasSubstr("multiples"));
   EXPECT_THAT(refused({{"input_reference", std::string(200, '!')}}, 400), HasSubstr("base64"));
-  EXPECT_THAT(refused({{"second", Json::object()}}, 400), HasSubstr("one view"));
+  EXPECT_THAT(refused({{"second", Json::object()}}, 400), HasSubstr("not supported for videos"));
   EXPECT_THAT(refused({{"world", "x"}}, 404), HasSubstr("world"));
   EXPECT_THAT(refused({{"start", "x"}}, 404), HasSubstr("start"));
   EXPECT_EQ(http(port(), "POST", "/v1/videos", {{"Content-Type", "text/plain"}}, "x").status, 415);

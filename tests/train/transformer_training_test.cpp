@@ -308,7 +308,7 @@ TEST_F(TransformerTraining, RefusesQuantizedModels) {
   const auto refused = [&](const Json& recipe) {
     EXPECT_BAD_INPUT(TransformerRun(TransformerRecipe::from_json(recipe, "toy"), folder_ / "run",
                                     false, *single),
-                     ::testing::HasSubstr("quantized"));
+                     ::testing::HasSubstr("quantiz"));
   };
   Json start = recipe_, teacher = recipe_, itself = recipe_;
   start["start"] = eight.string();
