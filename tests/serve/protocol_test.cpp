@@ -162,6 +162,7 @@ TEST(ServerMessages, LeaveOutEmptyFieldsOrSendNull) {
   stats.memory.retained.push_back({.frame = 3, .kind = "sink"});
   Json json = to_wire(stats);
   EXPECT_FALSE(json.contains("commit_ms"));
+  EXPECT_FALSE(json.contains("control_latency_ms"));
   EXPECT_EQ(json["retained"][0]["pose"], Json({0, 0, 0, 1, 0, 0, 0}));
   EXPECT_EQ(differs_from_schema(json, "chunk_stats"), "");
   stats.times.emplace();

@@ -133,7 +133,7 @@ Json TableInfo::write_fields(const void* object) const {
   Json json = Json::object();
   for (const FieldInfo& field : fields) {
     if (!field.constant.empty()) json[field.name] = field.constant;
-    if (field.nullable) json[field.name] = nullptr;
+    if (field.nullable && field.required) json[field.name] = nullptr;
     if (field.write) field.write(object, json);
     // Ids of requests: a null is one that the client did not send.
     if (!field.nullable && json.contains(field.name) && json[field.name].is_null()) {

@@ -193,9 +193,12 @@ void Table<T>::include(Member T::*member, const std::vector<std::string>& hidden
       }
       if constexpr (IsOptional<Member>::value) {
         field.required = false;
-        field.write = [member, write = std::move(field.write)](const void* object, Json& json) {
+        field.write = [member, write = std::move(field.write), key = field.name,
+                       nullable = field.nullable](const void* object, Json& json) {
           const Member& part = static_cast<const T*>(object)->*member;
-          if (part) write(&*part, json);
+          if (!part) return;
+          if (nullable) json[key] = nullptr;
+          write(&*part, json);
         };
         field.read = nullptr;
       } else {
