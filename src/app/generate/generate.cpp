@@ -64,8 +64,9 @@ std::string history_help() {
   for (const memory::HistoryKind& kind : memory::history_kinds()) {
     kinds.push_back(fmt::format("{}: {}", kind.name, kind.description));
   }
-  return fmt::format("history policy, the past frames that a chunk attends to. {}",
-                     fmt::join(kinds, "; "));
+  return fmt::format(
+      "history policy: which past frames a chunk attends to (default: the model's)\n{}",
+      fmt::join(kinds, "\n"));
 }
 
 void add_sampling(CLI::App& app, GenerateOptions& o) {
