@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients send over the WebSocket. Fields, ranges and defaults are those of docs/protocol.md;
-// the tables in client_messages.cpp are their only definition.
+// The messages that clients send over the WebSocket. The tables in client_messages.cpp define their
+// fields, ranges and defaults; docs/protocol.md is generated from them.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace loci::serve {
 
-// One view of a walk. Absent: as the model has it, or as the first view has it.
+// The settings of one view. Absent settings are those of the model or of the first view.
 struct ViewRequest {
   std::optional<std::string> model, history;
   std::optional<int64_t> history_frames;
@@ -31,7 +31,7 @@ using StartChoice = std::variant<std::string, ProceduralStart>;
 // A picture as JPEG or PNG, or the id of a listed start.
 using FirstFrame = std::variant<Bytes, std::string>;
 
-// What a new world is made from.
+// The settings of a new world.
 struct WorldSettings {
   ViewRequest view;
   std::optional<StartChoice> start;
@@ -47,7 +47,7 @@ struct WorldSettings {
   std::optional<ViewRequest> second;
 };
 
-// How a connection wants its frames.
+// How the server sends frames to a connection.
 struct OutputOptions {
   std::string format = "jpeg";
   int64_t quality = 85;
@@ -60,22 +60,23 @@ struct OutputOptions {
   bool paced() const { return pacing == "measured"; }
 };
 
-// `camera_actions`, one of three: keys by video frame, …
+// A `camera_actions` payload: the keys of each video frame.
 struct KeyScript {
   std::vector<camera::Keys> frames;
 };
 
-// … changes of what is held, …
+// A change of the held keys and axes, and a rotation by mouse or touch.
 struct Transition {
   std::optional<camera::Keys> actions;  // all keys that are held
   std::optional<camera::Axes> axes;
   std::optional<std::array<double, 2>> look;  // yaw and pitch, degrees
 };
+// A `camera_actions` payload: changes of what the user holds.
 struct ControlState {
   std::vector<Transition> transitions;
 };
 
-// … or poses by video frame, relative to the camera.
+// A `camera_actions` payload: the pose of each video frame, relative to the current camera.
 struct CameraPath {
   std::vector<camera::Pose> poses;
 };

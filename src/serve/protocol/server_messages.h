@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server sends over the WebSocket, and the maps that HTTP routes answer with. The tables
-// in server_messages.cpp are the only definition of their fields.
+// The messages that the server sends over the WebSocket, and the maps in them. The tables in
+// server_messages.cpp define their fields; docs/protocol.md is generated from them.
 #pragma once
 
 #include <array>
@@ -123,7 +123,7 @@ struct MemoryStats {
   std::vector<double> state_norms;
 };
 
-// What a chunk cost, in milliseconds unless the name says otherwise.
+// The cost of a chunk, in milliseconds unless the name says otherwise.
 struct ChunkTimes {
   double forward = 0, commit = 0, encode = 0, store = 0, total = 0, interval = 0, queue = 0;
   std::optional<double> control_latency;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field tables: one per message and per map inside of one. Everything that depends on the
-// fields of the protocol is derived from them: the parser of client messages, the messages of the
-// server, the JSON Schema, the page's TypeScript types and the tables of docs/protocol.md.
+// Field tables: one per message, and one per map inside of a message. They are the only definition
+// of the protocol's fields. The parser of client messages, the encoder of server messages, the JSON
+// Schema, the page's TypeScript types and the tables of docs/protocol.md are derived from them.
 #pragma once
 
 #include <concepts>
@@ -21,17 +21,18 @@ struct FieldInfo {
   TypeInfo type;
   Rules rules;
   bool required = false;     // present in every message
-  bool nullable = false;     // the server sends null, instead of leaving the field out
-  std::string fallback;      // what an absent field means, in words
+  bool nullable = false;     // the value may be null
+  std::string fallback;      // the default, in words
   std::string alias;         // another name under which clients may send it
-  std::string ignored_with;  // a field that makes this one irrelevant; it is then not even checked
+  std::string ignored_with;  // if this other field is present, this one is not read
   std::string constant;      // the field always has this value
   bool hidden = false;       // read, but not part of the published protocol
 
   std::function<void(void* object, const WireValue& value)> read;
   std::function<void(const void* object, Json& json)> write;
 
-  // Chained after Table::field().
+  // Rules, chained after Table::field(). or_null() is for the server: an empty value is sent as
+  // null.
   FieldInfo& require();
   FieldInfo& or_null();
   FieldInfo& default_is(std::string words);
@@ -43,9 +44,9 @@ struct FieldInfo {
   FieldInfo& one_of(std::vector<std::string> choices);
   FieldInfo& one_of(std::string registry, std::function<std::vector<std::string>()> names);
   FieldInfo& also_named(std::string other);
-  // Clients may send null, which counts as absent, with a meaning of its own.
+  // For clients: null is documented. The parser treats null as absent in any field.
   FieldInfo& null_allowed();
-  // Published as a T.
+  // The schema, the page and the documentation have the type T.
   template <typename T>
   FieldInfo& typed() {
     type = Wire<T>::type();

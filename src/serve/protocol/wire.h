@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ types on the wire: for each, how a value is read and checked, how it is written, and how its
-// type is called in the JSON Schema, in TypeScript and in docs/protocol.md.
+// The C++ types of fields: how a value is read and checked, how it is written, and the name of its
+// type in the JSON Schema, in TypeScript and in docs/protocol.md.
 #pragma once
 
 #include <array>
@@ -42,13 +42,13 @@ class Bound {
   std::function<double(const Limits&)> value_;
 };
 
-// Which values of its type a field takes.
+// The values that a field accepts.
 struct Rules {
   std::optional<Bound> low, high;  // of a number, inclusive
   bool clamp = false;              // numbers outside of the range are moved to its end
   std::optional<Bound> most;       // bytes of a string, items of a list
   std::vector<std::string> choices;
-  // Names that are registered, and how the schema calls them ("History").
+  // Registered names, and the name of their definition in the schema ("History").
   std::function<std::vector<std::string>()> registered;
   std::string registry;
 
@@ -73,7 +73,7 @@ struct WireValue {
   const Limits& limits;
   const std::string& where;
 
-  // Refuses the value ("bad_request") with what was expected in its place and what was sent.
+  // Refuses the value ("bad_request"). The message names the expected and the received value.
   [[noreturn]] void refuse_type(const std::string& expected) const;
 
   bool boolean() const;
