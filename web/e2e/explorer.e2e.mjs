@@ -151,7 +151,7 @@ test("walks for ten seconds and revisits a place", async () => {
 
 test("shows a tour to the model until the user takes a step", async () => {
   await page.locator('.place[data-start="town-1"]').click();
-  await page.getByRole("switch", { name: /Show the scene to the model first/ }).check();
+  await page.getByRole("switch", { name: /Show this place to the model first/ }).check();
   await startWalking();
   await page.locator(".tour:visible").waitFor();
   await until("more than the first frame", async () => (await facts()).frames > 1);
@@ -341,6 +341,35 @@ test("reconnects when the server returns, and loses nothing", async () => {
   await hold(["KeyW"], 2000);
   await until("more metres", async () => (await facts()).metres > before.metres);
   complaints = complaints.filter((text) => !text.includes("WebSocket connection"));
+});
+
+test("shows the tour on a phone without covering the return card or the sticks", async () => {
+  await context.close();
+  await visit({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await page.locator('.place[data-start="town-1"]').click();
+  await startWalking();
+  await page.locator(".tour:visible").waitFor();
+  // The tour turns once around, so the views at its end were seen before.
+  await page.locator(".recall:visible").waitFor();
+  for (const size of [
+    { width: 390, height: 844 },
+    { width: 844, height: 390 },
+  ]) {
+    await page.setViewportSize(size);
+    await shot(`phone-tour-${size.width}`);
+    const covered = await page.evaluate(() => {
+      const box = (element) => element.getBoundingClientRect();
+      const tour = box(document.querySelector(".tour"));
+      const others = [...document.querySelectorAll(".recall:not([hidden]), .stick")];
+      return others
+        .filter((other) => {
+          const { left, right, top, bottom } = box(other);
+          return left < tour.right && right > tour.left && top < tour.bottom && bottom > tour.top;
+        })
+        .map((other) => other.className);
+    });
+    assert.deepEqual(covered, [], `covered at ${size.width}x${size.height}`);
+  }
 });
 
 test("fits a phone, with sticks", async () => {

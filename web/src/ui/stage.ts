@@ -20,8 +20,8 @@ export class Stage {
   #tour = h(
     "div",
     { class: "tour", role: "status", hidden: true },
-    h("b", {}, "The model is being shown the scene"),
-    h("span", {}, "Take a step to start walking."),
+    h("b", {}, "The model is being shown this place"),
+    h("span", {}, "You see the recorded tour. Take a step to start walking."),
   );
   #tourBar = h("progress", { max: 1, value: 0, "aria-label": "Progress of the tour" });
   #shown = "";

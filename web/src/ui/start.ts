@@ -65,8 +65,8 @@ export class StartScreen {
       h(
         "span",
         {},
-        h("b", {}, "Show the scene to the model first"),
-        `A tour of ${kTourSeconds} s; any step ends it.`,
+        h("b", {}, "Show this place to the model first"),
+        `The model watches a recorded tour of ${kTourSeconds} s. Take a step to end it early.`,
       ),
     );
     this.#second.addEventListener("change", () => (secondFields.hidden = !this.#second.checked));
