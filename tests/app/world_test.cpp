@@ -67,7 +67,7 @@ class WorldEncodeTest : public ::testing::Test {
 
 TEST_F(WorldEncodeTest, BytesDoNotDependOnShardsOrWorkers) {
   const std::vector<std::string> dataset = {"--count",           "5", "--frames", "9",
-                                            "--clips-per-world", "2", "--seed",   "3"};
+                                            "--clips-per-scene", "2", "--seed",   "3"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), dataset.begin(), dataset.end());
     return more;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/app/world/world_options.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "loci/base/error.h"
 #include "loci/base/pixel_size.h"
 #include "loci/base/text.h"
+#include "loci/camera/path/resample.h"
 
 namespace loci::app {
 
@@ -28,8 +28,11 @@ world::ClipOptions WorldCommandOptions::clip_options() const {
   const PixelSize pixels = parse_pixel_size(size, "--size", {.least = 8, .most = 8192});
   o.width = static_cast<int>(pixels.width);
   o.height = static_cast<int>(pixels.height);
-  // 1 + a multiple of four frames: whole latents of the autoencoder.
-  if (seconds) o.frames = std::max<int64_t>(1, std::llround(*seconds * o.fps / 4) * 4 + 1);
+  if (seconds) {
+    // Whole latents after the first frame.
+    const auto latents = std::llround(*seconds * o.fps / camera::kFramesPerLatent);
+    o.frames = camera::kPathGrid.frames_in_latents(1 + latents);
+  }
   o.split = world::parse_split(split);
   if (!style.empty()) o.scene.style = world::parse_style(style);
   if (!time.empty()) o.scene.time = world::parse_time(time);
@@ -91,7 +94,7 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
       ->type_name("P")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--clips-per-world", o.clip.clips_per_scene,
+  app.add_option("--clips-per-scene", o.clip.clips_per_scene,
                  "number of consecutive clips in the same scene")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))

@@ -47,8 +47,8 @@ PartResult CostSuite::run(size_t) {
                                       setup_.sampling.width.value_or(defaults.width),
                                       setup_.sampling.height.value_or(defaults.height)),
                        setup_.seconds, name);
-    const double chunk =
-        static_cast<double>(folder().config().chunk_size) * camera::kFramesPerLatent / 16;
+    const camera::TimeGrid grid{camera::kFramesPerLatent, folder().config().chunk_size};
+    const double chunk = static_cast<double>(grid.frames_per_chunk()) / kStreamCostFps;  // seconds
     double spent = 0, before = 0;
     std::vector<Curve>& curves = part.curves[name];
     curves = {{"cpu", {}}, {"history", {}}, {"peak", {}}};

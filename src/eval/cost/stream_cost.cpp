@@ -20,11 +20,9 @@ namespace loci::eval {
 
 namespace {
 
-constexpr double kFps = 16;
-
 // Camera on a circle with a radius of 8 m at 1 m/s that looks ahead and swings to the sides.
 camera::Pose circle_pose(int64_t latent) {
-  const double t = static_cast<double>(camera::kPathGrid.camera_frame(latent)) / kFps;
+  const double t = static_cast<double>(camera::kPathGrid.camera_frame(latent)) / kStreamCostFps;
   const double angle = t / 8;
   return {camera::rotation_from_angles(angle + 0.4 * std::sin(t / 3), 0),
           {8 * (1 - std::cos(angle)), 0, 8 * std::sin(angle)}};
@@ -37,7 +35,7 @@ double median(std::vector<double> values) {
 }
 
 double video_seconds(const sample::Stream& stream) {
-  return static_cast<double>(camera::kPathGrid.camera_frame(stream.frames() - 1)) / kFps;
+  return static_cast<double>(camera::kPathGrid.camera_frame(stream.frames() - 1)) / kStreamCostFps;
 }
 
 }  // namespace
@@ -53,8 +51,8 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   const std::vector<camera::Camera> origin = {{circle_pose(0), {}}};
   stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
                 origin);
-  const double chunk_video =
-      static_cast<double>(config.chunk_size * camera::kFramesPerLatent) / kFps;
+  const camera::TimeGrid grid{camera::kFramesPerLatent, config.chunk_size};
+  const double chunk_video = static_cast<double>(grid.frames_per_chunk()) / kStreamCostFps;
   const auto total = static_cast<uint64_t>(std::ceil(lengths.back() / chunk_video));
   Progress progress(title, total, "chunks");
   std::vector<StreamCost> rows;

@@ -23,8 +23,11 @@ struct StreamCost {
   uint64_t peak = 0;           // peak resident memory since the start of the stream
 };
 
-// Streams along a circular path with revisits, without an autoencoder, at 16 frames per second and
-// 4 frames per latent. `seconds` ascends. Lengths that end in the same chunk share a row. `title`
+// Frame rate of measured streams, in video frames per second.
+inline constexpr double kStreamCostFps = 16;
+
+// Streams along a circular path with revisits, without an autoencoder, at kStreamCostFps and 4
+// frames per latent. `seconds` ascends. Lengths that end in the same chunk share a row. `title`
 // is the label of the progress bar.
 std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
                                        const sample::StreamOptions& options,

@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/model/autoencoder/vae_stream.h"
 #include "loci/train/windows/rollout.h"
@@ -19,13 +20,14 @@ constexpr size_t kWindows = 3;
 constexpr int64_t kColumns = 5;
 
 // Frames [columns, H, W, 3], evenly spaced over the last chunk.
-at::Tensor last_chunk(const model::Vae& vae, const at::Tensor& latents, int64_t chunk) {
+at::Tensor last_chunk(const model::Vae& vae, const at::Tensor& latents, int64_t chunk_size) {
   const at::Tensor frames =
       model::frames_from_pixels(model::VaeDecoder(vae).decode(latents.unsqueeze(0)));
-  const int64_t tail = chunk * vae.config().temporal_factor(), first = frames.size(0) - tail;
+  const camera::TimeGrid grid{vae.config().temporal_factor(), chunk_size};
+  const int64_t count = grid.frames_per_chunk(), first = frames.size(0) - count;
   std::vector<int64_t> shown;
   for (int64_t k = 1; k <= kColumns; ++k) {
-    shown.push_back(first + std::max<int64_t>(0, k * tail / kColumns - 1));
+    shown.push_back(first + std::max<int64_t>(0, k * count / kColumns - 1));
   }
   return frames.index_select(0, at::tensor(shown, at::kLong));
 }

@@ -14,7 +14,7 @@ namespace loci::train {
 
 namespace {
 
-constexpr uint64_t kStreamNoise = 2;
+constexpr uint64_t kSequenceNoise = 2;
 
 at::Tensor as_mask(const std::vector<bool>& flags) {
   return at::tensor(std::vector<int64_t>(flags.begin(), flags.end())).to(at::kBool);
@@ -61,7 +61,7 @@ WindowPass assemble_window(const Window& window, const model::TransformerConfig&
                            const GeneratedPast& generated) {
   const int64_t chunk = model.chunk_size;
   at::Generator generator =
-      at::make_generator<at::CPUGeneratorImpl>(hash_keys({key, kStreamNoise}));
+      at::make_generator<at::CPUGeneratorImpl>(hash_keys({key, kSequenceNoise}));
   const auto noised = [&](const at::Tensor& clean, const std::vector<double>& levels) {
     return noise_windows(clean.unsqueeze(0), {levels},
                          at::randn(clean.unsqueeze(0).sizes(), generator, at::kFloat), chunk);
@@ -107,8 +107,10 @@ at::Tensor run_window(const model::Transformer& transformer, const WindowPass& p
 }
 
 std::vector<model::ChunkSpan> whole_past(const WindowPass& pass, int64_t chunk_size) {
-  const int64_t frames =
-      pass.targets.empty() ? pass.batch.latents.size(2) : 1 + std::ssize(pass.targets) * chunk_size;
+  const camera::TimeGrid grid{.latents_per_chunk = chunk_size};
+  const int64_t frames = pass.targets.empty()
+                             ? pass.batch.latents.size(2)
+                             : grid.latents_in_chunks(1 + std::ssize(pass.targets));
   std::vector<model::ChunkSpan> chunks = model::window_chunks(frames, chunk_size);
   return pass.outputs.empty() ? chunks : with_clean_copies(chunks, pass.targets).chunks;
 }
