@@ -64,7 +64,7 @@ Parameters::Parameters(Options options, Source source)
 
 void Parameters::start(const std::string& name, at::Tensor& tensor,
                        const Initialiser& initialise) const {
-  // Every parameter has its own random stream, so its initial value does not depend on others.
+  // Every parameter has its own random sequence, so its initial value does not depend on others.
   at::Generator generator =
       at::make_generator<at::CPUGeneratorImpl>(hash_keys({options_.seed, name_hash(name)}));
   initialise(tensor, generator);

@@ -13,8 +13,8 @@ namespace loci::train {
 
 namespace {
 
-// Names of the random sequences, "past" and "guess" in ASCII.
-constexpr uint64_t kStreamPast = 0x70617374, kStreamGenerated = 0x6775657373;
+// Keys of the random sequences: "past" and "guess" in ASCII.
+constexpr uint64_t kSequencePast = 0x70617374, kSequenceGenerated = 0x6775657373;
 
 constexpr double kGeneratedShare = 0.5;  // of the chunks
 // Noise level of a generated chunk. Values above 1 mean pure noise, as in one-step sampling; this
@@ -30,7 +30,7 @@ GeneratedPast generate_past(const model::Transformer& transformer, const Window&
   const model::TransformerConfig& config = transformer.config();
   const camera::TimeGrid grid{.latents_per_chunk = config.chunk_size};
   const int64_t chunks = grid.chunks_in_latents(window.latents.size(1)) - 1;
-  Random random{key, kStreamGenerated};
+  Random random{key, kSequenceGenerated};
   GeneratedPast past{window.latents.clone(), {}};
   WindowPlan plan;
   plan.noise.weights.assign(static_cast<size_t>(chunks), 1.0);
@@ -60,7 +60,7 @@ GeneratedPast generate_past(const model::Transformer& transformer, const Window&
 GeneratedPast draw_generated_past(double share, const model::Transformer& transformer,
                                   const CaptionEncoder& captions, const Window& window,
                                   const HistoryConfig& history, uint64_t key) {
-  if (!Random{key, kStreamPast}.chance(share)) return {};
+  if (!Random{key, kSequencePast}.chance(share)) return {};
   return generate_past(transformer, window, history, captions.encode(window.caption).detach(), key);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLatentsPerSecond = 4;  // 16 frames/s, four frames per latent
 
-constexpr uint64_t kStreamTargets = 5;
+constexpr uint64_t kSequenceTargets = 5;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ std::vector<bool> draw_target_chunks(const PastConfig& past, const Window& windo
                                      int64_t chunk_size, uint64_t key) {
   const auto* copies = std::get_if<CleanCopies>(&past);
   if (copies == nullptr || copies->new_share >= 1) return {};
-  Random random{key, kStreamTargets};
+  Random random{key, kSequenceTargets};
   std::vector<bool> targets;
   for (const std::optional<double>& gap : return_gaps(window, chunk_size)) {
     targets.push_back(random.chance(copies->new_share) || gap.has_value());

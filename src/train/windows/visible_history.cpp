@@ -11,7 +11,7 @@ namespace loci::train {
 
 namespace {
 
-constexpr uint64_t kStreamHistory = 4;
+constexpr uint64_t kSequenceHistory = 4;
 constexpr int64_t kMaxFrames = 100'000;  // of a bank or a recent window
 
 memory::HistoryOptions history_options(const std::string& policy, int64_t bank, int64_t recent) {
@@ -60,7 +60,7 @@ std::vector<model::ChunkSpan> draw_visible_history(const HistoryConfig& config,
                                                    const Window& window,
                                                    const model::TransformerConfig& model,
                                                    uint64_t key) {
-  Random random{key, kStreamHistory};
+  Random random{key, kSequenceHistory};
   if (!random.chance(config.bounded_share)) {
     return model::window_chunks(std::ssize(window.cameras), model.chunk_size);
   }

@@ -9,8 +9,8 @@ namespace loci::train {
 
 namespace {
 
-// Names of the random sequences of a window.
-constexpr uint64_t kStreamLevels = 1, kStreamCaption = 3;
+// Keys of the random sequences of a window.
+constexpr uint64_t kSequenceLevels = 1, kSequenceCaption = 3;
 
 }  // namespace
 
@@ -27,12 +27,12 @@ WindowPlan plan_window(const Window& window, const model::TransformerConfig& mod
   const camera::TimeGrid grid{.latents_per_chunk = model.chunk_size};
   const int64_t chunks = grid.chunks_in_latents(window.latents.size(1)) - 1;
   WindowPlan plan;
-  Random random{key, kStreamLevels};
+  Random random{key, kSequenceLevels};
   std::vector<double> levels = draw_noise_levels(stages.noise, chunks, random);
   plan.noise = draw_past(stages.past, stages.noise, std::move(levels), generated.chunks, random);
   plan.targets = draw_target_chunks(stages.past, window, model.chunk_size, key);
   plan.chunks = draw_visible_history(stages.history, window, model, key);
-  plan.drop_caption = Random{key, kStreamCaption}.chance(stages.caption_dropout);
+  plan.drop_caption = Random{key, kSequenceCaption}.chance(stages.caption_dropout);
   return plan;
 }
 
