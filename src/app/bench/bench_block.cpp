@@ -307,14 +307,7 @@ void add_bench_block(CLI::App& app) {
       ->type_name("S")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--kv", o->kv, "storage format of keys and values")
-      ->check(one_of(memory::kv_format_names()))
-      ->capture_default_str();
-  app.add_option("--staging", o->staging_mib,
-                 "maximum memory in MiB for keys and values converted in advance; 0 = no limit")
-      ->type_name("MIB")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
+  add_kv_options(app, o->kv, o->staging_mib);
   app.add_option("--repeats", o->repeats, "number of repetitions; the fastest counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

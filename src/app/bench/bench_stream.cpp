@@ -211,14 +211,7 @@ void add_bench_stream(CLI::App& app) {
   app.add_option("--dtype", o->dtype, "data type of matrix products")
       ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
-  app.add_option("--kv", o->kv, "storage format of keys and values")
-      ->check(one_of(memory::kv_format_names()))
-      ->capture_default_str();
-  app.add_option("--staging", o->staging_mib,
-                 "maximum memory in MiB for keys and values converted in advance; 0 = no limit")
-      ->type_name("MIB")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
+  add_kv_options(app, o->kv, o->staging_mib);
   app.add_option("--out", o->out, "write PREFIX.json, PREFIX.csv and PREFIX.svg")
       ->type_name("PREFIX");
   app.add_flag("--json", o->json, "print JSON");

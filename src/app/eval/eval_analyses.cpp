@@ -78,9 +78,7 @@ void add_eval_return(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--weights", o->weights, "folder with the weights of LPIPS, DINOv2 and CLIP")
       ->type_name("DIR");
-  app.add_option("--history", o->history,
-                 "history policy: which past frames a chunk attends to (default: the model's)")
-      ->check(one_of(memory::history_names()));
+  add_history_option(app, o->history);
   examples(app, {{"loci eval return --model models/mini --data recordings --weights weights --out "
                   "return",
                   "turn and walk, compared by LPIPS"}});
@@ -111,9 +109,7 @@ void add_eval_camera(CLI::App& app) {
       ->type_name("S")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--history", o->history,
-                 "history policy: which past frames a chunk attends to (default: the model's)")
-      ->check(one_of(memory::history_names()));
+  add_history_option(app, o->history);
   examples(app, {{"loci eval camera --model models/mini --data recordings --count 4 --out camera",
                   "all presets from four first frames"},
                  {"loci eval camera --model models/mini --data setc/clips --route recorded "

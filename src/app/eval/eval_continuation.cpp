@@ -108,9 +108,7 @@ void add_eval_memory(CLI::App& app) {
   add_eval_options(app, *o);
   app.get_option("--model")->required(false);
   add_lengths(app, *o);
-  app.add_option("--history", o->history,
-                 "history policy: which past frames a chunk attends to (default: the model's)")
-      ->check(one_of(memory::history_names()));
+  add_history_option(app, o->history);
   add_budget(app, *o, "the model's");
   add_variations(app, *o);
   app.add_option("--predictions", o->predictions,
@@ -160,9 +158,7 @@ void add_eval_revisit(CLI::App& app) {
   auto o = std::make_shared<ContinuationCommand>();
   add_eval_options(app, *o);
   add_lengths(app, *o);
-  app.add_option("--history", o->history,
-                 "history policy: which past frames a chunk attends to (default: the model's)")
-      ->check(one_of(memory::history_names()));
+  add_history_option(app, o->history);
   add_budget(app, *o, "the model's");
   add_variations(app, *o);
   examples(app, {{"loci eval revisit --model models/mini --model models/mini-softmax --data "

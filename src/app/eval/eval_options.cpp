@@ -8,6 +8,7 @@
 #include "loci/base/error.h"
 #include "loci/base/pixel_size.h"
 #include "loci/eval/suites/runner.h"
+#include "loci/memory/history/history_registry.h"
 #include "loci/sample/solvers/solver.h"
 
 namespace loci::app {
@@ -65,6 +66,12 @@ void add_eval_options(CLI::App& app, EvalOptions& o, bool data) {
       ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();
   app.add_flag("--no-captions", o.no_captions, "do not use the recordings' captions as prompts");
+}
+
+void add_history_option(CLI::App& app, std::optional<std::string>& history) {
+  app.add_option("--history", history,
+                 "history policy: which past frames a chunk attends to (default: the model's)")
+      ->check(one_of(memory::history_names()));
 }
 
 void run_eval(eval::Suite& suite, const EvalOptions& options) {

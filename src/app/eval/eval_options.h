@@ -29,6 +29,9 @@ struct EvalOptions {
 // --cache.
 void add_eval_options(CLI::App& app, EvalOptions& options, bool data = true);
 
+// Adds --history, the history policy of a suite that compares no policies.
+void add_history_option(CLI::App& app, std::optional<std::string>& history);
+
 // Runs the suite and prints the path of the report when all parts are done.
 void run_eval(eval::Suite& suite, const EvalOptions& options);
 
