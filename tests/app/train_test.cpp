@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole pipeline: render scenes, train an autoencoder and a transformer on them, export the
 // model and generate a video.
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +40,8 @@ std::pair<double, double> first_and_last(const fs::path& metrics, const std::str
 }
 
 TEST(TrainCommand, TrainsExportsAndGenerates) {
-  const fs::path folder = fs::path(::testing::TempDir()) / "train-command";
+  const fs::path folder =
+      fs::path(::testing::TempDir()) / fmt::format("loci_train_command_{}", ::getpid());
   fs::remove_all(folder);
   fs::create_directories(folder);
   const auto in = [&](const char* name) { return (folder / name).string(); };

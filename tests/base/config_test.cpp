@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/base/config.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -42,7 +45,8 @@ TEST(Config, RejectsInvalidJson) {
 }
 
 TEST(Config, LoadsFiles) {
-  const std::string path = ::testing::TempDir() + "loci_config_test.json";
+  const std::string path =
+      ::testing::TempDir() + "loci_config_test_" + std::to_string(::getpid()) + ".json";
   write_file(path, "{\"a\": [1, 2]} // end");
   EXPECT_EQ(load_json(path)["a"][1], 2);
   std::filesystem::remove(path);

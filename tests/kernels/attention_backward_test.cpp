@@ -18,18 +18,15 @@
 #include "tests/base/expect_error.h"
 #include "tests/kernels/emulated_machines.h"
 #include "tests/kernels/matrix.h"
+#include "tests/kernels/random_rotation.h"
 
 namespace loci::kernels {
 namespace {
 
+using ::loci::testing::largest_error;
+using ::loci::testing::random_rotation;
 using ::testing::HasSubstr;
 using Tensors = std::vector<at::Tensor>;
-
-// The largest difference relative to the largest expected number.
-double difference(const at::Tensor& got, const at::Tensor& expected) {
-  const at::Tensor wanted = expected.to(at::kDouble);
-  return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
-}
 
 Tensors leaves(const Tensors& inputs, at::ScalarType dtype) {
   Tensors copies;
@@ -65,7 +62,7 @@ TEST(AttentionBackward, MatchesFp64AtEveryLevel) {
         for (size_t i = 0; i < got.size(); ++i) {
           EXPECT_EQ(got[i].scalar_type(), dtype);
           // In BF16, the output that the gradient is computed from is rounded.
-          EXPECT_LT(difference(got[i], expected[i]), dtype == at::kFloat ? 1e-5 : 2e-2)
+          EXPECT_LT(largest_error(got[i], expected[i]), dtype == at::kFloat ? 1e-5 : 2e-2)
               << name_of(level) << ", input " << i << ", " << c.queries << " x " << c.keys;
         }
       }
@@ -85,16 +82,6 @@ TEST(AttentionBackward, LargeScoresGiveFiniteGradients) {
     for (const at::Tensor& gradient : got) EXPECT_TRUE(at::isfinite(gradient).all().item<bool>());
     EXPECT_GT(got[2].abs().max().item<double>(), 0);
   }
-}
-
-HeadMap random_rotation(int64_t tokens) {
-  HeadMap rotation;
-  rotation.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
-                        {.begin = 16, .pairs = 4, .adjacent = false}};
-  const at::Tensor angle = at::randn({tokens, 9});
-  rotation.cosine = angle.cos();
-  rotation.sine = angle.sin();
-  return rotation;
 }
 
 std::vector<int64_t> range(int64_t begin, int64_t end) {
@@ -191,7 +178,7 @@ TEST(AttentionBackward, EmulatedPairsMatchFp32) {
   const Tensors got = gradients(loops::PairBackward<emulated::VectorMachine>::run);
   const Tensors expected = gradients(kernel_table(IsaLevel::kPlain).attention_backward.fp32);
   for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_LT(difference(got[i], expected[i]), 1e-2) << "input " << i;
+    EXPECT_LT(largest_error(got[i], expected[i]), 1e-2) << "input " << i;
   }
 }
 
@@ -209,11 +196,12 @@ TEST(AttentionSpans, OutputsAndGradientsMatchFp64) {
       const at::Tensor wanted =
           attention_over_spans_by_libtorch(exact[0], exact[1], exact[2], *spans);
       const double tolerance = dtype == at::kFloat ? 1e-5 : 2e-2;
-      EXPECT_LT(difference(out, wanted), tolerance) << name_of(level);
+      EXPECT_LT(largest_error(out, wanted), tolerance) << name_of(level);
       const Tensors got = torch::autograd::grad({out}, ours, {weights});
       const Tensors expected = torch::autograd::grad({wanted}, exact, {weights.to(at::kDouble)});
       for (size_t i = 0; i < got.size(); ++i) {
-        EXPECT_LT(difference(got[i], expected[i]), tolerance) << name_of(level) << ", input " << i;
+        EXPECT_LT(largest_error(got[i], expected[i]), tolerance)
+            << name_of(level) << ", input " << i;
       }
       const at::NoGradGuard no_grad;
       EXPECT_TRUE(at::equal(attention_over_spans(ours[0], ours[1], ours[2], spans), out));

@@ -311,7 +311,7 @@ TEST(EmulatedMachine, RoundsAndFlushesAsDocumented) {
   EXPECT_EQ(emulated::narrowed(number(0x3F818000)), 0x3F82);
   EXPECT_EQ(emulated::narrowed(number(0x3F808001)), 0x3F81);
   EXPECT_EQ(emulated::narrowed(number(0x807FFFFF)), 0x8000);  // denormal
-  EXPECT_EQ(emulated::narrowed(number(0x7F800001)), 0x7FC0);  // not a number stays none
+  EXPECT_EQ(emulated::narrowed(number(0x7F800001)), 0x7FC0);  // NaN stays NaN
   EXPECT_EQ(emulated::narrowed(number(0xFF800000)), 0xFF80);
   EXPECT_EQ(emulated::widened(0x0001), 0.0F);
   VectorMachine::Floats sum{};

@@ -9,25 +9,16 @@
 #include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/kernels/matrix.h"
+#include "tests/kernels/random_rotation.h"
 
 namespace loci::kernels {
 namespace {
 
+using ::loci::testing::largest_error;
+using ::loci::testing::levels_here;
+using ::loci::testing::random_rotation;
 using ::testing::HasSubstr;
-
-std::vector<IsaLevel> levels_here() {
-  std::vector<IsaLevel> levels;
-  for (const IsaLevel level : kIsaLevels) {
-    if (level <= cpu_features().best_level()) levels.push_back(level);
-  }
-  return levels;
-}
-
-// The largest difference relative to the largest expected number.
-double error(const at::Tensor& got, const at::Tensor& expected) {
-  const at::Tensor wanted = expected.to(at::kDouble);
-  return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
-}
 
 // Softmax attention in FP64 by its definition.
 at::Tensor exact(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
@@ -54,16 +45,6 @@ SlotTensor random_slots(int64_t slots, int64_t batch, int64_t tokens, int64_t he
   if (kept != at::kChar) return {at::randn(shape).to(kept), {}};
   return {at::randint(-127, 128, shape, at::kChar),
           at::rand({slots, batch, tokens, heads, 1}) * 0.02};
-}
-
-HeadMap random_rotation(int64_t tokens) {
-  HeadMap rotation;
-  rotation.rotations = {{.begin = 2, .pairs = 5, .adjacent = true},
-                        {.begin = 16, .pairs = 4, .adjacent = false}};
-  const at::Tensor angle = at::randn({tokens, 9});
-  rotation.cosine = angle.cos();
-  rotation.sine = angle.sin();
-  return rotation;
 }
 
 // Sizes that are multiples of blocks and panels, and sizes that are not; unordered slots.
@@ -98,12 +79,12 @@ TEST(Attention, MatchesFp64AtEveryLevel) {
             all_keys = at::cat({past.keys(), key}, 1);
             all_values = at::cat({past.values(), value}, 1);
           }
-          EXPECT_LT(error(out, exact(query, all_keys, all_values)), f.tolerance)
+          EXPECT_LT(largest_error(out, exact(query, all_keys, all_values)), f.tolerance)
               << name_of(level) << ", " << c.queries << " queries, " << c.channels << " channels, "
               << c10::toString(f.used) << " of " << c10::toString(f.kept)
               << (rotated ? ", rotated" : "");
-          EXPECT_LT(error(attention_by_libtorch(query, key, value, &past),
-                          exact(query, all_keys, all_values)),
+          EXPECT_LT(largest_error(attention_by_libtorch(query, key, value, &past),
+                                  exact(query, all_keys, all_values)),
                     f.used == at::kFloat ? 1e-5 : 3e-2);
         }
       }
@@ -117,7 +98,7 @@ TEST(Attention, LargeScoresDoNotOverflowOrVanish) {
     at::manual_seed(2);
     const at::Tensor query = 300 * at::randn({1, 9, 1, 32});
     const at::Tensor key = 300 * at::randn({1, 300, 1, 32}), value = at::randn({1, 300, 1, 32});
-    EXPECT_LT(error(attention(query, key, value), exact(query, key, value)), 1e-5);
+    EXPECT_LT(largest_error(attention(query, key, value), exact(query, key, value)), 1e-5);
     // The key with the largest score is in the last block; the others have no effect.
     at::Tensor rising = at::zeros({1, 300, 1, 32});
     rising.select(1, 299).fill_(100);
@@ -158,7 +139,7 @@ TEST(Attention, GradientsMatchFp64) {
     }
     (exact(inputs[0], inputs[1], inputs[2]) * weights).sum().backward();
     for (size_t i = 0; i < inputs.size(); ++i) {
-      EXPECT_LT(error(gradients[i], inputs[i].grad()), 1e-5) << "input " << i;
+      EXPECT_LT(largest_error(gradients[i], inputs[i].grad()), 1e-5) << "input " << i;
     }
   }
 }

@@ -25,6 +25,12 @@ inline std::vector<kernels::IsaLevel> levels_here() {
   return levels;
 }
 
+// The largest difference relative to the largest expected number.
+inline double largest_error(const at::Tensor& got, const at::Tensor& expected) {
+  const at::Tensor wanted = expected.to(at::kDouble);
+  return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
+}
+
 // The outputs of `operation`, then the gradients of all inputs for fixed gradients of the outputs.
 inline TensorList values_and_gradients(const Operation& operation, const TensorList& inputs) {
   TensorList leaves;

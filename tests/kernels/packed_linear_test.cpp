@@ -25,16 +25,11 @@
 namespace loci::kernels {
 namespace {
 
+using ::loci::testing::largest_error;
 using ::testing::HasSubstr;
 
 constexpr WeightFormat kFormats[] = {WeightFormat::kBfloat16, WeightFormat::kInt8,
                                      WeightFormat::kInt4};
-
-// The largest difference relative to the largest expected number.
-double largest_error(const at::Tensor& got, const at::Tensor& expected) {
-  const at::Tensor wanted = expected.to(at::kDouble);
-  return ((got.to(at::kDouble) - wanted).abs().max() / wanted.abs().max()).item<double>();
-}
 
 struct Case {
   int64_t frames, tokens, in, out;

@@ -11,18 +11,13 @@
 #include "loci/kernels/machine/cpu_features.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/kernels/matrix.h"
 
 namespace loci::kernels {
 namespace {
 
+using ::loci::testing::largest_error;
 using ::testing::HasSubstr;
-
-// The largest difference relative to the largest number of `expected`.
-double error(const at::Tensor& got, const at::Tensor& expected) {
-  return ((got.to(at::kDouble) - expected.to(at::kDouble)).abs().max() /
-          expected.to(at::kDouble).abs().max())
-      .item<double>();
-}
 
 // BF16 has 8 significant bits: rounding changes a number by at most a fraction of 2^-8.
 constexpr double kBf16Rounding = 1.0 / 256, kFp32Rounding = 3e-6;
@@ -41,8 +36,8 @@ TEST(WideLinear, MatchesFp64) {
       const double most = type == at::kFloat ? kFp32Rounding : kBf16Rounding;
       const at::Tensor plain = wide_linear(x, weight, {});
       EXPECT_EQ(plain.scalar_type(), type);
-      EXPECT_LT(error(plain, expected), most) << rows << " x " << in << " -> " << out;
-      EXPECT_LT(error(wide_linear(x, weight, bias), expected + bias.to(at::kDouble)), most);
+      EXPECT_LT(largest_error(plain, expected), most) << rows << " x " << in << " -> " << out;
+      EXPECT_LT(largest_error(wide_linear(x, weight, bias), expected + bias.to(at::kDouble)), most);
     }
   }
 }
@@ -77,9 +72,9 @@ TEST(WideLinear, LinearSupportsAllTypesAndGradients) {
   // The gradient of a BF16 weight equals that of the FP32 product.
   const at::Tensor leaf = weight.to(at::kBFloat16).set_requires_grad(true);
   linear(x, leaf, bias).sum().backward();
-  EXPECT_LT(error(leaf.grad(), x.sum(0).expand({7, 12})), kBf16Rounding);
+  EXPECT_LT(largest_error(leaf.grad(), x.sum(0).expand({7, 12})), kBf16Rounding);
   const at::NoGradGuard no_grad;
-  EXPECT_LT(error(linear(x, leaf, bias), linear_by_libtorch(x, leaf, bias)), kFp32Rounding);
+  EXPECT_LT(largest_error(linear(x, leaf, bias), linear_by_libtorch(x, leaf, bias)), kFp32Rounding);
 }
 
 TEST(WideLinear, ChecksShapes) {

@@ -26,6 +26,14 @@ at::Tensor times_of(const TinyWindow& w, const model::ChunkSpan& chunk) {
   return w.timesteps.narrow(1, chunk.begin, chunk.end - chunk.begin);
 }
 
+// Opens and commits the first `count` chunks of the window.
+void commit_chunks(CachedTransformer& stream, const TinyWindow& w, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    stream.open_chunk(cameras_of(w, w.chunks[i]));
+    stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
+  }
+}
+
 // Streams the window's latents: computes the velocity of each chunk, then commits the same latents
 // at the same timestep.
 struct Streamed {
@@ -102,10 +110,7 @@ TEST(CachedTransformer, DenoisingDoesNotChangeStatesAndStore) {
   const TinyWindow w = testing::tiny_window(config, 3);
   CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
                            memory::make_sparse_history({.bank_frames = 2, .recent_frames = 3}));
-  for (size_t i = 0; i < 3; ++i) {
-    stream.open_chunk(cameras_of(w, w.chunks[i]));
-    stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
-  }
+  commit_chunks(stream, w, 3);
   const std::vector<int64_t> frames = stream.store().frames();
   const at::Tensor state = stream.states()[1].clone();
   const auto main = [&] { return stream.store().past(0, memory::Branch::kMain, frames); };
@@ -136,10 +141,7 @@ TEST(CachedTransformer, ReadoutCanBeSwitched) {
   const TinyWindow w = testing::tiny_window(config, 2);
   CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
                            memory::make_dense_history());
-  for (size_t i = 0; i < 2; ++i) {
-    stream.open_chunk(cameras_of(w, w.chunks[i]));
-    stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
-  }
+  commit_chunks(stream, w, 2);
   stream.open_chunk(cameras_of(w, w.chunks[2]));
   const auto velocity = [&] {
     return stream.velocity(latents_of(w, w.chunks[2]), times_of(w, w.chunks[2]));
@@ -168,10 +170,7 @@ TEST(CachedTransformer, InspectionObservesSoftmaxLayers) {
   const TinyWindow w = testing::tiny_window(config, 2);
   CachedTransformer stream(transformer, w.grid, transformer.text_keys(w.text),
                            memory::make_dense_history());
-  for (size_t i = 0; i < 2; ++i) {
-    stream.open_chunk(cameras_of(w, w.chunks[i]));
-    stream.commit(latents_of(w, w.chunks[i]), times_of(w, w.chunks[i]));
-  }
+  commit_chunks(stream, w, 2);
   const model::ChunkSpan& chunk = w.chunks[2];
   stream.open_chunk(cameras_of(w, chunk));
   const auto velocity = [&](const Inspection& look = {}) {
@@ -189,7 +188,7 @@ TEST(CachedTransformer, InspectionObservesSoftmaxLayers) {
     ASSERT_NE(past, nullptr);
     EXPECT_EQ(past->keys().size(1), chunk.begin * tokens);
   };
-  EXPECT_TRUE(at::equal(velocity(look), plain)) << "looking on changes nothing";
+  EXPECT_TRUE(at::equal(velocity(look), plain)) << "observers do not change the velocity";
   EXPECT_THAT(layers, ElementsAre(0, 2));
   // The readout of an inspection applies to one call only.
   const at::Tensor off = velocity({model::Readout::kOff, {}});

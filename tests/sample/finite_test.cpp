@@ -30,13 +30,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 class Finite : public ::testing::Test {
  protected:
   static StreamOptions options(const std::string& history = "sparse", double guidance = 1) {
-    StreamOptions options;
-    options.latent_height = kHeight;
-    options.latent_width = kWidth;
-    options.history.kind = history;
-    options.history.budget = history == "pinned" ? 14 : 6;
-    options.history.recent = 3;
-    options.solver.steps = 2;
+    StreamOptions options = testing::tiny_stream_options(history, 2);
     options.guidance = guidance;
     return options;
   }
@@ -146,7 +140,7 @@ TEST_F(Finite, LatentsAndCamerasMustBeFinite) {
 }
 
 TEST_F(Finite, WorldFilesAreFinite) {
-  const std::string file = ::testing::TempDir() + "/finite.world";
+  const std::string file = testing::temporary_world("finite");
   Stream stream = begun(options());
   stream.push(still());
   stream.save(file);

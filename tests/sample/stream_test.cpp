@@ -38,13 +38,7 @@ struct Setting {
   Prompt prompt{"a text", walk.text[0], "another", at::full({2, 16}, 0.3)};
 
   StreamOptions options(const std::string& history = "sparse") const {
-    StreamOptions options;
-    options.latent_height = kHeight;
-    options.latent_width = kWidth;
-    options.history.kind = history;
-    options.history.budget = history == "pinned" ? 14 : 6;
-    options.history.recent = 3;
-    options.solver.steps = 3;
+    StreamOptions options = testing::tiny_stream_options(history, 3);
     options.seed = 7;
     return options;
   }
@@ -188,7 +182,7 @@ TEST(Stream, ReplayedChunksEqualGeneratedChunks) {
 
 TEST(Stream, MarksFramesAsRecordedOrGenerated) {
   const Setting s;
-  const std::string file = ::testing::TempDir() + "/origins.world";
+  const std::string file = testing::temporary_world("origins");
   StreamOptions options = s.options();
   options.history.kind = "dense";
   Stream stream(s.model, &s.vae, options, s.prompt);
@@ -310,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(Histories, EveryWorld, ::testing::ValuesIn(memory::hist
 
 TEST_P(EveryWorld, ContinuesBitForBit) {
   const Setting s;
-  const std::string file = ::testing::TempDir() + "/stream_" + GetParam() + ".world";
+  const std::string file = testing::temporary_world("stream_" + GetParam());
   StreamOptions options = s.options(GetParam());
   options.guidance = GetParam() == "sparse" ? 2 : 1;
   options.kv.format = GetParam() == "window"    ? memory::KvFormat::kInt8
@@ -337,7 +331,7 @@ TEST_P(EveryWorld, ContinuesBitForBit) {
 
 TEST(World, AcceptsPrecomputedHashes) {
   const Setting s;
-  const std::string file = ::testing::TempDir() + "/hashed.world";
+  const std::string file = testing::temporary_world("hashed");
   const ModelHashes hashes = hash_models(s.model, &s.vae);
   EXPECT_EQ(hashes.transformer, model::weight_hash(s.model.parameters()));
   EXPECT_EQ(hash_models(s.model, nullptr).autoencoder, "");
@@ -372,7 +366,7 @@ TEST(Stream, DecodesAfterTheFramesOfAnotherStream) {
 
 TEST(World, RejectsOtherModelsAndDamagedFiles) {
   const Setting s;
-  const std::string file = ::testing::TempDir() + "/refused.world";
+  const std::string file = testing::temporary_world("refused");
   Stream stream = s.after(s.options(), 2);
   stream.save(file);
   const model::Transformer other =
@@ -424,7 +418,7 @@ TEST(Stream, DecodesInTiles) {
   const at::Tensor difference =
       (chunk.frames.to(at::kFloat) - expected.frames.to(at::kFloat)).abs();
   EXPECT_LE(difference.max().item<double>(), 8);
-  const auto file = std::filesystem::path(::testing::TempDir()) / "tiled.world";
+  const auto file = testing::temporary_world("tiled");
   tiled.save(file);
   Stream loaded = Stream::load(file, s.model, &s.vae);
   EXPECT_EQ(loaded.options().tiling, options.tiling);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/sample/tiny_folder.h"
 
+#include <unistd.h>
+
+#include <fmt/format.h>
+
 #include "loci/base/config.h"
 #include "loci/base/file.h"
 #include "loci/model/autoencoder/vae.h"
@@ -21,6 +25,23 @@ model::VaeConfig tiny_vae_config() {
   config.latents_mean = {0, 0.1, 0.2};
   config.latents_std = {1, 0.9, 1.1};
   return config;
+}
+
+sample::StreamOptions tiny_stream_options(const std::string& history, int64_t steps) {
+  sample::StreamOptions options;
+  options.latent_height = 4;
+  options.latent_width = 6;
+  options.history.kind = history;
+  options.history.budget = history == "pinned" ? 14 : 6;
+  options.history.recent = 3;
+  options.solver.steps = steps;
+  return options;
+}
+
+std::string temporary_world(const std::string& name) {
+  return (std::filesystem::temp_directory_path() /
+          fmt::format("loci_{}_{}.world", name, ::getpid()))
+      .string();
 }
 
 void make_tiny_folder(const std::filesystem::path& folder, uint64_t seed) {
