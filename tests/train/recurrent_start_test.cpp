@@ -14,8 +14,9 @@
 namespace loci::train {
 namespace {
 
-// How many directions moments [128, 128] are spread over.
-double directions(const at::Tensor& moments) {
+// Effective number of directions of the second moments [128, 128]: 1 if all keys are parallel, 128
+// if they are isotropic.
+double effective_directions(const at::Tensor& moments) {
   return (moments.trace().square() / moments.square().sum()).item<double>();
 }
 
@@ -24,11 +25,11 @@ TEST(RecurrentStart, WhiteningDecorrelatesKeys) {
   const at::Tensor common = at::randn({1, 128}, at::kDouble) * 5;
   const at::Tensor keys = common + at::randn({4096, 128}, at::kDouble);
   const at::Tensor moments = keys.t().mm(keys) / 4096;
-  EXPECT_LT(directions(moments), 1.2);
+  EXPECT_LT(effective_directions(moments), 1.2);
   const at::Tensor phi = whitening(moments.unsqueeze(0), 1e-3)[0];
   EXPECT_NEAR(phi.norm().item<double>(), std::sqrt(128.0), 1e-9);
-  EXPECT_GT(directions(phi.mm(moments).mm(phi.t())), 120);
-  // Raised by much more than they have, all directions count alike.
+  EXPECT_GT(effective_directions(phi.mm(moments).mm(phi.t())), 120);
+  // If the eigenvalues are raised by far more than their size, the result is the identity.
   EXPECT_TRUE(
       at::allclose(whitening(moments.unsqueeze(0), 1e6)[0], at::eye(128, at::kDouble), 1e-3, 1e-3));
 }
@@ -43,7 +44,7 @@ class RecurrentStartTest : public ::testing::Test {
     captions_ = make_caption_encoder(config_.text, config_.model, *parameters_, {});
     const at::NoGradGuard no_grad;
     at::manual_seed(2);
-    // As in a trained model, most of a block's input is the same everywhere.
+    // As in a trained model, most of a block's input is the same for all tokens.
     for (const auto& [name, tensor] : parameters_->all()) {
       if (name == "blocks.1.scale_shift_table")
         tensor[0][0].copy_(3 * at::randn_like(tensor[0][0]));
@@ -59,7 +60,8 @@ class RecurrentStartTest : public ::testing::Test {
     throw std::out_of_range(name);
   }
 
-  // On a clean window: the mean of β, and the number of directions of head 0's keys.
+  // Measurements on a clean window: the mean of β, and the effective number of directions of the
+  // keys of head 0.
   struct Measured {
     double beta = 0, directions = 0;
   };
@@ -77,7 +79,7 @@ class RecurrentStartTest : public ::testing::Test {
       result.beta = inputs.beta.mean().item<double>();
       const at::Tensor phi = parameter("blocks.1.kda.phi_k.weight").narrow(0, 0, 128).squeeze(-1);
       const at::Tensor keys = inputs.key[0].select(1, 0).matmul(phi.t());
-      result.directions = directions(keys.t().mm(keys));
+      result.directions = effective_directions(keys.t().mm(keys));
     };
     run_window(*transformer_, assemble_window(window, config_.model, clean, 5),
                captions_->encode(window.caption), options);
@@ -106,7 +108,7 @@ TEST_F(RecurrentStartTest, DecorrelatesKeysAndLowersBeta) {
   EXPECT_GT(after.directions, 2 * before.directions);
 }
 
-TEST_F(RecurrentStartTest, ChangesOnlyWhatIsEnabled) {
+TEST_F(RecurrentStartTest, ChangesOnlyTheParametersOfEnabledOptions) {
   const at::Tensor phi = parameter("blocks.1.kda.phi_q.weight").clone();
   const at::Tensor gate = parameter("blocks.1.kda.b_proj.weight").clone();
   start(0, 0.1);

@@ -14,7 +14,7 @@ namespace {
 
 using model::BlockTransform;
 
-// Blocks of one kind, summed up.
+// Mean and covariance of the blocks of one kind.
 class Moments {
  public:
   explicit Moments(int64_t numbers)
@@ -37,7 +37,8 @@ class Moments {
   int64_t count_ = 0;
 };
 
-// z = analysis x + shift, and back so that the mean stays the mean.
+// Sets z = analysis x + shift and its inverse x = synthesis z + bias, with the bias for which the
+// mean of the blocks is reconstructed exactly.
 void set(const BlockTransform::Map& map, const at::Tensor& analysis, const at::Tensor& shift,
          const at::Tensor& synthesis, const at::Tensor& mean) {
   map.analysis.copy_(analysis);
@@ -46,12 +47,12 @@ void set(const BlockTransform::Map& map, const at::Tensor& analysis, const at::T
   map.synthesis_bias.copy_(mean - at::mv(synthesis, at::mv(analysis, mean) + shift));
 }
 
-// Blocks of both kinds.
+// Moments of the blocks of clips and of single images.
 struct BlockMoments {
   Moments clip, image;
 };
 
-BlockMoments sum_up(const BlockTransform& transform, VideoClips& clips, int64_t count) {
+BlockMoments block_moments(const BlockTransform& transform, VideoClips& clips, int64_t count) {
   BlockMoments moments{Moments(transform.clip.analysis.size(1)),
                        Moments(transform.image.analysis.size(1))};
   const int64_t side = transform.side, frames = transform.clip.frames;
@@ -66,37 +67,41 @@ BlockMoments sum_up(const BlockTransform& transform, VideoClips& clips, int64_t 
     progress.advance();
   }
   if (moments.clip.count() < channels) {
-    fail("{} blocks are too few to find {} components in; take more clips", moments.clip.count(),
+    fail("{} blocks are too few for {} components; raise transform_clips", moments.clip.count(),
          channels);
   }
   return moments;
 }
 
 struct Components {
-  at::Tensor directions;  // [count, numbers], of length 1, the strongest first
-  at::Tensor deviation;   // [count]
+  at::Tensor directions;  // [count, numbers], unit length, in descending order of deviation
+  at::Tensor deviation;   // [count], standard deviation along each direction
 };
 
-Components strongest(const at::Tensor& covariance, int64_t count) {
-  const auto [values, vectors] = at::linalg_eigh(covariance);  // rising
+// The first `count` principal components.
+Components principal_components(const at::Tensor& covariance, int64_t count) {
+  const auto [values, vectors] = at::linalg_eigh(covariance);  // ascending eigenvalues
   at::Tensor directions = vectors.narrow(1, vectors.size(1) - count, count).flip(1).t();
-  // Which of the two directions of a component is found depends on the machine.
+  // The sign of an eigenvector depends on the machine. The largest entry is made positive.
   const at::Tensor largest = directions.gather(1, directions.abs().argmax(1, /*keepdim=*/true));
   return {directions * largest.sign(),
           values.narrow(0, values.size(0) - count, count).flip(0).clamp_min(1e-8).sqrt()};
 }
 
-// Both maps, from a clip's.
+// Sets the maps of clips and of images. Arguments are those of the map of clips.
 void set_maps(const BlockTransform& transform, const at::Tensor& analysis, const at::Tensor& shift,
               const at::Tensor& synthesis, const BlockMoments& moments) {
   const int64_t channels = analysis.size(0);
   set(transform.clip, analysis, shift, synthesis, moments.clip.mean());
+  // A clip of equal frames has the latent `still` x + shift.
   const at::Tensor still =
       analysis.reshape({channels, 3, transform.clip.frames, transform.side * transform.side})
           .sum(2)
-          .flatten(1);                                                      // [z, 3ss]
-  const at::Tensor shared = at::matmul(still, moments.image.covariance());  // latent by pixel
-  // A channel that only motion has is next to nothing in an image; it must not be divided by.
+          .flatten(1);  // [z, 3ss]
+  // Covariance of latents and pixels of images, [z, 3ss].
+  const at::Tensor shared = at::matmul(still, moments.image.covariance());
+  // The latents of images have almost no variance in channels that represent motion. The constant
+  // on the diagonal keeps the system of equations well-conditioned.
   const at::Tensor latent = at::matmul(shared, still.t()) + 1e-4 * at::eye(channels, at::kDouble);
   set(transform.image, still, shift, at::linalg_solve(latent, shared).t(), moments.image.mean());
 }
@@ -106,11 +111,13 @@ void set_maps(const BlockTransform& transform, const at::Tensor& analysis, const
 void fit_transform(model::Vae& vae, VideoClips& clips, int64_t count) {
   const at::NoGradGuard no_grad;
   LOCI_CHECK(vae.transform().has_value(), "the autoencoder has no transform");
-  const BlockMoments moments = sum_up(*vae.transform(), clips, count);
-  const auto [directions, deviation] = strongest(moments.clip.covariance(), vae.config().z_dim);
-  // Half of the spectrum is kept: at deviation 1 all round, every detail that a model cannot know
-  // would be made up at full strength as early as the places of things; as they are, the finest
-  // would drown in the noise that a stream's past is stored with.
+  const BlockMoments moments = block_moments(*vae.transform(), clips, count);
+  const auto [directions, deviation] =
+      principal_components(moments.clip.covariance(), vae.config().z_dim);
+  // The deviation of a latent channel is proportional to the square root of the deviation of its
+  // component. With equal deviations, unpredictable fine detail would be generated at the same
+  // noise levels and with the same strength as the layout of a scene. With the deviations of the
+  // components, fine detail would be weaker than the noise of the commit pass.
   const at::Tensor scale = deviation.sqrt() / deviation.mean().sqrt();
   const at::Tensor analysis = directions * (scale / deviation).unsqueeze(1);
   set_maps(*vae.transform(), analysis, -at::mv(analysis, moments.clip.mean()),
@@ -121,17 +128,18 @@ void extend_transform(model::Vae& vae, int64_t kept, VideoClips& clips, int64_t 
   const at::NoGradGuard no_grad;
   LOCI_CHECK(vae.transform().has_value(), "the autoencoder has no transform");
   const BlockTransform& transform = *vae.transform();
-  const BlockMoments moments = sum_up(transform, clips, count);
+  const BlockMoments moments = block_moments(transform, clips, count);
   const at::Tensor covariance = moments.clip.covariance();
   const at::Tensor analysis = transform.clip.analysis.narrow(0, 0, kept).to(at::kDouble);
   const at::Tensor synthesis = transform.clip.synthesis.narrow(1, 0, kept).to(at::kDouble);
-  // Takes a block to what the kept channels leave of it.
+  // Maps a block to the residual that the kept channels leave.
   const at::Tensor rest =
       at::eye(covariance.size(0), at::kDouble) - at::matmul(synthesis, analysis);
   const auto [directions, deviation] =
-      strongest(at::matmul(at::matmul(rest, covariance), rest.t()), vae.config().z_dim - kept);
-  // A latent's deviation is f sqrt(d) for a component's deviation d, and its column of the
-  // synthesis is sqrt(d) / f long; f is that of the kept channels.
+      principal_components(at::matmul(at::matmul(rest, covariance), rest.t()),
+                           vae.config().z_dim - kept);
+  // For a component of deviation d, the latent channel has the deviation f sqrt(d), and its column
+  // of the synthesis has the length sqrt(d) / f. New channels use the factor f of the kept ones.
   const at::Tensor latent_deviation =
       (at::matmul(analysis, covariance) * analysis).sum(1).clamp_min(1e-12).sqrt();
   const at::Tensor factor = (latent_deviation / synthesis.norm(2, 0)).log().mean().exp().sqrt();
@@ -142,7 +150,7 @@ void extend_transform(model::Vae& vae, int64_t kept, VideoClips& clips, int64_t 
   set_maps(transform, at::cat({analysis, more}),
            at::cat({shift, -at::mv(more, moments.clip.mean())}),
            at::cat({synthesis, directions.t() * (deviation / scale)}, 1), moments);
-  transform.image.analysis.narrow(0, 0, kept).copy_(image);  // as it was rounded when it was stored
+  transform.image.analysis.narrow(0, 0, kept).copy_(image);  // the stored values, not recomputed
 }
 
 }  // namespace loci::train
