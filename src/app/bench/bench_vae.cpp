@@ -219,8 +219,7 @@ void run_bench_vae(const BenchVaeOptions& options) {
 void add_bench_vae(CLI::App& app) {
   app.description(
       "Measure a video autoencoder on clips of several lengths: peak memory besides the weights, "
-      "time "
-      "per frame");
+      "time per frame");
   auto options = std::make_shared<BenchVaeOptions>();
   app.add_option(
       "model", options->model,

@@ -157,7 +157,7 @@ int run(std::vector<std::string> arguments) {
     std::fflush(stdout);  // print the results so far before the error
     return report(internal ? "internal error" : "error", error.what(), exit_code(error.kind()));
   } catch (const Interrupted& error) {
-    return report("interrupted", "nothing half written is left behind", error.exit_code());
+    return report("interrupted", "no partial output files are left behind", error.exit_code());
   } catch (const std::bad_alloc&) {
     return report("error", kOutOfMemory, 3);
   } catch (const c10::Error& error) {

@@ -46,8 +46,7 @@ void check(const GenerateOptions& o) {
   if (o.trajectory.empty() && o.context.empty()) {
     fail(
         "--trajectory is missing; give a file, a preset such as look_around, or a key string such "
-        "as "
-        "w-32");
+        "as w-32");
   }
   if (o.context.empty() && (o.context_seconds || o.keep_context)) {
     fail("--context-seconds and --keep-context require --context");

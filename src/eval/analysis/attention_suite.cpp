@@ -179,17 +179,13 @@ std::vector<std::string> AttentionSuite::notes() const {
   std::vector<std::string> notes = {
       fmt::format(
           "Recordings are replayed unchanged. Attention is measured at every latent frame that is "
-          "a "
-          "revisit, with its chunk noised to t = {:g}. Weights are averaged over heads. Co-visible "
-          "attention is the share of the attention to the history that goes to tokens that show "
-          "the "
-          "same surface; enrichment divides it by the share of such tokens in the history. There "
-          "is "
-          "one value per revisit: the mean over its tokens and layers {}.",
+          "a revisit, with its chunk noised to t = {:g}. Weights are averaged over heads. "
+          "Co-visible attention is the share of the attention to the history that goes to tokens "
+          "that show the same surface; enrichment divides it by the share of such tokens in the "
+          "history. There is one value per revisit: the mean over its tokens and layers {}.",
           setup_.timestep, fmt::join(layers_.common, ", ")),
       "Readout off and random readout apply to the measured pass only, not to the replayed "
-      "history, so "
-      "that queries differ and past keys do not."};
+      "history, so that queries differ and past keys do not."};
   if (!layers_.downstream.empty()) {
     notes.push_back(
         fmt::format("After the first hybrid block: layers {}; directly after a hybrid block: {}.",
@@ -203,9 +199,8 @@ std::vector<std::string> AttentionSuite::notes() const {
   if (setup_.rollouts) {
     notes.push_back(
         "The seen region of a revisit contains the pixels whose surface the recording showed 8 s "
-        "or more "
-        "before. Errors are those of the model's own rollout. Thirds divide the revisits by the "
-        "enrichment of the first row.");
+        "or more before. Errors are those of the model's own rollout. Thirds divide the revisits "
+        "by the enrichment of the first row.");
   }
   return notes;
 }

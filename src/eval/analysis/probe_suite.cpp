@@ -162,8 +162,7 @@ std::vector<std::string> ProbeSuite::notes() const {
           "the layers.",
           setup_.first_chunk),
       "For comparison: probes on the mean of all tokens so far and on the mean of the newest "
-      "chunk's "
-      "tokens, as they enter the model, before any camera information."};
+      "chunk's tokens, as they enter the model, before any camera information."};
 }
 
 fs::path ProbeSuite::state_file(const std::string& variant, size_t clip) const {

@@ -100,10 +100,8 @@ std::vector<Metric> CameraSuite::metrics() const {
 std::vector<std::string> CameraSuite::notes() const {
   return {
       "Values are medians over the pairs of frames of a path, half a second apart. Two views do "
-      "not "
-      "determine a distance: distances are measured from the first frame, with its recorded depth, "
-      "in "
-      "frames that show enough of it."};
+      "not determine a distance: distances are measured from the first frame, with its recorded "
+      "depth, in frames that show enough of it."};
 }
 
 PartResult CameraSuite::run(size_t clip) {

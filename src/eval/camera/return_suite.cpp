@@ -100,8 +100,7 @@ std::vector<Metric> ReturnSuite::metrics() const {
 std::vector<std::string> ReturnSuite::notes() const {
   return {
       fmt::format("Similarity is 1 / (1 + distance), with distance '{}'. WBench uses DreamSim and "
-                  "poses estimated "
-                  "from the video, so its numbers are not comparable.",
+                  "poses estimated from the video, so its numbers are not comparable.",
                   setup_.distance)};
 }
 

@@ -15,9 +15,10 @@ namespace loci::eval {
 bool two_view_available();
 
 struct TwoView {
-  camera::Mat3 rotation;   // from the axes of the first camera to those of the second
-  camera::Vec3 direction;  // unit vector of the translation in the axes of the second camera; its
-                           // length cannot be determined
+  camera::Mat3 rotation;  // from the axes of the first camera to those of the second
+  // Unit vector of the translation in the axes of the second camera. Two views do not determine its
+  // length.
+  camera::Vec3 direction;
   int inliers = 0;
 };
 

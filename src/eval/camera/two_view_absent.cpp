@@ -10,8 +10,7 @@ std::optional<TwoView> two_view_motion(const at::Tensor&, const at::Tensor&,
                                        const camera::Pinhole&) {
   fail_machine(
       "loci eval camera needs OpenCV, which this build does not have; install "
-      "libopencv-calib3d-dev "
-      "and build again");
+      "libopencv-calib3d-dev and build again");
 }
 
 std::optional<camera::Pose> metric_motion(const at::Tensor&, const at::Tensor&, const at::Tensor&,

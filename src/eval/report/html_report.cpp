@@ -238,10 +238,8 @@ std::string to_html(const Report& report) {
   if (!report.summary.pairs.empty()) {
     html +=
         "<h2>Paired differences</h2>\n<p class=\"small\">First minus second variant on the same "
-        "clips. "
-        "Shaded cells: the 95 % interval excludes zero. Won: number of clips in which the first "
-        "variant "
-        "is better.</p>\n" +
+        "clips. Shaded cells: the 95 % interval excludes zero. Won: number of clips in which the "
+        "first variant is better.</p>\n" +
         pair_table(report, metrics);
   }
   for (const std::vector<PlotPanel>& panels : report.plots) {

@@ -18,8 +18,7 @@ namespace {
 // files.
 constexpr const char* kContainers =
     "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,ogg,asf,ivf,h264,hevc,m4v,obu,yuv4mpegpipe,gif,"
-    "apng,"
-    "nut,mxf,mjpeg";
+    "apng,nut,mxf,mjpeg";
 
 void check_file(const fs::path& path) {
   std::error_code error;

@@ -382,8 +382,7 @@ class PickleMachine {
     if (!host_.allows(name)) {
       fail(
           "{}: the file requests to run '{}', which is not allowed; only tensors in plain "
-          "dictionaries "
-          "and lists can be read; save only the state_dict()",
+          "dictionaries and lists can be read; save only the state_dict()",
           arena_.source(), printable(name));
     }
     push_text(Kind::kGlobal, name);

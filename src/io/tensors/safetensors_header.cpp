@@ -137,8 +137,7 @@ class HeaderHandler : public nlohmann::json_sax<Json> {
     const std::string where = name_.empty() ? "" : fmt::format(" at '{}'", printable(name_));
     fail(
         "{}: the header has {}{}, which is not allowed there; the file is damaged or not a "
-        "safetensors "
-        "file",
+        "safetensors file",
         source_, what, where);
   }
 

@@ -33,8 +33,7 @@ VaeConfig find_config(const fs::path& path) {
   if (folder) {
     fail(
         "{} has no config.json of an AutoencoderKLWan; give the autoencoder's folder or its "
-        "weights "
-        "file",
+        "weights file",
         path.string());
   }
   return VaeConfig::wan22();

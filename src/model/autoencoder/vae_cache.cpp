@@ -18,8 +18,7 @@ at::Tensor VaeCache::take(const std::string& name, bool expected, at::IntArrayRe
   if (found == tensors_.end() || found->second.sizes() != shape) {
     fail(
         "the autoencoder's state has {} for '{}', expected [{}]; it belongs to another model, "
-        "frame "
-        "size or tiling",
+        "frame size or tiling",
         found == tensors_.end() ? "nothing"
                                 : fmt::format("[{}]", fmt::join(found->second.sizes(), ", ")),
         name, fmt::join(shape, ", "));

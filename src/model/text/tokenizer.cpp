@@ -25,8 +25,7 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const fs::path& path) {
     }
   }
   fail(
-      "{} has no tokenizer; expected tokenizer.json, spiece.model, or a tokenizer_config.json of "
-      "a "
+      "{} has no tokenizer; expected tokenizer.json, spiece.model, or a tokenizer_config.json of a "
       "ByteTokenizer; copy it from the model's text encoder or tokenizer folder",
       path.string());
 }

@@ -18,8 +18,7 @@ std::vector<int64_t> read_hybrid_layers(const ConfigReader& reader, const Transf
     if (c.recurrent_memory == "none") return {};
     fail(
         "{}: num_layers is {} and hybrid_layers is not given; its default is for {} layers only: "
-        "list "
-        "the blocks with a recurrent memory, [] for none",
+        "list the blocks with a recurrent memory, [] for none",
         where, c.layers, defaults.layers);
   }
   const auto given = reader.get<std::vector<int64_t>>("hybrid_layers",

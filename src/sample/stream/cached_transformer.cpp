@@ -188,8 +188,7 @@ void CachedTransformer::report_not_finite(const at::Tensor& latents,
                                           const at::Tensor& timesteps) const {
   constexpr const char* kAdvice =
       "the chunk was discarded; try FP32 if this is BF16, another seed or trajectory, and check "
-      "the "
-      "weights";
+      "the weights";
   if (!all_finite(latents)) {
     fail_check("{}: the latents have NaN or infinite values; {}", chunk_name(), kAdvice);
   }

@@ -96,8 +96,7 @@ at::Tensor Stream::decode(const at::Tensor& latents) {
   if (!all_finite(pixels)) {
     fail_check(
         "latents from {} on: the decoded frames have NaN or infinite values; check the "
-        "autoencoder's "
-        "weights",
+        "autoencoder's weights",
         frames_);
   }
   return model::frames_from_pixels(pixels);

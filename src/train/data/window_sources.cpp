@@ -29,8 +29,7 @@ std::unique_ptr<WindowSource> WindowSources::open_other(const std::filesystem::p
   if (const int64_t channels = source->latent_shape().front(); channels != channels_) {
     fail(
         "{}: the latents have {} channels, but model.in_channels is {}; set model.in_channels={} "
-        "or "
-        "encode the clips with another autoencoder",
+        "or encode the clips with another autoencoder",
         folder.string(), channels, channels_, channels);
   }
   return source;

@@ -22,8 +22,7 @@ c10::intrusive_ptr<c10d::Backend> make_nccl_group(const c10::intrusive_ptr<c10d:
                                                   std::chrono::milliseconds) {
   fail(
       "several ranks with device \"cuda\" need NCCL, but this program was built without it; build "
-      "it "
-      "with a CUDA libtorch and nccl.h, or set device to \"cpu\"");
+      "it with a CUDA libtorch and nccl.h, or set device to \"cpu\"");
 }
 #endif
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training loop needs to know about the model it trains.
+// The interface between the training loop and the model that it trains.
 #pragma once
 
 #include <cstdint>

@@ -116,8 +116,7 @@ void start_recurrent(const RecurrentStartConfig& config, const model::Transforme
       if (common * static_cast<double>(sum.written) <= kMinCommon * sum.square) {
         fail(
             "recurrent_start.write: the inputs of block {} have no common mean from which β could "
-            "be "
-            "set; remove the key, or start from a trained model",
+            "be set; remove the key, or start from a trained model",
             layer);
       }
       const double logit = std::log(config.write / (2 - config.write));

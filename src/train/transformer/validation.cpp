@@ -64,7 +64,8 @@ double directions(const at::Tensor& keys) {
   return (trace.square() / moments.square().sum({1, 2})).mean().item<double>();
 }
 
-// Indices of a pass's tokens that are written to states: copies of the past are, presents are not.
+// Indices of the tokens that are written to the states: those of clean copies, not those of target
+// chunks.
 at::Tensor written_tokens(const WindowPass& pass) {
   const int64_t tokens = pass.maps.grid.tokens();
   std::vector<at::Tensor> rows;

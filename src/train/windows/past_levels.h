@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stage "past": what later chunks of a window read as their past, and how noisy it is. A memory can
-// only be learnt from a past that is clean enough to copy from.
+// Stage "past": the past that later chunks of a window read, and its noise levels. A model can only
+// learn to use its memory if the past is clean enough to copy from.
 #pragma once
 
 #include <cstdint>

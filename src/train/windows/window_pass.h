@@ -12,7 +12,7 @@
 
 namespace loci::train {
 
-// What the stages have drawn for a window (window_stages.h).
+// The random choices of the stages for a window (window_stages.h).
 struct WindowPlan {
   ChunkNoise noise;
   // Per chunk after frame 0: whether it is a target chunk; empty: all are. Only with clean copies.
