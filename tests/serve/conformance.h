@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what a server sends against the JSON Schema that it publishes.
+// Checks messages of the server against the JSON Schema that it publishes.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace loci::serve::testing {
 
-// Where `value` differs from the definition `name` of the schema; empty if it conforms. A field
-// that the schema does not have is a difference, too.
+// The first place at which `value` differs from the definition `name` of the schema; empty if it
+// conforms. A field that the schema does not have is a difference, too.
 std::string differs_from_schema(const Json& value, const std::string& name);
 
 }  // namespace loci::serve::testing

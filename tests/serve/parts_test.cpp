@@ -195,7 +195,7 @@ TEST(Controls, TurnKeysSticksAndLooksIntoPoses) {
   EXPECT_NEAR(controls.take(1)[0].position.z, 0.125, 1e-9);
 }
 
-TEST(Controls, FollowScriptsFrameByFrameAndRefuseNonsense) {
+TEST(Controls, FollowScriptsFrameByFrameAndRefuseInvalidOnes) {
   Controls controls(16, 4, 10);
   controls.apply(actions(Json::parse(R"([["w"],["w"],["w","left"],[],["w"],["w"]])")));
   const std::vector<camera::Pose> poses = controls.take(2);

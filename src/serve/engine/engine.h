@@ -21,7 +21,8 @@ namespace loci::serve {
 class Task {
  public:
   virtual ~Task() = default;
-  // When the task needs its next time slice; nothing: not before wake(). The epoch means at once.
+  // The time at which the task needs its next time slice. Nothing: not before wake(). The epoch: at
+  // once.
   virtual std::optional<Clock::time_point> due() = 0;
   // One unit of work, at most a chunk. `waited` is how long the slice was overdue. An exception
   // ends the task.

@@ -104,7 +104,7 @@ const Table<ProceduralStart>& table_of() {
 template <>
 const Table<WorldSettings>& table_of() {
   static const Table<WorldSettings> made = [] {
-    auto t = Table<WorldSettings>::map("WorldSettings", "What a new world is made from.");
+    auto t = Table<WorldSettings>::map("WorldSettings", "Settings of a new world.");
     t.include(&WorldSettings::view);
     t.field("start", &WorldSettings::start, "start of the world: an id, or a scene to render")
         .default_is("the first start");
@@ -142,7 +142,8 @@ const Table<WorldSettings>& table_of() {
 template <>
 const Table<OutputOptions>& table_of() {
   static const Table<OutputOptions> made = [] {
-    auto t = Table<OutputOptions>::map("OutputOptions", "How a connection wants its frames.");
+    auto t = Table<OutputOptions>::map("OutputOptions",
+                                       "Options of the frames that a connection receives.");
     t.field("realtime_output_format", &OutputOptions::format,
             "`raw`: RGB bytes, row by row; any other value means `jpeg`")
         .at_most(16)
@@ -186,7 +187,7 @@ const Table<camera::Axes>& table_of() {
 template <>
 const Table<Transition>& table_of() {
   static const Table<Transition> made = [] {
-    auto t = Table<Transition>::map("Transition", "A change of what the user holds.");
+    auto t = Table<Transition>::map("Transition", "A change of the held keys and axes.");
     t.field("actions", &Transition::actions, "all keys that are held; `[]` releases all")
         .default_is("unchanged");
     t.field("axes", &Transition::axes, "sticks and touch, added to the keys")
@@ -203,7 +204,8 @@ const Table<Transition>& table_of() {
 template <>
 const Table<ControlState>& table_of() {
   static const Table<ControlState> made = [] {
-    auto t = Table<ControlState>::map("ControlState", "What the user holds from now on.");
+    auto t = Table<ControlState>::map("ControlState",
+                                      "The keys and axes that the user holds from now on.");
     t.constant("mode", "state");
     t.field("transitions", &ControlState::transitions, "changes, in their order")
         .require()

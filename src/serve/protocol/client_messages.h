@@ -47,7 +47,7 @@ struct WorldSettings {
   std::optional<ViewRequest> second;
 };
 
-// How the server sends frames to a connection.
+// Options of the frames that the server sends to a connection.
 struct OutputOptions {
   std::string format = "jpeg";
   int64_t quality = 85;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A look over MessagePack before it is decoded.
+// Validation of MessagePack before it is decoded.
 #pragma once
 
 #include <string_view>

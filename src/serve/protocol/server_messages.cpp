@@ -87,7 +87,7 @@ const Table<WorldInfo>& table_of() {
 template <>
 const Table<CameraSpeeds>& table_of() {
   static const Table<CameraSpeeds> made = [] {
-    auto t = Table<CameraSpeeds>::map("CameraSpeeds", "How keys and axes move the camera.");
+    auto t = Table<CameraSpeeds>::map("CameraSpeeds", "Speeds of the camera under keys and axes.");
     t.field("move", &CameraSpeeds::move, "metres per second").require();
     t.field("turn", &CameraSpeeds::turn, "degrees per second").require();
     t.field("pitch_limit", &CameraSpeeds::pitch_limit, "largest pitch in degrees").require();
@@ -253,7 +253,7 @@ template <>
 const Table<ChunkTimes>& table_of() {
   static const Table<ChunkTimes> made = [] {
     using M = ChunkTimes;
-    auto t = Table<M>::map("ChunkTimes", "What a chunk cost.");
+    auto t = Table<M>::map("ChunkTimes", "Times and bytes of a chunk.");
     t.field("scheduler_forward_ms", &M::forward, "denoising and decoding").require();
     t.field("commit_ms", &M::commit, "commit pass").require();
     t.field("encode_ms", &M::encode, "JPEG encoding, while the commit pass runs").require();

@@ -42,7 +42,7 @@ class Pace {
   Clock::duration frame_time(int64_t index) const {
     return after(frame_seconds_ * static_cast<double>(index));
   }
-  // When the next chunk must begin so that its frames follow without a gap.
+  // The time at which the next chunk must begin so that its frames follow without a gap.
   Clock::time_point next_begin() const { return until_ - after(kMargin * work_); }
   // Call it at a pause: the interval to the next chunk does not measure the speed.
   void forget() { last_ = Clock::time_point(); }

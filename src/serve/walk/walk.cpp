@@ -80,7 +80,7 @@ void Walk::recover(const ClientPtr& client, const ErrorReply& reply) {
   if (memory_.recover()) state_.set_phase(Phase::kReading);
 }
 
-void Walk::failed() { output_.close(end(), kInternal, "something went wrong in the server"); }
+void Walk::failed() { output_.close(end(), kInternal, "internal error of the server"); }
 
 Walk::ClientPtr Walk::end() {
   services_.walks->forget(*this);

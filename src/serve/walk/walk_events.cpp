@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a walk handles the messages of its client.
+// Handling of client messages by a walk.
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/server_messages.h"
 #include "loci/serve/walk/walk.h"

@@ -35,8 +35,8 @@ class WalkState {
   // Starts pacing and counting anew, for frames at `fps`.
   void restart(double fps);
 
-  // When the next chunk is due: nothing if none is wanted, the epoch for at once. `paced`: the
-  // client wants frames at the rate of the video.
+  // The time at which the next chunk is due: nothing if none is wanted, the epoch for at once.
+  // `paced`: the client wants frames at the rate of the video.
   std::optional<Clock::time_point> next_chunk(bool paced) const;
 
   // A chunk begins. Returns the milliseconds since the beginning of the one before, 0 if there was

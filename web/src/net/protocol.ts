@@ -26,7 +26,7 @@ export interface ProceduralStart {
   seed?: number | string;
 }
 
-/** A change of what the user holds. */
+/** A change of the held keys and axes. */
 export interface Transition {
   /** all keys that are held; `[]` releases all */
   actions?: string[];
@@ -50,7 +50,7 @@ export interface Axes {
   pitch?: number;
 }
 
-/** What the user holds from now on. */
+/** The keys and axes that the user holds from now on. */
 export interface ControlState {
   mode: "state";
   /** changes, in their order */
@@ -179,7 +179,7 @@ export interface WorldView {
   history: string;
 }
 
-/** How keys and axes move the camera. */
+/** Speeds of the camera under keys and axes. */
 export interface CameraSpeeds {
   /** metres per second */
   move: number;
@@ -806,7 +806,7 @@ export interface EventPayloads {
 
 export type EventKind = keyof EventPayloads;
 
-/** What the page sends. */
+/** Messages of the page. */
 export type ClientMessage =
   | InitMessage
   | EventMessage
@@ -819,7 +819,7 @@ export type ClientMessage =
   | RecordMessage
   | PingMessage;
 
-/** What the server sends. */
+/** Messages of the server. */
 export type ServerMessage =
   | SessionMessage
   | ReceiptMessage

@@ -60,8 +60,8 @@ std::string typescript_of_protocol() {
     for (const TableInfo* table : tables) text += interface_of(*table);
   }
   text += payload_types();
-  text += union_of("ClientMessage", "What the page sends.", client_message_tables());
-  text += union_of("ServerMessage", "What the server sends.", server_message_tables());
+  text += union_of("ClientMessage", "Messages of the page.", client_message_tables());
+  text += union_of("ServerMessage", "Messages of the server.", server_message_tables());
   return text;
 }
 
