@@ -127,7 +127,7 @@ TEST(KvStore, StoresInItsFormat) {
 
 TEST(KvStore, CopiesOnlyRotatedKeys) {
   KvLayout whole = layout();
-  whole.channels = 32;  // what the kernel takes
+  whole.channels = 32;  // the smallest number that the kernel supports
   KvStore store(whole, 4);
   store.add_frames(0, 3);
   const at::Tensor x = at::randn({2, 9, 2, 32});

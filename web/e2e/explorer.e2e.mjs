@@ -18,7 +18,7 @@ let server;
 let browser;
 let context;
 let page;
-let complaints;
+let reports;
 let axeSource;
 
 before(async () => {
@@ -39,20 +39,20 @@ async function visit({ prepare, ...options } = {}) {
   if (prepare) await context.addInitScript(prepare);
   page = await context.newPage();
   page.setDefaultTimeout(kPatience);
-  complaints = [];
-  page.on("pageerror", (error) => complaints.push(error.message));
+  reports = [];
+  page.on("pageerror", (error) => reports.push(error.message));
   page.on("console", (message) => {
     // Software rendering warns about reading pixels back.
     if (
       message.type() === "error" ||
       (message.type() === "warning" && !message.text().includes("GL Driver Message"))
     )
-      complaints.push(message.text());
+      reports.push(message.text());
   });
   page.on("request", (request) => {
     const { protocol, host } = new URL(request.url());
     if (!["blob:", "data:"].includes(protocol) && host !== new URL(server.url).host)
-      complaints.push(`asked ${request.url()}`);
+      reports.push(`asked ${request.url()}`);
   });
   await page.goto(server.url);
   await page.waitForSelector(".place.chosen");
@@ -61,7 +61,7 @@ async function visit({ prepare, ...options } = {}) {
 beforeEach(() => visit());
 afterEach(async () => {
   await context.close();
-  assert.deepEqual(complaints, [], "the browser has nothing to complain about");
+  assert.deepEqual(reports, [], "the browser reports no errors or warnings");
 });
 
 const shot = (name) =>
@@ -100,7 +100,7 @@ async function until(what, check) {
   for (;;) {
     const value = await check();
     if (value) return value;
-    assert.ok(Date.now() < end, `in vain: ${what}`);
+    assert.ok(Date.now() < end, `timed out: ${what}`);
     await page.waitForTimeout(100);
   }
 }
@@ -334,13 +334,13 @@ test("reconnects when the server returns, and loses nothing", async () => {
   await server.kill();
   await page.getByRole("heading", { name: "Connection lost" }).waitFor();
   await shot("lost");
-  complaints = []; // the browser reports the failed socket, as expected
+  reports = []; // the browser reports the failed socket, as expected
   await server.start();
   await live();
   assert.ok((await facts()).metres >= before.metres);
   await hold(["KeyW"], 2000);
   await until("more metres", async () => (await facts()).metres > before.metres);
-  complaints = complaints.filter((text) => !text.includes("WebSocket connection"));
+  reports = reports.filter((text) => !text.includes("WebSocket connection"));
 });
 
 test("shows the tour on a phone without covering the return card or the sticks", async () => {
@@ -396,7 +396,7 @@ test("fits a phone, with sticks", async () => {
     await page.locator(`[data-panel="${tab.toLowerCase()}"]`).waitFor();
   }
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(overflow <= 0, `nothing sticks out: ${overflow}`);
+  assert.ok(overflow <= 0, `no horizontal overflow: ${overflow}`);
   await accessible();
   await shot("phone-walk-dark");
   await page.setViewportSize({ width: 844, height: 390 });
@@ -408,7 +408,7 @@ test("fits a phone, with sticks", async () => {
   ]);
   assert.ok(
     wide.every((more) => more <= 0),
-    `nothing sticks out: ${wide.join()}`,
+    `no horizontal overflow: ${wide.join()}`,
   );
   await shot("phone-wide-dark");
   await page.getByRole("button", { name: "Split view" }).click();

@@ -53,7 +53,7 @@ export class Server {
     throw new Error(`loci serve did not get ready: ${this.#output}`);
   }
 
-  /** As by a crash: nothing is said goodbye to. */
+  /** Ends the server without a regular stop, as a crash would. */
   async kill() {
     const child = this.#process;
     this.#process = null;

@@ -108,7 +108,7 @@ test("a path grows, is corrected, and drops its oldest poses", () => {
   assert.equal(path.end, 3, "the same latent again replaces it");
   close(position(path.last ?? []), [1, 0, 1]);
   path.extend(50, [turned(0, 9, 9)]);
-  assert.equal(path.poses.length, 1, "behind a gap it starts afresh");
+  assert.equal(path.poses.length, 1, "after a gap it starts anew");
   for (let i = 51; i < 9000; i++) path.extend(i, [turned(0, 0, i)]);
   assert.equal(path.poses.length, 8192);
   assert.equal(path.end, 9000);

@@ -23,7 +23,7 @@ test("keys act by position, once each, until the window loses focus", () => {
   assert.deepEqual(keyboard.actions, ["w", "d"]);
   keyboard.releaseAll();
   assert.deepEqual(keyboard.actions, []);
-  assert.ok(!Keyboard.walks("toString"), "names of methods are no keys");
+  assert.ok(!Keyboard.walks("toString"), "names of methods are not keys");
 });
 
 test("devices add up within -1 and 1", () => {
@@ -70,7 +70,7 @@ test("only changes are sent", () => {
   assert.equal(sender.take(0, [], still), null);
   assert.deepEqual(sender.take(10, ["w"], still), { client_ts_ms: 10, actions: ["w"] });
   assert.equal(sender.take(20, ["w"], still), null);
-  assert.equal(sender.take(25, ["w"], { ...still, yaw: 0.01 }), null, "a trembling thumb");
+  assert.equal(sender.take(25, ["w"], { ...still, yaw: 0.01 }), null, "jitter of a stick");
   assert.deepEqual(sender.take(30, ["w"], { ...still, yaw: 0.501 }), {
     client_ts_ms: 30,
     axes: quantise({ ...still, yaw: 0.5 }),

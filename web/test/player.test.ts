@@ -31,7 +31,7 @@ test("a burst is spread over the time until the next one", () => {
   );
   const late = shown.filter(({ at }) => at > 17500);
   const gaps = late.slice(1).map(({ at }, i) => at - (late[i]?.at ?? 0));
-  assert.ok(Math.max(...gaps) < 250, `no long rest: ${Math.max(...gaps)}`);
+  assert.ok(Math.max(...gaps) < 250, `no long gap: ${Math.max(...gaps)}`);
   assert.ok(Math.abs(pacer.fps - 8) < 0.5, `rate ${pacer.fps}`);
   assert.equal(pacer.dropped, 0);
 });
@@ -87,7 +87,7 @@ test("a screen with a low refresh rate skips frames and stays current", () => {
     if (shown !== undefined) delays.push(now - shown * 62.5);
   }
   assert.ok(delays.length > 300, `${delays.length} frames shown`);
-  assert.ok(Math.max(...delays) < 700, `never late by more: ${Math.max(...delays)}`);
+  assert.ok(Math.max(...delays) < 700, `largest delay: ${Math.max(...delays)}`);
 });
 
 test("a slow screen drops old frames and stays current", () => {
@@ -131,5 +131,5 @@ test("latency counts from the oldest control that a frame applied", () => {
   assert.equal(meter.shown(2, 1010), null, "once per control");
   assert.equal(meter.shown(3, 1500), 600);
   for (let id = 10; id < 2000; id++) meter.sent(id, id);
-  assert.equal(meter.shown(5000, 5000), 5000 - (2000 - 256), "unanswered ones do not pile up");
+  assert.equal(meter.shown(5000, 5000), 5000 - (2000 - 256), "unanswered ones do not accumulate");
 });

@@ -162,7 +162,7 @@ test("chunks move the camera and fill the memory", () => {
   assert.deepEqual(state.memories[0]?.revisited, { frame: 0, overlap: 0.6 });
   assert.equal(state.memories[0]?.retained[0]?.role, "sink");
   line.walk.receive(stats(3, { view: 1 }));
-  assert.equal(line.walk.path.end, 11, "a view that is not there changes nothing");
+  assert.equal(line.walk.path.end, 11, "statistics of an unknown view are ignored");
   line.walk.end();
 });
 
@@ -295,7 +295,7 @@ test("settings are shown at once and reverted when refused", () => {
   assert.equal(line.walk.store.state.memories[0]?.info.steps, 8);
   const count = line.sockets.at(-1)?.sent.length;
   line.walk.switch("steps", 0, 8);
-  assert.equal(line.sockets.at(-1)?.sent.length, count, "nothing to change, nothing to say");
+  assert.equal(line.sockets.at(-1)?.sent.length, count, "an unchanged setting sends no message");
   line.walk.end();
 });
 
@@ -397,7 +397,7 @@ test("a tour ends by itself or with a step", () => {
     [isTouring(line.walk.store.state), line.walk.store.state.progress],
     [true, 0.25],
   );
-  assert.equal(veilOf(line.walk.store.state, 0).kind, "none", "the place is to be seen");
+  assert.equal(veilOf(line.walk.store.state, 0).kind, "none", "the overlay does not cover the tour");
   line.walk.receive({ type: "state", state: "running", queue_length: 0 });
   assert.equal(isTouring(line.walk.store.state), false);
   line.walk.end();

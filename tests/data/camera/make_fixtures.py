@@ -4,9 +4,10 @@
 
 Needs numpy and scipy:  python3 make_fixtures.py
 
-The path, told as a person would: walk 1 m forward in 4 frames, turn right by 90 degrees in 4
+The path: walk 1 m forward in 4 frames, turn right by 90 degrees in 4
 frames, walk 0.5 m on in 2 frames, then look up by 20 degrees, rise by 0.3 m and roll clockwise by
-10 degrees in 2 frames. 16 frames a second, 640 x 360 pixels, 75 degrees wide, square pixels.
+10 degrees in 2 frames. 16 frames per second, 640 x 360 pixels, a horizontal field of view of 75
+degrees, square pixels.
 """
 import json
 import math
@@ -121,7 +122,7 @@ def main():
     vector4 = np.array([FOCAL, FOCAL, WIDTH / 2, HEIGHT / 2])
     norm = [FOCAL / WIDTH, FOCAL / HEIGHT, 0.5, 0.5]
 
-    # What every reader must find.
+    # The values that every reader must return.
     (HERE / "expected.json").write_text(json.dumps(
         {"fps": FPS, "width": WIDTH, "height": HEIGHT, "fov_deg": FOV,
          "poses": poses[:, :3].reshape(frames, 12).tolist()}) + "\n")

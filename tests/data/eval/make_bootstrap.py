@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes bootstrap.json: means and 95 % intervals by numpy, clips drawn by the generator that loci
-uses (SplitMix64), so that both see the same resamples. Needs numpy.
+"""Writes bootstrap.json: means and 95 % intervals computed by numpy. Clips are drawn by the generator of
+loci (SplitMix64), so that both use the same resamples. Needs numpy.
 """
 
 import json

@@ -4,8 +4,8 @@
     python3 -m venv venv && venv/bin/pip install torch numpy
     venv/bin/python make_clip_script.py path/to/checkout/of/CLIP
 
-The file is made as the published ones are: a traced program with weights of half precision. Element i
-of every weight is ((i * 7) % 23 - 11) / 100, so that the archive packs well.
+Like the published files, it is a traced program with weights in half precision. Element i of every
+weight is ((i * 7) % 23 - 11) / 100, so that the archive compresses well.
 """
 import importlib.util
 import io

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes metrics.json: scores of small pictures by scikit-image and numpy, for tests/eval.
+"""Writes metrics.json: scores of small pictures by scikit-image and numpy, for tests/eval.
 
-Pictures are given by a formula, so that the test can draw them too. Needs numpy and scikit-image.
+The pictures are computed by a formula, which the test repeats. Needs numpy and scikit-image.
 """
 
 import json
@@ -12,7 +12,7 @@ from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 
 def picture(height, width, phase, noise):
-    """uint8 [height, width, 3]: waves, and a pattern that stands for noise."""
+    """uint8 [height, width, 3]: waves, and a deterministic pattern instead of noise."""
     y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(3), indexing="ij")
     wave = 0.5 + 0.4 * np.sin(0.3 * x + 0.2 * y + c + phase)
     pattern = ((x * 7919 + y * 104729 + c * 1299709) % 97) / 97.0 - 0.5

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes networks.json: what the original LPIPS, DINOv2 and CLIP give for weights and pictures that
-follow from a formula (the same in networks_test.cpp), so that neither has to be stored.
+"""Writes networks.json: outputs of the original LPIPS, DINOv2 and CLIP. Weights and pictures are computed
+by a formula (the same as in networks_test.cpp), so that they need not be stored.
 
     python make_networks.py LPIPS_CHECKOUT DINOV2_CHECKOUT CLIP_CHECKOUT > networks.json
 

@@ -158,7 +158,7 @@ def make_pth(folder):
                     "size": torch.Size((1, 2))}, folder / name, pickle_protocol=protocol)
     torch.serialization.set_crc32_options(True)
 
-    # As a tool that unpacks and packs archives again would leave it.
+    # As written by a tool that unpacks an archive and packs it again.
     repack(folder / "views.pth", folder / "deflated.pth", zipfile.ZIP_DEFLATED)
 
     # Refused.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the small tokenizers of this folder and what the reference libraries give for awkward text.
+"""Writes the small tokenizers of this folder, and the output of the reference libraries for difficult texts.
 
     python3 -m venv /tmp/tokenizers
     /tmp/tokenizers/bin/pip install sentencepiece==0.2.2 protobuf tokenizers==0.23.3 ftfy==6.3.1
@@ -8,8 +8,8 @@
 
 spiece.model          Unigram with NFKC character map and byte fallback; expected by sentencepiece
 tokenizer.json        the same pieces as transformers converts T5's models: no byte fallback
-tokenizer_bytes.json  with byte fallback, no character map, words cut at spaces first (older T5 files)
-expected.json         token numbers of every text for each of them, and cleaned prompts by ftfy
+tokenizer_bytes.json  with byte fallback, no character map, text split at spaces first (older T5 files)
+expected.json         token IDs of every text for each of them, and cleaned prompts by ftfy
 """
 import html
 import io

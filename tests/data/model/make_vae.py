@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes one tiny Wan2.2 autoencoder under the two names it has in the world.
+"""Writes one tiny Wan2.2 autoencoder in both naming schemes.
 
     python3 -m venv /tmp/vae
     /tmp/vae/bin/pip install torch==2.13.0 safetensors numpy
     /tmp/vae/bin/python make_vae.py
 
-vae_original.pth            as Wan's own release names it, saved by torch.save
-vae_diffusers/              the same tensors as Diffusers names them, with config.json
+vae_original.pth            names of the original release, saved by torch.save
+vae_diffusers/              the same tensors with Diffusers' names, and config.json
 
 Three levels, one residual block each (two in the decoder), 2 to 4 channels.
 """

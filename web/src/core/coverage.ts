@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which directions around a position the retained frames show, for the panorama.
+// The directions around a position that the retained frames show, for the panorama.
 import { axis, position, type Pose, type Vec3 } from "./pose.js";
 
 /** A camera: its pose and the tangents of half its fields of view. */

@@ -26,7 +26,7 @@ export function combine(sources: readonly Readonly<Axes>[]): Axes {
   return out;
 }
 
-/** Rounded to steps, so that a trembling thumb causes no messages. */
+/** Rounded to steps, so that the jitter of a stick causes no messages. */
 export function quantise(axes: Readonly<Axes>, steps = 20): Axes {
   const out = { ...kStill };
   for (const name of kNames) out[name] = Math.round(axes[name] * steps) / steps || 0;

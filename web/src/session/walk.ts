@@ -24,7 +24,7 @@ import { LatencyMeter } from "./latency.js";
 import { WalkedPath } from "./path.js";
 import { retainedOf, type Retained } from "./retained.js";
 
-/** What a walk starts from: the fields of an init message. */
+/** The fields of an init message that define a new walk. */
 export type Init = Omit<InitMessage, "type">;
 
 /** The memory of one view. */
@@ -54,7 +54,7 @@ export interface WalkState {
   failure: string | null; // why the walk ended
 }
 
-/** What a session shares with the one before: world and views, the world, or nothing. */
+/** The common part of a session and the one before: world and views, the world, or nothing. */
 export type Common = "all" | "world" | "nothing";
 
 const kNothing: WalkState = {
@@ -77,7 +77,7 @@ export interface WalkEvents {
   onFrames: (batch: FrameBatchMessage) => void;
   onThumbnails: (message: ThumbnailsMessage) => void;
   onStats: (stats: ChunkStatsMessage) => void;
-  /** A world is ready. `common` tells what it shares with the session before. */
+  /** A world is ready. `common`: its common part with the session before. */
   onSession: (session: SessionMessage, common: Common) => void;
   onRecorded: (url: string, seconds: number) => void;
   onError: (message: string) => void;
