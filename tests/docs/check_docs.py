@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the documentation and the source tree that it describes:
 - Every relative link leads to an existing file and, if it names one, to an existing heading.
-- Every `loci …` command in a shell block uses existing commands and options.
+- Every `loci …` command in a shell block uses existing commands and options, and no more arguments than the
+  command accepts.
 - Lines have at most 120 characters, except in tables and code blocks; link targets do not count.
 - src/README.md names every folder of src/, and no folder of src/ has more than 32 source files.
 
@@ -103,6 +104,20 @@ class Program:
         return found
 
 
+def arguments_of(words, help_text):
+    """The words that are neither options nor values of options."""
+    options = re.findall(r"^  (-\S+)(?: (\S.*?))?(?:  .*)?$", help_text, re.MULTILINE)
+    with_value = {name for names, value in options if value for name in names.split(",")}
+    rest, index = [], 0
+    while index < len(words):
+        if not words[index].startswith("-"):
+            rest.append(words[index])
+        elif words[index] in with_value:
+            index += 1
+        index += 1
+    return rest
+
+
 def commands_in(page):
     """Yields (line number, arguments) of the shell commands that run loci; joins continued lines."""
     joined, begun = "", 0
@@ -135,10 +150,16 @@ def check_commands(root, page, program):
         if leading and not command:
             yield f"{where}: loci has no command '{leading[0]}'"
             continue
-        known = set(OPTION.findall(program.help(command) + root_help)) | {"--help"}
+        help_text = program.help(command)
+        known = set(OPTION.findall(help_text + root_help)) | {"--help"}
         for option in OPTION.findall(" ".join(words)):
             if option not in known:
                 yield f"{where}: 'loci {' '.join(command)}' has no option {option}"
+        usage = re.search(r"^Usage: loci .*$", help_text, re.MULTILINE).group()
+        accepted = usage.split("]", 1)[1].split() if "]" in usage else []
+        given = arguments_of(leading[len(command):], help_text + root_help)
+        if len(given) > len(accepted) and "..." not in usage:
+            yield f"{where}: 'loci {' '.join(command)}' accepts {len(accepted)} arguments; got {' '.join(given)}"
 
 
 def check_source_tree(root):
