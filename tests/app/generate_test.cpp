@@ -17,6 +17,7 @@
 #include "loci/model/text/text_encoder.h"
 
 #include "tests/app/run_command.h"
+#include "tests/io/read_frames.h"
 #include "tests/model/tiny_model.h"
 #include "tests/sample/tiny_folder.h"
 

@@ -16,6 +16,7 @@
 #include "loci/eval/suites/runner.h"
 
 #include "tests/eval/tiny_recording.h"
+#include "tests/io/read_frames.h"
 
 namespace loci::eval {
 namespace {

@@ -4,6 +4,7 @@
 #include "loci/io/media/image.h"
 
 #include "media_test.h"
+#include "read_frames.h"
 
 namespace loci::io {
 namespace {

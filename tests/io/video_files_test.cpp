@@ -6,6 +6,7 @@
 #include "loci/io/media/video.h"
 
 #include "media_test.h"
+#include "read_frames.h"
 
 namespace loci::io {
 namespace {

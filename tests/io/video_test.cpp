@@ -5,6 +5,7 @@
 #include "loci/io/media/frames.h"
 
 #include "media_test.h"
+#include "read_frames.h"
 
 namespace loci::io {
 namespace {

@@ -15,6 +15,7 @@
 #include "loci/serve/protocol/schema.h"
 #include "loci/serve/videos/video_store.h"
 
+#include "tests/io/read_frames.h"
 #include "tests/serve/conformance.h"
 #include "tests/serve/running_server.h"
 

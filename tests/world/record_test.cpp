@@ -17,6 +17,7 @@
 #include "loci/world/clip/tar.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/io/read_frames.h"
 
 namespace loci::world {
 namespace {

@@ -46,8 +46,7 @@ std::vector<fs::path> list_frames(const fs::path& folder) {
     if (!number) {
       fail(
           "{}: the name does not end in a frame number of at most 18 digits; rename the file, e.g. "
-          "to "
-          "00000.png, or move it to another folder",
+          "to 00000.png, or move it to another folder",
           path.string());
     }
     numbered.emplace_back(*number, path);
@@ -247,19 +246,6 @@ void write_video(const fs::path& path, const at::Tensor& frames, const VideoOpti
   check_frames(frames);
   VideoSink sink(path, frames.size(2), frames.size(1), options);
   write_all(sink, frames);
-}
-
-at::Tensor read_frames(const fs::path& path, int64_t limit) {
-  const std::unique_ptr<FrameSource> source = FrameSource::open(path);
-  const int64_t count = std::min(limit, source->frame_count());
-  at::Tensor frames = at::empty({count, source->height(), source->width(), 3}, at::kByte);
-  for (int64_t i = 0; i < count; ++i) {
-    check_interrupt();
-    const std::optional<at::Tensor> frame = source->next();
-    LOCI_CHECK(frame, "{}: frame {} of {} is missing", path.string(), i, count);
-    frames[i].copy_(*frame);
-  }
-  return frames;
 }
 
 }  // namespace loci::io

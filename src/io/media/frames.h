@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 
@@ -59,9 +58,5 @@ class FrameSink {
 void write_frame_sequence(const std::filesystem::path& folder, const at::Tensor& frames);
 void write_video(const std::filesystem::path& path, const at::Tensor& frames,
                  const VideoOptions& options = {});
-
-// The first `limit` frames of a video or folder, [frames, height, width, 3].
-at::Tensor read_frames(const std::filesystem::path& path,
-                       int64_t limit = std::numeric_limits<int64_t>::max());
 
 }  // namespace loci::io
