@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nearly every file above `base` includes. Files still include what they use.
+// Headers that nearly every file above `base` includes. Files still include what they use.
 #pragma once
 
 #include <algorithm>

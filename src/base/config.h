@@ -129,7 +129,7 @@ T ConfigReader::convert(const std::string& key, const Json& value) const {
     if (!value.is_number()) wrong_type(key, value, "a number");
     const double number = value.get<double>();
     if (std::abs(number) > static_cast<double>(std::numeric_limits<T>::max())) {
-      wrong_type(key, value, "a number that is not as large");
+      wrong_type(key, value, "a smaller number");
     }
     return static_cast<T>(number);
   } else if constexpr (std::is_same_v<T, std::string>) {

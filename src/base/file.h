@@ -48,7 +48,7 @@ class AtomicFile {
 // The same for a folder: the caller fills temporary(); commit() flushes its files and renames it.
 class AtomicDirectory {
  public:
-  // What to do with an existing folder that is not empty.
+  // Treatment of an existing folder that is not empty.
   enum class Existing {
     kRefuse,   // bad input, before any work is done
     kReplace,  // commit() deletes it: only for folders that loci created

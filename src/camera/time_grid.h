@@ -14,7 +14,7 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 
-// How a video is divided in time:
+// The division of a video in time:
 //   frames   0 | 1 2 3 4 | 5 6 7 8 | 9 …    frames_per_latent = 4
 //   latents  0 |    1    |    2    | …      latents_per_chunk = 2
 //   chunks   0 |         1         | …

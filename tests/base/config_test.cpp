@@ -101,7 +101,7 @@ TEST(Config, ChecksTypes) {
   EXPECT_BAD_INPUT(reader.get<int64_t>("large"), HasSubstr("an integer"));
   EXPECT_BAD_INPUT(reader.get<uint8_t>("whole"), HasSubstr("a smaller integer"));
   EXPECT_BAD_INPUT(reader.get<uint64_t>("negative"), HasSubstr("a non-negative integer"));
-  EXPECT_BAD_INPUT(reader.get<float>("large"), HasSubstr("not as large"));
+  EXPECT_BAD_INPUT(reader.get<float>("large"), HasSubstr("expected a smaller number"));
   EXPECT_BAD_INPUT(reader.get<double>("text"), HasSubstr("expected a number"));
   EXPECT_BAD_INPUT(reader.get<bool>("int"), HasSubstr("expected true or false"));
   EXPECT_BAD_INPUT(reader.get<std::string>("int"), HasSubstr("expected a string"));

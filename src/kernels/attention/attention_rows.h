@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the attention loops read rows from slots and pack keys into panels. Compiled once per
-// instruction set.
+// Reading of rows from slots and packing of keys into panels, for the attention loops. Compiled
+// once per instruction set.
 #pragma once
 
 #include "loci/kernels/attention/attention_kernel.h"

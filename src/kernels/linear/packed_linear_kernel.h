@@ -9,9 +9,8 @@ namespace loci::kernels::packed_linear_kernels {
 // Output channels of one panel. All instruction sets use the same layout:
 //   BF16  [panels][in][kPanel]
 //   INT8  [panels][byte_inputs(in) / 4][kPanel][4]
-//   INT4  [panels][in][kPanel / 2]: channel c in the low, channel c + kPanel / 2 in the high half
-//   of a
-//         byte, both plus 8
+//   INT4  [panels][in][kPanel / 2]: a byte holds channel c in its low half and channel
+//         c + kPanel / 2 in its high half, both plus 8
 // The last panel and the last inputs are padded with zeros.
 inline constexpr int64_t kPanel = 32;
 // INT8 inputs are padded to the widest tile.
@@ -67,11 +66,12 @@ struct RowWork {
   const void* x;
   bool bfloat16;
   int64_t in, first, last;
-  float* wide;    // output of widen_rows(): FP32 [rows, in]
-  void* numbers;  // output of quantize_rows(): integers within +-127, [rows, byte_inputs(in)], in
-                  // the order and type of the kernel
-  float* scale;  // output of quantize_rows(), [rows]: x = scale * number; NaN for a row that is not
-                 // finite
+  float* wide;  // output of widen_rows(): FP32 [rows, in]
+  // Output of quantize_rows(): integers within +-127, [rows, byte_inputs(in)], in the order and
+  // type of the kernel.
+  void* numbers;
+  // Output of quantize_rows(), [rows]: x = scale * number. NaN for a row that is not finite.
+  float* scale;
 };
 
 // BF16 and INT4 weights, which are multiplied in FP32.

@@ -113,9 +113,8 @@ struct FloatLoops : RowLoops<kLanes> {
 
 // The loops for INT8 weights (ByteLoops) are templates over a Machine:
 //   Ints                      a vector of kLanes INT32
-//   Number                    int8_t: a lane holds four inputs; int16_t: a lane holds two inputs,
-//   and
-//                             weights are converted to INT16
+//   Number                    int8_t: a lane holds four inputs. int16_t: a lane holds two inputs,
+//                             and weights are converted to INT16
 //   Ints spread(Number*)      the inputs of one lane, in every lane
 //   Ints dot(sum, a, w)       adds the products of each lane to the sum
 //   kUnsigned                 whether spread() adds 128 to each input

@@ -17,7 +17,7 @@
 
 namespace loci::model {
 
-// How a clip passes through the layers.
+// The state and the tiles of a pass through the layers.
 struct VaePass {
   // State between calls. Null if the whole clip passes in one call.
   VaeCache* cache = nullptr;

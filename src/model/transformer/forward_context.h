@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a forward pass besides its latents: what its chunks may attend to, which states and
-// keys it reads and writes, and who observes it. A training window and a streamed chunk differ only
-// in these.
+// The inputs of a forward pass besides its latents: the keys that its chunks may attend to, the
+// states and keys that it reads and writes, and its observers. A training window and a streamed
+// chunk differ only in these.
 #pragma once
 
 #include <cstdint>
@@ -85,8 +85,8 @@ struct TextKeys {
   std::vector<Entry> layers;
 };
 
-// What the chunks of a pass attend to. Read-only during the pass; the pointed-to objects must
-// outlive it, and outlive the backward pass if blocks are checkpointed.
+// The keys that the chunks of a pass attend to. Read-only during the pass. The pointed-to objects
+// must outlive the pass and, if blocks are checkpointed, the backward pass.
 struct Visibility {
   const TokenMaps* maps = nullptr;  // geometry and times of all frames of the input
   const TextKeys* text = nullptr;
@@ -94,7 +94,7 @@ struct Visibility {
   const PastKeys* past = nullptr;  // frames before the input; only with a single chunk
 };
 
-// How the readout of recurrent states is used at inference.
+// Use of the readout of recurrent states at inference.
 enum class Readout {
   kOn,
   kOff,     // readouts count as zero

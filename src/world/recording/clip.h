@@ -25,9 +25,9 @@ struct SceneOrigin {
 };
 
 struct Clip {
-  at::Tensor frames;              // uint8 [frames, height, width, 3]
-  at::Tensor depth;               // float [frames, height, width], metres along the ray; may be
-                                  // undefined
+  at::Tensor frames;  // uint8 [frames, height, width, 3]
+  // Float [frames, height, width], metres along the ray; undefined if there is no depth.
+  at::Tensor depth;
   camera::Trajectory trajectory;  // one camera per frame
   std::string caption;
   std::vector<std::string> captions;  // the caption, then paraphrases of it
