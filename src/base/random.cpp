@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/base/random.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "loci/base/error.h"
@@ -23,6 +25,21 @@ uint64_t mix(uint64_t z) {
 uint64_t hash_keys(std::initializer_list<uint64_t> keys) {
   uint64_t hash = kGolden;
   for (const uint64_t key : keys) hash = mix(hash + kGolden + key);
+  return hash;
+}
+
+uint64_t hash_bytes(uint64_t start, const void* data, size_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  uint64_t hash = hash_keys({start, size});
+  while (size > 0) {
+    uint64_t word = 0;
+    const size_t taken = std::min(size, sizeof(word));
+    std::memcpy(&word, bytes, taken);
+    hash = (hash ^ word) * 0x9fb21c651e98df25;
+    hash ^= hash >> 32;
+    bytes += taken;
+    size -= taken;
+  }
   return hash;
 }
 

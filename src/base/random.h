@@ -4,6 +4,7 @@
 // parallel workers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
@@ -11,6 +12,10 @@ namespace loci {
 
 // Mixes keys into one 64-bit hash, e.g. hash_keys({seed, clip, frame}).
 uint64_t hash_keys(std::initializer_list<uint64_t> keys);
+
+// Hash of `size` bytes that follow content with the hash `start`. Processes eight bytes at a time:
+// several gigabytes per second. It detects damage, not manipulation.
+uint64_t hash_bytes(uint64_t start, const void* data, size_t size);
 
 // SplitMix64: period 2^64, one word of state.
 class Random {

@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
 
+#include "tests/base/damage.h"
 #include "tests/base/expect_error.h"
 #include "tests/sample/tiny_folder.h"
 
@@ -91,6 +94,25 @@ TEST_F(OpenStream, AppliesOverrides) {
   EXPECT_EQ(options.seed, 8U);
   EXPECT_EQ(options.tiling.tile, 32);
   EXPECT_LE(options.tiling.overlap, 16);
+}
+
+TEST_F(OpenStream, ChangedWeightFilesDoNotChangeAStream) {
+  const std::vector<camera::Camera> first(1), next(2);
+  // The second chunk, generated after the weight files have changed.
+  const auto generate = [&](const auto& change) {
+    fs::remove_all(folder_);
+    testing::make_tiny_folder(folder_, 1);
+    const ModelFolder folder(folder_);
+    Stream stream = open_stream(folder, {.seed = 3});
+    const int64_t height = stream.options().latent_height, width = stream.options().latent_width;
+    stream.accept(at::zeros({1, 3, 1, height, width}), first);
+    stream.push(next);
+    testing::change_weights(folder_, change);
+    return stream.push(next).latents.clone();
+  };
+  const at::Tensor undisturbed = generate([](const fs::path&) {});
+  EXPECT_TRUE(generate(testing::overwrite_in_place).equal(undisturbed));
+  EXPECT_TRUE(generate(testing::truncate_to_nothing).equal(undisturbed));
 }
 
 TEST_F(OpenStream, RejectsSizesThatDoNotDivideIntoTokens) {

@@ -13,6 +13,8 @@
 
 #include "loci/serve/protocol/message.h"
 
+#include "tests/base/damage.h"
+#include "tests/sample/tiny_folder.h"
 #include "tests/serve/running_server.h"
 
 namespace loci::serve::testing {
@@ -99,6 +101,23 @@ TEST_F(Worlds, ContinueBitIdenticallyAfterARestart) {
   twin.client->send(hold({"w", "left"}));
   EXPECT_EQ(next_frames(*twin.client), expected);
   EXPECT_NE(next_frames(*twin.client), expected);
+}
+
+TEST_F(Worlds, AreNotAffectedByChangedWeightFiles) {
+  // The second chunk of a walk, generated after the weight files have changed.
+  const auto second_chunk = [&](const auto& change) {
+    stop();
+    fs::remove_all(folder_ / "tiny");
+    loci::testing::make_tiny_folder(folder_ / "tiny", 1);
+    start();
+    Begun walk = begin(quiet());
+    next_frames(*walk.client);
+    loci::testing::change_weights(folder_ / "tiny", change);
+    return next_frames(*walk.client);
+  };
+  const std::string undisturbed = second_chunk([](const fs::path&) {});
+  EXPECT_EQ(second_chunk(loci::testing::overwrite_in_place), undisturbed);
+  EXPECT_EQ(second_chunk(loci::testing::truncate_to_nothing), undisturbed);
 }
 
 TEST_F(Worlds, KeepEveryChunkWhenTheServerIsKilled) {

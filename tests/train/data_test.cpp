@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
@@ -8,6 +12,8 @@
 #include "loci/train/losses/channel_weights.h"
 #include "loci/train/losses/window_loss.h"
 
+#include "tests/base/damage.h"
+#include "tests/base/expect_error.h"
 #include "toy_clips.h"
 
 namespace loci::train {
@@ -51,6 +57,45 @@ TEST(LatentFolder, RefusesEmptyFoldersAndShortClips) {
   EXPECT_THROW(LatentFolder(folder, 0).window(0, 7), Error);  // shorter than the window
   write_file(folder / ".a.loci-12345678.safetensors", "left by a process that was killed");
   EXPECT_EQ(LatentFolder(folder, 0).clips(), 1U);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LatentFolder, NamesTheClipWithNanOrInfiniteValues) {
+  const auto folder = fresh_folder("finite");
+  LatentClip clip;
+  clip.latents = at::zeros({2, 6, 2, 2});
+  clip.images = at::zeros({2, 6, 2, 2});
+  clip.cameras.resize(6);
+  const auto refused = [&](const LatentClip& broken, const auto& matcher) {
+    write_latent_clip(folder / "a.safetensors", broken);
+    EXPECT_BAD_INPUT(LatentFolder(folder, 0).window(0, 6), matcher);
+  };
+  LatentClip broken = clip;
+  broken.latents = clip.latents.clone();
+  broken.latents[1][4][0][1] = std::nan("");
+  refused(broken, ::testing::AllOf(::testing::HasSubstr("a.safetensors: latents of latent frame 4"),
+                                   ::testing::HasSubstr("encode the clip again")));
+  broken = clip;
+  broken.images = clip.images.clone();
+  broken.images[0][0][1][1] = std::numeric_limits<double>::infinity();
+  refused(broken, ::testing::HasSubstr("a.safetensors: images of latent frame 0"));
+  broken = clip;
+  broken.cameras[3].pose.position.y = std::nan("");
+  refused(broken, ::testing::HasSubstr("a.safetensors: a camera has NaN"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LatentFolder, RefusesAClipThatIsModifiedDuringTheRun) {
+  const auto folder = write_toy_clips(fresh_folder("modified"), 1, 13);
+  const auto file = std::filesystem::directory_iterator(folder)->path();
+  for (const auto& change : {testing::overwrite_in_place, testing::truncate_to_nothing}) {
+    write_toy_clips(folder, 1, 13);
+    testing::make_old(file);
+    const LatentFolder clips(folder, 1);
+    clips.window(0, 7);
+    change(file);
+    EXPECT_BAD_INPUT(clips.window(0, 7), ::testing::HasSubstr(file.string()));
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -81,8 +81,7 @@ uint64_t weight_bytes(const fs::path& folder) {
   return bytes;
 }
 
-// The smallest type that holds all values of the file. BF16 files are then memory-mapped, not
-// copied.
+// The smallest type that holds all values of the file, to save memory.
 at::ScalarType stored_type(const io::Checkpoint& weights) {
   const auto& tensors = weights.tensors();
   const bool half = std::all_of(tensors.begin(), tensors.end(), [](const io::TensorInfo& tensor) {

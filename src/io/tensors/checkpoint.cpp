@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "loci/base/error.h"
-#include "loci/io/tensors/mapped_file.h"
+#include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/pth.h"
 #include "loci/io/tensors/safetensors.h"
 #include "loci/io/tensors/shard_index.h"
@@ -114,6 +114,7 @@ std::vector<SafetensorsFile> open_shards(const fs::path& path) {
 struct Checkpoint::Data {
   fs::path path;
   std::vector<File> files;
+  std::vector<InputFile> sources;  // of `files`
   std::vector<TensorInfo> tensors;
   std::vector<size_t> file_of;  // index into `files`, per tensor
   Metadata metadata;
@@ -129,12 +130,12 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
     for (SafetensorsFile& shard : open_shards(data->path))
       data->files.emplace_back(std::move(shard));
   } else {
-    const SharedBytes file = map_file(data->path);
+    const SharedBytes head = InputFile::open(data->path).head(4);
     // torch.save writes a zip archive, formerly a pickle. Interpreted as the length of a
     // safetensors header, the first bytes of a zip archive would mean at least 67 MB, and those of
     // a pickle exceed the limit.
-    const bool is_pth = file.view.starts_with("PK\x03\x04") ||
-                        file.view.starts_with("\x80\x02\x8a\x0a") || suffix == ".pth" ||
+    const bool is_pth = head.view.starts_with("PK\x03\x04") ||
+                        head.view.starts_with("\x80\x02\x8a\x0a") || suffix == ".pth" ||
                         suffix == ".pt";
     if (is_pth) {
       data->files.emplace_back(PthFile::open(data->path));
@@ -147,6 +148,8 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
         [](const auto& file) -> const auto& { return file.tensors(); }, data->files[i]);
     data->tensors.insert(data->tensors.end(), tensors.begin(), tensors.end());
     data->file_of.resize(data->tensors.size(), i);
+    data->sources.push_back(
+        std::visit([](const auto& file) { return file.file(); }, data->files[i]));
   }
   for (size_t i = 0; i < data->tensors.size(); ++i) data->index[data->tensors[i].name] = i;
   if (!data->files.empty()) {
@@ -169,6 +172,8 @@ const Metadata& Checkpoint::metadata() const { return data_->metadata; }
 
 const fs::path& Checkpoint::path() const { return data_->path; }
 
+const std::vector<InputFile>& Checkpoint::files() const { return data_->sources; }
+
 bool Checkpoint::has(std::string_view name) const { return data_->index.contains(name); }
 
 size_t Checkpoint::index_of(std::string_view name) const {
@@ -179,6 +184,11 @@ size_t Checkpoint::index_of(std::string_view name) const {
 
 const TensorInfo& Checkpoint::info(std::string_view name) const {
   return data_->tensors[index_of(name)];
+}
+
+at::Tensor Checkpoint::meta(std::string_view name) const {
+  const TensorInfo& known = info(name);
+  return at::empty(known.shape, at::TensorOptions(known.dtype).device(at::kMeta));
 }
 
 at::Tensor Checkpoint::tensor(std::string_view name) const {

@@ -11,6 +11,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/tensor_info.h"
 
 namespace loci::io {
@@ -22,8 +23,9 @@ namespace loci::io {
 //  - a folder: <stem>.safetensors, else <stem>.safetensors.index.json. Without a stem the names
 //    "diffusion_pytorch_model" and "model" are tried, then the only index, safetensors or
 //    .pth/.pt file in the folder.
-// Opening reads only headers. Tensors share memory maps, which exist as long as any tensor. Cheap
-// to copy; thread-safe.
+// Opening reads only headers. Tensors are copies in memory, which later changes to the files do not
+// affect. Reading a tensor of a file that was modified after open() is bad input, so all tensors
+// belong to one version of the files. Cheap to copy; thread-safe.
 class Checkpoint {
  public:
   static Checkpoint open(const std::filesystem::path& path, const std::string& stem = "");
@@ -38,9 +40,13 @@ class Checkpoint {
   // An unknown name is bad input; the message suggests the nearest name.
   const TensorInfo& info(std::string_view name) const;
   at::Tensor tensor(std::string_view name) const;
+  // Shape and type of the tensor on the meta device, without reading its data.
+  at::Tensor meta(std::string_view name) const;
 
   // The opened file or index, for messages.
   const std::filesystem::path& path() const;
+  // The weight files, in the order of tensors().
+  const std::vector<InputFile>& files() const;
 
  private:
   struct Data;

@@ -9,7 +9,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/io/tensors/mapped_file.h"
+#include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/npy_header.h"
 #include "loci/io/tensors/tensor_bytes.h"
 #include "loci/io/tensors/tensor_info.h"
@@ -53,18 +53,18 @@ at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
 }
 
 at::Tensor read_npy(const std::filesystem::path& path) {
-  return read_npy_bytes(map_file(path).view, path.string());
+  return read_npy_bytes(InputFile::open(path).read_all().view, path.string());
 }
 
 std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path) {
   constexpr std::string_view kSuffix = ".npy";
-  const SharedBytes file = map_file(path);
-  if (file.view.empty()) fail("{}: the file is empty", path.string());
+  const InputFile file = InputFile::open(path);
+  if (file.size() == 0) fail("{}: the file is empty", path.string());
   // An archive without entries starts with the end record of its directory, also "PK".
-  if (!file.view.starts_with("PK")) {
+  if (file.head(2).view != "PK") {
     fail("{}: this is not a .npz archive of numpy", path.string());
   }
-  const ZipArchive archive(file, path.string());
+  const ZipArchive archive = ZipArchive::over(file);
   std::map<std::string, at::Tensor> arrays;
   for (const ZipEntry& entry : archive.entries()) {
     if (!entry.name.ends_with(kSuffix)) {

@@ -10,7 +10,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
-#include "loci/io/tensors/mapped_file.h"
+#include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/torch_pickle.h"
 #include "loci/io/tensors/zip.h"
 
@@ -132,10 +132,12 @@ class TensorCollector {
   size_t name_bytes_ = 0;
 };
 
-void require_zip(const SharedBytes& file, const std::string& source) {
-  if (file.view.starts_with("PK\x03\x04")) return;
-  if (file.view.empty()) fail("{}: the file is empty", source);
-  if (file.view.starts_with("\x80")) {
+void require_zip(const InputFile& file) {
+  const SharedBytes head = file.head(4);
+  const std::string& source = file.name();
+  if (head.view.starts_with("PK\x03\x04")) return;
+  if (head.view.empty()) fail("{}: the file is empty", source);
+  if (head.view.starts_with("\x80")) {
     fail(
         "{}: this is a pickle in the format before PyTorch 1.6; save it again in Python: "
         "torch.save(torch.load('old.pth', weights_only=True, map_location='cpu'), 'new.pth')",
@@ -162,7 +164,10 @@ std::string find_root(const ZipArchive& archive, const std::string& source) {
 }  // namespace
 
 struct PthFile::Data {
-  Data(SharedBytes file, const std::string& name) : archive(std::move(file), name), source(name) {}
+  explicit Data(const InputFile& input)
+      : file(input), archive(ZipArchive::over(input)), source(input.name()) {}
+
+  InputFile file;
 
   ZipArchive archive;
   std::string source;
@@ -175,20 +180,21 @@ struct PthFile::Data {
   std::mutex mutex;
   std::map<std::string, SharedBytes> inflated;
 
-  SharedBytes storage(const std::string& key) {
+  // Part of a storage.
+  SharedBytes read(const std::string& key, uint64_t begin, uint64_t size) {
     const ZipEntry* entry = archive.find(root + "data/" + key);
-    if (!entry->deflated) return archive.read(*entry);
+    if (!entry->deflated) return archive.read_stored(*entry, begin, size);
     const std::lock_guard lock(mutex);
     const auto found = inflated.find(key);
-    if (found != inflated.end()) return found->second;
-    return inflated[key] = archive.read(*entry);
+    if (found != inflated.end()) return found->second.part(begin, size);
+    return (inflated[key] = archive.read(*entry)).part(begin, size);
   }
 };
 
 PthFile PthFile::open(const std::filesystem::path& path, bool unwrap) {
-  const SharedBytes file = map_file(path);
-  require_zip(file, path.string());
-  auto data = std::make_shared<Data>(file, path.string());
+  const InputFile file = InputFile::open(path);
+  require_zip(file);
+  auto data = std::make_shared<Data>(file);
   data->root = find_root(data->archive, data->source);
   const auto record = [&](const std::string& name) -> const ZipEntry* {
     return data->archive.find(data->root + name);
@@ -223,6 +229,8 @@ PthFile PthFile::open(const std::filesystem::path& path, bool unwrap) {
 
 const std::vector<TensorInfo>& PthFile::tensors() const { return data_->infos; }
 
+const InputFile& PthFile::file() const { return data_->file; }
+
 bool PthFile::has(std::string_view name) const { return data_->index.contains(name); }
 
 size_t PthFile::index_of(std::string_view name) const {
@@ -237,7 +245,7 @@ const TensorInfo& PthFile::info(std::string_view name) const {
 
 at::Tensor PthFile::tensor(std::string_view name) const {
   const TorchTensor& tensor = data_->tensors[index_of(name)];
-  const SharedBytes bytes = data_->storage(tensor.storage).part(tensor.begin, tensor.span);
+  const SharedBytes bytes = data_->read(tensor.storage, tensor.begin, tensor.span);
   return tensor_over(bytes, tensor.dtype, tensor.shape, tensor.strides, data_->source);
 }
 

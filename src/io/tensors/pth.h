@@ -10,6 +10,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/tensor_info.h"
 
 namespace loci::io {
@@ -26,8 +27,9 @@ namespace loci::io {
 // "state_dict", "model_state_dict", "model" or "module" (the first of these), only that dictionary
 // is read. Thus the names of weights have no prefix, and the state of the optimizer is skipped.
 //
-// Uncompressed storages, as torch.save writes them, are mapped and shared, so views of one storage
-// stay views. All tensors are on the CPU.
+// Tensors are copies in memory. Later changes to the file do not affect them, and reading a tensor
+// of a file that was modified after open() is bad input. Views of one storage become separate
+// tensors, unless the storage is compressed. All tensors are on the CPU.
 class PthFile {
  public:
   // With `unwrap` false, wrappers are treated like other dictionaries.
@@ -38,6 +40,7 @@ class PthFile {
   bool has(std::string_view name) const;
   // An unknown name is bad input; the message suggests the nearest name.
   const TensorInfo& info(std::string_view name) const;
+  const InputFile& file() const;
   // The tensor has its saved strides.
   at::Tensor tensor(std::string_view name) const;
 

@@ -13,6 +13,7 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/tensor_info.h"
 
 namespace loci::io {
@@ -20,9 +21,9 @@ namespace loci::io {
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 using Metadata = std::map<std::string, std::string>;
 
-// A file opened for reading. Opening reads only the header. Tensors share the memory map of the
-// file, which exists as long as this object, a copy of it, or any of its tensors. Cheap to copy;
-// thread-safe.
+// A file opened for reading. Opening reads only the header. Tensors are copies in memory. Later
+// changes to the file do not affect them, and reading a tensor of a file that was modified after
+// open() is bad input. Cheap to copy; thread-safe.
 class SafetensorsFile {
  public:
   static SafetensorsFile open(const std::filesystem::path& path);
@@ -30,11 +31,14 @@ class SafetensorsFile {
   // In the order of the data.
   const std::vector<TensorInfo>& tensors() const;
   const Metadata& metadata() const;
+  const InputFile& file() const;
 
   bool has(std::string_view name) const;
   // An unknown name is bad input; the message suggests the nearest name.
   const TensorInfo& info(std::string_view name) const;
   at::Tensor tensor(std::string_view name) const;
+  // tensor(name).narrow(dim, start, length), of which only these elements are read.
+  at::Tensor narrow(std::string_view name, int64_t dim, int64_t start, int64_t length) const;
 
  private:
   struct Data;

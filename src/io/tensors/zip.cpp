@@ -41,8 +41,9 @@ T load(std::string_view bytes, uint64_t offset) {
   return value;
 }
 
-bool fits(std::string_view bytes, uint64_t offset, uint64_t size) {
-  return offset <= bytes.size() && size <= bytes.size() - offset;
+// Whether the range is within `end` bytes.
+bool fits(uint64_t end, uint64_t offset, uint64_t size) {
+  return offset <= end && size <= end - offset;
 }
 
 uint32_t checksum(std::string_view bytes) {
@@ -77,14 +78,15 @@ bool inflate_into(std::string_view packed, std::span<char> out) {
 
 }  // namespace
 
-ZipArchive::ZipArchive(SharedBytes file, std::string source)
-    : file_(std::move(file)), source_(std::move(source)) {
+ZipArchive::ZipArchive(Read read, uint64_t size, std::string source)
+    : read_(std::move(read)), size_(size), source_(std::move(source)) {
   read_directory();
   check_sizes();
 }
 
-ZipArchive ZipArchive::open(const std::filesystem::path& path) {
-  return ZipArchive(map_file(path), path.string());
+ZipArchive ZipArchive::over(const InputFile& file) {
+  return {[file](uint64_t offset, uint64_t size) { return file.read(offset, size); }, file.size(),
+          file.name()};
 }
 
 const ZipEntry* ZipArchive::find(std::string_view name) const {
@@ -93,37 +95,42 @@ const ZipEntry* ZipArchive::find(std::string_view name) const {
 }
 
 void ZipArchive::read_directory() {
-  const std::string_view file = file_.view;
   // The end record is at the end of the file, followed only by an optional comment.
-  uint64_t end = file.size();
-  for (uint64_t comment = 0; comment <= kMaxComment && comment + kDirectoryEndBytes <= file.size();
+  const uint64_t searched = std::min(size_, kLocatorBytes + kDirectoryEndBytes + kMaxComment);
+  const uint64_t skipped = size_ - searched;
+  const SharedBytes tail_bytes = read_(skipped, searched);
+  const std::string_view tail = tail_bytes.view;
+  uint64_t end = size_;
+  for (uint64_t comment = 0; comment <= kMaxComment && comment + kDirectoryEndBytes <= tail.size();
        ++comment) {
-    const uint64_t position = file.size() - kDirectoryEndBytes - comment;
-    if (load<uint32_t>(file, position) == kDirectoryEnd &&
-        load<uint16_t>(file, position + 20) == comment) {
-      end = position;
+    const uint64_t position = tail.size() - kDirectoryEndBytes - comment;
+    if (load<uint32_t>(tail, position) == kDirectoryEnd &&
+        load<uint16_t>(tail, position + 20) == comment) {
+      end = skipped + position;
       break;
     }
   }
-  if (end == file.size()) {
+  if (end == size_) {
     fail(
         "{}: the directory at the end of the zip archive is missing; the file is truncated or "
         "damaged",
         source_);
   }
-  uint64_t count = load<uint16_t>(file, end + 10);
-  uint64_t size = load<uint32_t>(file, end + 12);
-  uint64_t begin = load<uint32_t>(file, end + 16);
-  if (end >= kLocatorBytes && load<uint32_t>(file, end - kLocatorBytes) == kDirectoryLocator64) {
-    const auto position = load<uint64_t>(file, end - kLocatorBytes + 8);
-    if (!fits(file, position, kDirectoryEnd64Bytes) ||
-        load<uint32_t>(file, position) != kDirectoryEnd64) {
+  const uint64_t place = end - skipped;  // in the tail
+  uint64_t count = load<uint16_t>(tail, place + 10);
+  uint64_t size = load<uint32_t>(tail, place + 12);
+  uint64_t begin = load<uint32_t>(tail, place + 16);
+  if (place >= kLocatorBytes &&
+      load<uint32_t>(tail, place - kLocatorBytes) == kDirectoryLocator64) {
+    end = load<uint64_t>(tail, place - kLocatorBytes + 8);
+    const SharedBytes record =
+        fits(size_, end, kDirectoryEnd64Bytes) ? read_(end, kDirectoryEnd64Bytes) : SharedBytes();
+    if (record.view.empty() || load<uint32_t>(record.view, 0) != kDirectoryEnd64) {
       fail("{}: the zip64 directory is damaged", source_);
     }
-    end = position;
-    count = load<uint64_t>(file, position + 32);
-    size = load<uint64_t>(file, position + 40);
-    begin = load<uint64_t>(file, position + 48);
+    count = load<uint64_t>(record.view, 32);
+    size = load<uint64_t>(record.view, 40);
+    begin = load<uint64_t>(record.view, 48);
   }
   if (begin > end || size != end - begin || count > size / kDirectoryEntryBytes) {
     fail(
@@ -131,10 +138,11 @@ void ZipArchive::read_directory() {
         "damaged",
         source_);
   }
+  const SharedBytes directory = read_(begin, size);
   entries_.reserve(count);
-  uint64_t position = begin;
+  uint64_t position = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    ZipEntry entry = read_entry(position, end);
+    ZipEntry entry = read_entry(directory.view, position);
     // `offset` temporarily holds the position of the local header, until find_data().
     find_data(entry, entry.offset, begin);
     if (!index_.emplace(entry.name, entries_.size()).second) {
@@ -142,40 +150,42 @@ void ZipArchive::read_directory() {
     }
     entries_.push_back(std::move(entry));
   }
-  if (position != end) fail("{}: the directory of the zip archive is damaged", source_);
+  if (position != size) fail("{}: the directory of the zip archive is damaged", source_);
 }
 
-ZipEntry ZipArchive::read_entry(uint64_t& position, uint64_t end) {
-  const std::string_view file = file_.view;
-  if (end - position < kDirectoryEntryBytes || load<uint32_t>(file, position) != kDirectoryEntry) {
+ZipEntry ZipArchive::read_entry(std::string_view directory, uint64_t& position) const {
+  if (directory.size() - position < kDirectoryEntryBytes ||
+      load<uint32_t>(directory, position) != kDirectoryEntry) {
     fail("{}: the directory of the zip archive is damaged", source_);
   }
   const uint64_t start = position;
-  const auto name_bytes = load<uint16_t>(file, start + 28);
-  const auto extra_bytes = load<uint16_t>(file, start + 30);
-  const auto comment_bytes = load<uint16_t>(file, start + 32);
+  const auto name_bytes = load<uint16_t>(directory, start + 28);
+  const auto extra_bytes = load<uint16_t>(directory, start + 30);
+  const auto comment_bytes = load<uint16_t>(directory, start + 32);
   const uint64_t length = kDirectoryEntryBytes + name_bytes + extra_bytes + comment_bytes;
-  if (length > end - start) fail("{}: the directory of the zip archive is damaged", source_);
+  if (length > directory.size() - start) {
+    fail("{}: the directory of the zip archive is damaged", source_);
+  }
   position = start + length;
 
   ZipEntry entry;
-  entry.name = file.substr(start + kDirectoryEntryBytes, name_bytes);
-  const auto flags = load<uint16_t>(file, start + 8);
-  const auto method = load<uint16_t>(file, start + 10);
+  entry.name = directory.substr(start + kDirectoryEntryBytes, name_bytes);
+  const auto flags = load<uint16_t>(directory, start + 8);
+  const auto method = load<uint16_t>(directory, start + 10);
   if ((flags & 1) != 0 || (method != 0 && method != 8)) {
     fail("{}: entry '{}' of the zip archive is {}; only stored and deflated entries can be read",
          source_, printable(entry.name),
          (flags & 1) != 0 ? "encrypted" : fmt::format("compressed by method {}", method));
   }
   entry.deflated = method == 8;
-  entry.crc = load<uint32_t>(file, start + 16);
-  entry.packed = load<uint32_t>(file, start + 20);
-  entry.bytes = load<uint32_t>(file, start + 24);
-  entry.offset = load<uint32_t>(file, start + 42);
+  entry.crc = load<uint32_t>(directory, start + 16);
+  entry.packed = load<uint32_t>(directory, start + 20);
+  entry.bytes = load<uint32_t>(directory, start + 24);
+  entry.offset = load<uint32_t>(directory, start + 42);
 
   // Fields with all bits set are in the zip64 extra field instead, in this order.
   constexpr uint64_t kElsewhere = 0xffffffff;
-  std::string_view extra = file.substr(start + kDirectoryEntryBytes + name_bytes, extra_bytes);
+  std::string_view extra = directory.substr(start + kDirectoryEntryBytes + name_bytes, extra_bytes);
   while (extra.size() >= 4) {
     const auto id = load<uint16_t>(extra, 0);
     const auto size = load<uint16_t>(extra, 2);
@@ -197,27 +207,28 @@ ZipEntry ZipArchive::read_entry(uint64_t& position, uint64_t end) {
 }
 
 void ZipArchive::find_data(ZipEntry& entry, uint64_t header, uint64_t end) const {
-  const std::string_view file = file_.view.substr(0, end);
   const auto damaged = [&] {
     fail(
         "{}: entry '{}' of the zip archive does not fit the file; the file is truncated or damaged",
         source_, printable(entry.name));
   };
-  if (!fits(file, header, kLocalHeaderBytes) || load<uint32_t>(file, header) != kLocalHeader) {
-    damaged();
-  }
-  const auto name_bytes = load<uint16_t>(file, header + 26);
-  const auto extra_bytes = load<uint16_t>(file, header + 28);
+  // The name is the same as in the directory.
+  const uint64_t length = kLocalHeaderBytes + entry.name.size();
+  if (!fits(end, header, length)) damaged();
+  const SharedBytes local = read_(header, length);
+  const auto name_bytes = load<uint16_t>(local.view, 26);
+  const auto extra_bytes = load<uint16_t>(local.view, 28);
   entry.offset = header + kLocalHeaderBytes + name_bytes + extra_bytes;
-  if (!fits(file, entry.offset, entry.packed) ||
-      file.substr(header + kLocalHeaderBytes, name_bytes) != entry.name ||
+  if (load<uint32_t>(local.view, 0) != kLocalHeader || name_bytes != entry.name.size() ||
+      local.view.substr(kLocalHeaderBytes) != entry.name ||
+      !fits(end, entry.offset, entry.packed) ||
       (!entry.deflated && entry.packed != entry.bytes)) {
     damaged();
   }
 }
 
 void ZipArchive::check_sizes() const {
-  uint64_t room = kMaxInflated + kMaxInflation * file_.size();
+  uint64_t room = kMaxInflated + kMaxInflation * size_;
   std::vector<const ZipEntry*> order;
   for (const ZipEntry& entry : entries_) {
     order.push_back(&entry);
@@ -242,11 +253,17 @@ void ZipArchive::check_sizes() const {
 }
 
 SharedBytes ZipArchive::read(const ZipEntry& entry) const {
-  return entry.deflated ? read_verified(entry) : file_.part(entry.offset, entry.packed);
+  return entry.deflated ? read_verified(entry) : read_(entry.offset, entry.packed);
+}
+
+SharedBytes ZipArchive::read_stored(const ZipEntry& entry, uint64_t begin, uint64_t size) const {
+  LOCI_CHECK(!entry.deflated && fits(entry.packed, begin, size), "{}: no range [{}, +{}) in {}",
+             source_, begin, size, entry.name);
+  return read_(entry.offset + begin, size);
 }
 
 SharedBytes ZipArchive::read_verified(const ZipEntry& entry) const {
-  SharedBytes content = file_.part(entry.offset, entry.packed);
+  SharedBytes content = read_(entry.offset, entry.packed);
   if (entry.deflated) {
     const auto memory = allocate_aligned(entry.bytes);
     if (!inflate_into(content.view, {memory.get(), entry.bytes})) {

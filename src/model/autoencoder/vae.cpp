@@ -103,34 +103,45 @@ Vae Vae::load(const fs::path& path, const VaeOptions& options) {
 
 Vae Vae::load(const VaeConfig& config, const fs::path& weights, const VaeOptions& options) {
   const io::Checkpoint checkpoint = io::Checkpoint::open(weights);
-  std::map<std::string, at::Tensor> tensors;
-  for (const std::string& name : checkpoint.names()) {
-    tensors.emplace(vae_name_from_wan(name), checkpoint.tensor(name));
-  }
-  return from_tensors(config, tensors, checkpoint.path().string(), options);
+  std::map<std::string, std::string> stored;  // parameter name → name in the file
+  for (const std::string& name : checkpoint.names()) stored.emplace(vae_name_from_wan(name), name);
+  const auto find = [&](const std::string& name, bool sketch) {
+    const auto found = stored.find(name);
+    if (found == stored.end()) return at::Tensor();
+    return sketch ? checkpoint.meta(found->second) : checkpoint.tensor(found->second);
+  };
+  std::vector<std::string> available;
+  for (const auto& [name, in_file] : stored) available.push_back(name);
+  return assemble(config, available, find, checkpoint.path().string(), options);
 }
 
 Vae Vae::from_tensors(const VaeConfig& config, const std::map<std::string, at::Tensor>& tensors,
                       const std::string& source, const VaeOptions& options) {
   std::vector<std::string> available;
   for (const auto& [name, tensor] : tensors) available.push_back(name);
-  const auto find = [&](const std::string& name) {
+  const auto find = [&](const std::string& name, bool sketch) {
     const auto found = tensors.find(name);
-    return found == tensors.end() ? at::Tensor() : found->second;
+    if (found == tensors.end()) return at::Tensor();
+    return sketch ? found->second : found->second.clone();
   };
+  return assemble(config, available, find, source, options);
+}
+
+Vae Vae::assemble(const VaeConfig& config, const std::vector<std::string>& available,
+                  const TensorLookup& find, const std::string& source, const VaeOptions& options) {
   {
     // Checked on meta tensors first, so that weights that do not fit are rejected before memory is
     // allocated.
-    const Vae sketch(config, std::make_unique<Parameters>(
-                                 Parameters::Options{.device = at::kMeta, .seed = 0}, find));
+    const auto sketch_tensor = [&](const std::string& name) { return find(name, true); };
+    const Vae sketch(config,
+                     std::make_unique<Parameters>(
+                         Parameters::Options{.device = at::kMeta, .seed = 0}, sketch_tensor));
     const LoadReport report = sketch.parameters().report(available);
     if (!report.clean())
       fail("{} does not fit the autoencoder's config: {}", source, report.text());
   }
-  Vae vae(config,
-          std::make_unique<Parameters>(parameter_options(options), [&](const std::string& name) {
-            return find(name).clone();
-          }));
+  const auto tensor = [&](const std::string& name) { return find(name, false); };
+  Vae vae(config, std::make_unique<Parameters>(parameter_options(options), tensor));
   vae.parameters_->release_source();
   return vae;
 }

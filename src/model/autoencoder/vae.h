@@ -7,10 +7,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -70,7 +72,14 @@ class Vae {
   at::Tensor denormalise(const at::Tensor& latents) const;
 
  private:
+  // The tensor of a parameter, or an undefined tensor. For a sketch only its shape and type count.
+  using TensorLookup = std::function<at::Tensor(const std::string& name, bool sketch)>;
+
   Vae(const VaeConfig& config, std::unique_ptr<Parameters> parameters);
+  // An autoencoder of the tensors that `find` returns, which it owns. `available` are their names.
+  static Vae assemble(const VaeConfig& config, const std::vector<std::string>& available,
+                      const TensorLookup& find, const std::string& source,
+                      const VaeOptions& options);
   at::Tensor transform_log_variance(const at::Tensor& mean) const;
   at::Tensor statistics(const std::vector<double>& values, const at::Tensor& like) const;
 

@@ -8,7 +8,6 @@
 
 #include "loci/base/error.h"
 #include "loci/base/text.h"
-#include "loci/io/tensors/checkpoint.h"
 #include "loci/kernels/elementwise/gelu.h"
 
 namespace loci::model {
@@ -211,7 +210,11 @@ TextEncoder TextEncoder::load(const fs::path& path, const Options& options) {
 
 TextEncoder TextEncoder::load(const TextConfig& config, const fs::path& weights,
                               const Options& options) {
-  const io::Checkpoint checkpoint = io::Checkpoint::open(weights);
+  return load(config, io::Checkpoint::open(weights), options);
+}
+
+TextEncoder TextEncoder::load(const TextConfig& config, const io::Checkpoint& checkpoint,
+                              const Options& options) {
   std::map<std::string, std::string> stored;  // parameter name → name in the file
   std::vector<std::string> available;
   at::ScalarType dtype = options.dtype;
@@ -222,16 +225,18 @@ TextEncoder TextEncoder::load(const TextConfig& config, const fs::path& weights,
     if (options.as_stored && name == "shared.weight") dtype = info.dtype;
     if (stored.emplace(name, info.name).second) available.push_back(name);
   }
-  const auto source = [&](const std::string& name) {
+  const auto find = [&](const std::string& name, bool sketch) {
     const auto found = stored.find(name);
-    return found == stored.end() ? at::Tensor() : checkpoint.tensor(found->second);
+    if (found == stored.end()) return at::Tensor();
+    return sketch ? checkpoint.meta(found->second) : checkpoint.tensor(found->second);
   };
   {
     // Checked on meta tensors first, so that weights that do not fit are rejected before memory is
     // allocated.
+    const auto shape = [&](const std::string& name) { return find(name, true); };
     const TextEncoder sketch(
         config,
-        std::make_unique<Parameters>(Parameters::Options{.device = at::kMeta, .seed = 0}, source),
+        std::make_unique<Parameters>(Parameters::Options{.device = at::kMeta, .seed = 0}, shape),
         options.compute);
     const LoadReport report = sketch.parameters().report(available);
     if (!report.clean()) {
@@ -239,9 +244,10 @@ TextEncoder TextEncoder::load(const TextConfig& config, const fs::path& weights,
            report.text());
     }
   }
+  const auto tensor = [&](const std::string& name) { return find(name, false); };
   TextEncoder encoder(config,
                       std::make_unique<Parameters>(
-                          Parameters::Options{.dtype = dtype, .seed = options.seed}, source),
+                          Parameters::Options{.dtype = dtype, .seed = options.seed}, tensor),
                       options.compute);
   encoder.parameters_->release_source();
   return encoder;

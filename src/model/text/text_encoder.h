@@ -12,6 +12,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
+#include "loci/io/tensors/checkpoint.h"
 #include "loci/model/transformer/layers.h"
 #include "loci/model/weights/parameters.h"
 
@@ -63,7 +64,7 @@ class TextEncoder {
  public:
   struct Options {
     at::ScalarType dtype = at::kFloat;  // type of weights, unless as_stored
-    bool as_stored = true;              // map the file's tensors in their type, do not copy
+    bool as_stored = true;              // keep the type of the file
     at::ScalarType compute = at::kFloat;
     uint64_t seed = 0;
   };
@@ -78,6 +79,8 @@ class TextEncoder {
   static TextEncoder load(const std::filesystem::path& path);
   static TextEncoder load(const std::filesystem::path& path, const Options& options);
   static TextEncoder load(const TextConfig& config, const std::filesystem::path& weights,
+                          const Options& options);
+  static TextEncoder load(const TextConfig& config, const io::Checkpoint& checkpoint,
                           const Options& options);
 
   const TextConfig& config() const { return network_->config; }

@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/io/tensors/mapped_file.h"
 #include "loci/kernels/elementwise/gelu.h"
 #include "loci/kernels/elementwise/residual_norm.h"
 #include "loci/kernels/linear/wide_linear.h"
@@ -54,7 +53,6 @@ Linear Linear::large(const Scope& scope, int64_t in, int64_t out, const std::str
   if (numbers.data.is_meta()) return linear;
   const kernels::PackedLinear packed(numbers, linear.bias);
   // Keeps only the packed copy of the weights.
-  io::release_pages(numbers.data);
   scope.replace("weight", packed.panels());
   linear.product = packed;
   return linear;

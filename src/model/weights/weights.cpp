@@ -174,9 +174,7 @@ FitReport check_fit(const TransformerConfig& config, const io::Checkpoint& weigh
   const Renamed renamed = rename_tensors(weights);
   const auto source = [&](const std::string& name) {
     const auto found = renamed.stored.find(name);
-    if (found == renamed.stored.end()) return at::Tensor();
-    const io::TensorInfo& info = weights.info(found->second);
-    return at::empty(info.shape, at::TensorOptions(info.dtype).device(at::kMeta));
+    return found == renamed.stored.end() ? at::Tensor() : weights.meta(found->second);
   };
   auto parameters = std::make_shared<Parameters>(
       Parameters::Options{.dtype = at::kFloat, .device = at::kMeta}, source);

@@ -60,7 +60,8 @@ struct LoadedModel {
   LoadReport report;  // the differences that were allowed
 };
 
-// Tensors whose type needs no conversion are shared with the memory-mapped file.
+// The weights are private copies in memory: later changes to the files do not affect the model.
+// Files that are modified during the load are bad input.
 LoadedModel load_model(const std::filesystem::path& path, const LoadOptions& options = {});
 LoadedModel load_model(const TransformerConfig& config, const io::Checkpoint& weights,
                        const LoadOptions& options = {});

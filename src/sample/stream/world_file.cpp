@@ -34,8 +34,8 @@ Tensors take(const io::SafetensorsFile& file, const std::string& prefix) {
   return tensors;
 }
 
-at::Tensor copy_if_there(const io::SafetensorsFile& file, const std::string& name) {
-  return file.has(name) ? file.tensor(name).clone() : at::Tensor();
+at::Tensor tensor_if_there(const io::SafetensorsFile& file, const std::string& name) {
+  return file.has(name) ? file.tensor(name) : at::Tensor();
 }
 
 Json metadata_of(const io::SafetensorsFile& file, const std::filesystem::path& path) {
@@ -141,18 +141,14 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
       fail("{}: {} has NaN or infinite values; the file is damaged", path.string(), info.name);
     }
   }
-  const Prompt prompt{header.info.prompt, copy_if_there(file, "prompt"), header.info.negative,
-                      copy_if_there(file, "negative_prompt")};
+  const Prompt prompt{header.info.prompt, tensor_if_there(file, "prompt"), header.info.negative,
+                      tensor_if_there(file, "negative_prompt")};
   Stream stream(model, vae, header.info.options, prompt);
   std::optional<model::VaeCache> decoder;
   try {
     stream.main_->restore(take(file, "main."));
     if (stream.negative_ != nullptr) stream.negative_->restore(take(file, "negative."));
-    if (vae != nullptr) {
-      Tensors cache = take(file, "decoder.");
-      for (auto& [name, tensor] : cache) tensor = tensor.clone();
-      decoder = model::VaeCache::restore(std::move(cache));
-    }
+    if (vae != nullptr) decoder = model::VaeCache::restore(take(file, "decoder."));
   } catch (const Error& error) {
     fail("{}: {}; the file is damaged", path.string(), error.what());
   }

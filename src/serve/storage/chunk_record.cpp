@@ -109,8 +109,7 @@ ChunkRecord read_chunk(const std::filesystem::path& path) {
     const ConfigReader part(views[v], where + ": views");
     ChunkRecord::View view;
     view.settings = ViewSettings::from_json(part.section("settings").json(), where);
-    // A copy: the file may be replaced or deleted while the tensor is in use.
-    view.latents = file.tensor(fmt::format("latents.{}", v)).clone();
+    view.latents = file.tensor(fmt::format("latents.{}", v));
     view.newest = bytes_from(file.tensor(fmt::format("newest.{}", v)), where);
     const std::string all = bytes_from(file.tensor(fmt::format("thumbnails.{}", v)), where);
     size_t at = 0;

@@ -22,7 +22,9 @@ struct LatentClip {
 void write_latent_clip(const std::filesystem::path& file, const LatentClip& clip);
 LatentClip read_latent_clip(const std::filesystem::path& file);
 
-// Windows at random positions of the clips in a folder. The tensors are memory-mapped.
+// Windows at random positions of the clips in a folder. The latents of a window are read from disk
+// when they are needed. A clip that was modified after it was opened is bad input, and so are NaN
+// and infinite values; the message names the clip.
 class LatentFolder : public WindowSource {
  public:
   // Reads the files "*.safetensors" in the order of their names. An empty folder is bad input.
@@ -38,8 +40,14 @@ class LatentFolder : public WindowSource {
 
  private:
   uint64_t seed_;
+  struct Clip {
+    std::vector<int64_t> shape;  // of the latents
+    std::vector<camera::Camera> cameras;
+    std::string caption;
+    io::FileVersion version;
+  };
   std::vector<std::filesystem::path> files_;
-  std::vector<LatentClip> clips_;
+  std::vector<Clip> clips_;
 };
 
 }  // namespace loci::train

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory-mapped files, and tensors that share their memory.
+// Bytes with shared ownership, and tensors that share their memory.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -12,8 +11,7 @@
 
 namespace loci::io {
 
-// Bytes that are valid while `owner` exists. The memory is private to this process: writing to a
-// tensor that shares it does not change the file.
+// Bytes in memory of this process that are valid while `owner` exists.
 struct SharedBytes {
   std::string_view view;
   std::shared_ptr<const void> owner;
@@ -22,17 +20,6 @@ struct SharedBytes {
   // The caller must check the range.
   SharedBytes part(size_t offset, size_t size) const { return {view.substr(offset, size), owner}; }
 };
-
-// Maps a regular file. Pages are read on first access and use no memory before that.
-// The file must not be truncated while the mapping exists.
-// A missing or unreadable file is bad input.
-SharedBytes map_file(const std::filesystem::path& path);
-
-// Releases the pages of a tensor that shares a mapped file, for tensors that are not needed soon.
-// The pages no longer count as memory of this process. The next access reads them again from the
-// page cache or the file; modifications are lost.
-// Has no effect on other tensors.
-void release_pages(const at::Tensor& tensor);
 
 // Uninitialized memory, aligned for all element types and vector loads.
 std::shared_ptr<char[]> allocate_aligned(size_t size);
