@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <fstream>
+#include <memory>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -178,13 +179,14 @@ TEST_F(VaeTraining, AddsARefinerToATrainedDecoder) {
   const model::Vae before = model::Vae::load(folder_ / "first/vae");
   const at::Tensor pixels = model::pixels_from_frames(moving_gradient(5, 32, 32, 1));
   const at::Tensor latents = before.encode(pixels).mean;
-  VaeRun run(config(), folder_ / "second", false, *alone_);
-  EXPECT_TRUE(run.task.vae().decode(latents).allclose(before.decode(latents), 0, 1e-6));
-  run.loop.run();
+  auto run = std::make_unique<VaeRun>(config(), folder_ / "second", false, *alone_);
+  EXPECT_TRUE(run->task.vae().decode(latents).allclose(before.decode(latents), 0, 1e-6));
+  run->loop.run();
   const model::Vae after = model::Vae::load(folder_ / "second/vae");
   EXPECT_EQ(after.config().refiner_dim, 6);
   EXPECT_TRUE(after.encode(pixels).mean.equal(latents));
   EXPECT_FALSE(after.decode(latents).allclose(before.decode(latents), 0, 1e-4));
+  run.reset();
   const VaeRun resumed(config(), folder_ / "second", true, *alone_);
   EXPECT_TRUE(resumed.task.vae().encode(pixels).mean.equal(latents));
   recipe_["start"] = (folder_ / "second/vae").string();
@@ -238,8 +240,8 @@ TEST_F(VaeTraining, FitsATransformAndKeepsIt) {
   recipe_["model"]["z_dim"] = 24;
   recipe_["transform_clips"] = 12;
   recipe_["loss"] = {{"l1", 0.0}, {"l2", 1.0}};
-  VaeRun run(config(), folder_ / "run", false, *alone_);
-  const model::Vae& vae = run.task.vae();
+  auto run = std::make_unique<VaeRun>(config(), folder_ / "run", false, *alone_);
+  const model::Vae& vae = run->task.vae();
   const at::Tensor pixels = model::pixels_from_frames(moving_gradient(5, 32, 32, 0.9));
   const model::Vae::Posterior before = vae.encode(pixels);
   const auto error = [&] {
@@ -252,9 +254,10 @@ TEST_F(VaeTraining, FitsATransformAndKeepsIt) {
   // The first component varies most.
   const at::Tensor strength = before.mean.transpose(0, 1).flatten(1).std(1);
   EXPECT_GT(strength[0].item<double>(), strength[23].item<double>());
-  for (int i = 0; i < 3; ++i) run.loop.update();
+  for (int i = 0; i < 3; ++i) run->loop.update();
   EXPECT_TRUE(vae.encode(pixels).mean.equal(before.mean));
-  run.loop.run();
+  run->loop.run();
+  run.reset();
   VaeRun resumed(config(), folder_ / "run", true, *alone_);
   EXPECT_TRUE(resumed.task.vae().encode(pixels).mean.equal(before.mean));
   EXPECT_TRUE(model::Vae::load(folder_ / "run/vae").encode(pixels).mean.equal(before.mean));
@@ -271,30 +274,31 @@ TEST_F(VaeTraining, AddsChannelsToATransform) {
   recipe_["start"] = (folder_ / "few/vae").string();
   recipe_["channels"] = 24;
   recipe_["transform_clips"] = 5;  // with another mean
-  VaeRun run(config(), folder_ / "many", false, *alone_);
+  auto run = std::make_unique<VaeRun>(config(), folder_ / "many", false, *alone_);
   const at::Tensor pixels = model::pixels_from_frames(moving_gradient(5, 32, 32, 0.9));
   const auto encoded = [&](const model::Vae& vae) { return vae.encode(pixels).mean.detach(); };
   const auto decoded = [](const model::Vae& vae, const at::Tensor& latents) {
     return vae.decode(latents).detach().narrow(2, 1, 4);  // the first frame has another map
   };
   const model::Vae few = model::Vae::load(folder_ / "few/vae");
-  const at::Tensor before = encoded(few), after = encoded(run.task.vae());
+  const at::Tensor before = encoded(few), after = encoded(run->task.vae());
   ASSERT_EQ(after.size(1), 24);
   EXPECT_TRUE(at::allclose(after.narrow(1, 0, 3), before, 1e-4, 1e-5));
   const auto error = [&](const at::Tensor& frames) {
     return (frames - pixels.narrow(2, 1, 4)).square().mean().item<double>();
   };
-  EXPECT_LT(error(decoded(run.task.vae(), after)), 0.5 * error(decoded(few, before)));
+  EXPECT_LT(error(decoded(run->task.vae(), after)), 0.5 * error(decoded(few, before)));
   // With zero in the new channels, the decoded frames stay the same.
   at::Tensor padded = at::zeros_like(after);
   padded.narrow(1, 0, 3).copy_(before);
-  EXPECT_TRUE(at::allclose(decoded(run.task.vae(), padded), decoded(few, before), 1e-2, 2e-2));
+  EXPECT_TRUE(at::allclose(decoded(run->task.vae(), padded), decoded(few, before), 1e-2, 2e-2));
   // All channels have the same scale: new ones are weaker, but not by orders of magnitude.
   const at::Tensor strength = after.transpose(0, 1).flatten(1).std(1);
   EXPECT_LT(strength[3].item<double>(), strength[0].item<double>());
   EXPECT_GT(strength[3].item<double>(), 0.01 * strength[0].item<double>());
-  run.loop.run();
+  run->loop.run();
   EXPECT_TRUE(encoded(model::Vae::load(folder_ / "many/vae")).equal(after));
+  run.reset();
   EXPECT_TRUE(encoded(VaeRun(config(), folder_ / "many", true, *alone_).task.vae()).equal(after));
   recipe_["channels"] = 3;
   EXPECT_BAD_INPUT(config(), HasSubstr("channels"));

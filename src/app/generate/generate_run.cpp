@@ -276,11 +276,15 @@ std::string memory_note(double seconds) {
 
 void generate(const GenerateOptions& o) {
   check(o);
+  fs::path out = o.out;
+  if (!out.has_filename()) out = out.parent_path();  // "name/" means "name"
+  const fs::path latents = fs::path(out).replace_extension(".latents");
+  // Locked before the model is loaded: two models may not fit into memory.
+  sample::LatentLog log(latents, o.resume);
   Run run = open_run(o);
   const Json description = describe(run, o);
-  const fs::path latents = fs::path(o.out).replace_extension(".latents");
-  GenerateOutput output(o.out, run.size.width, run.size.height, run.fps, o.preview);
-  sample::LatentLog log(latents, description, o.resume);
+  log.set_run(description);
+  GenerateOutput output(out, run.size.width, run.size.height, run.fps, o.preview);
   begin(run, o, log, output);
 
   // The log begins with the latent of the first image.

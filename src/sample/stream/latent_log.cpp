@@ -5,6 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/output_path.h"
 #include "loci/io/tensors/safetensors.h"
 
 namespace loci::sample {
@@ -27,38 +28,62 @@ std::string difference(const Json& before, const Json& now) {
   return {};
 }
 
+// Whether the folder is empty, or has only files of a run that was killed before its first chunk.
+bool is_unused(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return false;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool temporary = name.starts_with('.');
+    if (name != FileLock::kFolderLock && !temporary) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-LatentLog::LatentLog(fs::path folder, const Json& run, bool resume)
-    : folder_(std::move(folder)), run_(run) {
-  if (fs::exists(folder_) && !fs::exists(folder_ / kRun) &&
-      !(fs::is_directory(folder_) && fs::is_empty(folder_))) {
+LatentLog::LatentLog(fs::path folder, bool resume) : folder_(std::move(folder)), resume_(resume) {
+  const bool started = fs::exists(folder_ / kRun);
+  if (fs::exists(folder_) && !started && !is_unused(folder_)) {
     fail("{} exists and is not the latents folder of a run; move it or choose another output",
          folder_.string());
   }
-  if (fs::exists(folder_ / kRun)) {
-    const Json before = load_json(folder_ / kRun);
-    if (!before.is_object())
-      fail("{} is not the record of a run; move the folder or choose another output",
-           (folder_ / kRun).string());
-    const bool finished = before.value("finished", Json()) == true;
-    if (resume) {
-      const std::string key = difference(before.value("run", Json::object()), run_);
-      if (!key.empty()) {
-        fail("{} was started with another '{}'; resume it with the original options",
-             folder_.string(), key);
-      }
-      while (fs::exists(file(size_))) ++size_;
-      begun_ = true;
-      return;
-    }
-    if (!finished) {
-      fail("{} has an unfinished run; continue it with --resume, or delete the folder",
-           folder_.string());
-    }
-  } else if (resume) {
-    fail("{} does not exist: there is no run to resume", folder_.string());
+  if (resume && !started) fail("{} does not exist: there is no run to resume", folder_.string());
+  require_output_folder(folder_);
+  std::error_code error;
+  new_folder_ = fs::create_directory(folder_, error);
+  if (error) fail_write(folder_, error.value());
+  new_lock_ = !fs::exists(folder_ / FileLock::kFolderLock);
+  lock_ = FileLock::lock_folder(folder_, "wait until it ends, or choose another output");
+  if (!fs::exists(folder_ / kRun)) return;
+  const Json before = load_json(folder_ / kRun);
+  if (!before.is_object()) {
+    fail("{} is not the record of a run; move the folder or choose another output",
+         (folder_ / kRun).string());
   }
+  if (!resume && before.value("finished", Json()) != true) {
+    fail("{} has an unfinished run; continue it with --resume, or delete the folder",
+         folder_.string());
+  }
+}
+
+LatentLog::~LatentLog() {
+  std::error_code ignored;
+  if (begun_ || !lock_) return;
+  if (new_folder_ || new_lock_) fs::remove(folder_ / FileLock::kFolderLock, ignored);
+  if (new_folder_) fs::remove(folder_, ignored);
+}
+
+void LatentLog::set_run(const Json& run) {
+  run_ = run;
+  if (!resume_) return;
+  const Json before = load_json(folder_ / kRun);
+  const std::string key = difference(before.value("run", Json::object()), run_);
+  if (!key.empty()) {
+    fail("{} was started with another '{}'; resume it with the original options", folder_.string(),
+         key);
+  }
+  while (fs::exists(file(size_))) ++size_;
+  begun_ = true;
 }
 
 void LatentLog::begin() {
@@ -68,7 +93,6 @@ void LatentLog::begin() {
   int64_t count = 0;
   while (fs::exists(file(count))) ++count;
   while (count > 0) fs::remove(file(--count));
-  fs::create_directories(folder_);
   write_run(/*finished=*/false);
 }
 
@@ -82,7 +106,7 @@ void LatentLog::write_run(bool finished) const {
 }
 
 at::Tensor LatentLog::read(int64_t index) const {
-  return io::SafetensorsFile::open(file(index)).tensor(kTensor).clone();
+  return io::SafetensorsFile::open(file(index)).tensor(kTensor);
 }
 
 void LatentLog::add(const at::Tensor& latents) {

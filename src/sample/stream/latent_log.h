@@ -8,17 +8,26 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
+#include "loci/base/file_lock.h"
 
 namespace loci::sample {
 
 // A folder with run.json (the inputs of the run) and 00000.safetensors, 00001.safetensors, …, each
-// with one tensor "latents" [1, C, F, h, w]. It is created with the first chunk. A run that fails
-// earlier leaves the folder of an earlier run unchanged.
+// with one tensor "latents" [1, C, F, h, w]. A run that fails before its first chunk leaves the
+// folder of an earlier run unchanged, and removes a folder that it has created. The folder is
+// locked while this object exists.
 class LatentLog {
  public:
-  // Starts a run, or with `resume` continues one. Bad input: an unfinished run without `resume`; a
-  // missing run or one with other inputs with `resume`; a folder with other files.
-  LatentLog(std::filesystem::path folder, const Json& run, bool resume);
+  // Starts a run, or with `resume` continues one. Bad input: a run in another process; an
+  // unfinished run without `resume`; a missing run with `resume`; a folder with other files.
+  LatentLog(std::filesystem::path folder, bool resume);
+  ~LatentLog();
+  LatentLog(const LatentLog&) = delete;
+  LatentLog& operator=(const LatentLog&) = delete;
+
+  // Sets the inputs of the run. Must be called before the functions below. Other inputs than those
+  // of the run to continue are bad input.
+  void set_run(const Json& run);
 
   // Number of stored chunks.
   int64_t size() const { return size_; }
@@ -33,6 +42,9 @@ class LatentLog {
   void write_run(bool finished) const;
 
   std::filesystem::path folder_;
+  FileLock lock_;
+  bool new_folder_ = false, new_lock_ = false;  // created by this object
+  bool resume_ = false;
   Json run_;
   int64_t size_ = 0;
   bool begun_ = false;  // whether the folder belongs to this run

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/storage/world_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -21,26 +17,6 @@ namespace {
 constexpr int64_t kVersion = 1;
 
 }  // namespace
-
-FileLock::FileLock(FileLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-FileLock& FileLock::operator=(FileLock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-FileLock::~FileLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-FileLock FileLock::try_lock(const fs::path& file) {
-  FileLock lock;
-  lock.descriptor_ = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (lock.descriptor_ >= 0 && ::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(std::exchange(lock.descriptor_, -1));
-  }
-  return lock;
-}
 
 Json WorldFacts::to_json() const {
   Json list = Json::array();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "loci/base/file_lock.h"
 #include "loci/camera/time_grid.h"
 #include "loci/serve/storage/chunk_record.h"
 
@@ -35,22 +36,6 @@ struct WorldFacts {
 
   Json to_json() const;
   static WorldFacts from_json(const Json& json, const std::string& where);
-};
-
-// An exclusive lock on a file, across processes and machines that share the folder. The system
-// releases it when the process ends, even if it crashes.
-class FileLock {
- public:
-  FileLock() = default;
-  FileLock(FileLock&& other) noexcept;
-  FileLock& operator=(FileLock&& other) noexcept;
-  ~FileLock();
-  // An empty lock if another process holds it or the file cannot be opened.
-  static FileLock try_lock(const std::filesystem::path& file);
-  explicit operator bool() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_ = -1;
 };
 
 // An open world. Only the object that holds the lock may change the world. Not thread-safe.

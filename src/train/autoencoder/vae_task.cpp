@@ -42,11 +42,16 @@ VaeTask::VaeTask(VaeRecipe recipe, const std::filesystem::path& folder, Communic
   validation_ = open_video_clips(recipe_.data, ClipSplit::kValidation, recipe_.loop.seed);
 }
 
-void VaeTask::create_model(const std::map<std::string, at::Tensor>* checkpoint,
-                           const std::string& source) {
+void VaeTask::create_model(const io::SafetensorsFile* checkpoint, const std::string& source) {
   const at::ScalarType compute = compute_type(recipe_.loop.compute, at::kCPU);
+  std::map<std::string, at::Tensor> tensors;
+  if (checkpoint != nullptr) {
+    for (const io::TensorInfo& info : checkpoint->tensors()) {
+      tensors.emplace(info.name, checkpoint->tensor(info.name));
+    }
+  }
   vae_ = std::make_unique<model::Vae>(
-      checkpoint != nullptr ? model::Vae::from_tensors(recipe_.model, *checkpoint, source)
+      checkpoint != nullptr ? model::Vae::from_tensors(recipe_.model, tensors, source)
                             : initial_vae(recipe_));
   vae_->set_compute_type(compute);
   if (!recipe_.world_model.empty()) {

@@ -25,8 +25,8 @@ class VaeTask : public TrainingTask {
 
   std::string title() const override { return "train vae"; }
   std::string sample_name() const override { return "clips"; }
-  void create_model(const std::map<std::string, at::Tensor>* checkpoint,
-                    const std::string& source) override;
+  Json architecture() const override { return {{"model", recipe_.model.to_json()}}; }
+  void create_model(const io::SafetensorsFile* checkpoint, const std::string& source) override;
   const std::vector<model::Parameter>& parameters() const override {
     return vae_->parameters().all();
   }

@@ -10,16 +10,16 @@ namespace loci::train {
 
 EmaWeights::EmaWeights(const std::vector<model::Parameter>& parameters, const Optimizer& optimizer,
                        Communicator& communicator, double keep,
-                       const std::map<std::string, at::Tensor>& saved)
+                       const io::SafetensorsFile* saved)
     : parameters_(parameters), communicator_(communicator), keep_(keep) {
   const std::vector<model::Parameter>& trained = optimizer.trained();
   for (size_t i = 0; i < trained.size(); ++i) {
     Average average{.parameter = trained[i].tensor.detach(), .owner = optimizer.owner(i)};
     if (average.owner == communicator_.rank()) {
-      const auto found = saved.find(trained[i].name);
+      const bool known = saved != nullptr && saved->has(trained[i].name);
       // With the parameter's memory layout, which all ranks share.
       average.value = at::empty_like(average.parameter)
-                          .copy_(found == saved.end() ? average.parameter : found->second);
+                          .copy_(known ? saved->tensor(trained[i].name) : average.parameter);
     }
     averages_.emplace(trained[i].name, std::move(average));
   }

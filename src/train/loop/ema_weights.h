@@ -22,7 +22,7 @@ class EmaWeights {
   // the parameters. `parameters` and `communicator` must outlive this object.
   EmaWeights(const std::vector<model::Parameter>& parameters, const Optimizer& optimizer,
              Communicator& communicator, double keep,
-             const std::map<std::string, at::Tensor>& saved);
+             const io::SafetensorsFile* saved = nullptr);
 
   // Call it after update `done`, counted from 1.
   void update(int64_t done);

@@ -294,16 +294,15 @@ io::NamedTensors Optimizer::state() {
   return state;
 }
 
-void Optimizer::load_state(const std::map<std::string, at::Tensor>& state) {
+void Optimizer::load_state(const io::SafetensorsFile& state) {
   const auto restore = [&](const std::string& name, at::Tensor& held) {
-    const auto found = state.find(name);
-    if (found == state.end() || found->second.sizes() != held.sizes()) {
+    if (!state.has(name) || at::IntArrayRef(state.info(name).shape) != held.sizes()) {
       fail(
           "the checkpoint has no optimizer state '{}' of the right size; it was probably written "
           "with another optimizer or model: resume with the recipe of the run",
           name);
     }
-    held.copy_(found->second);
+    held.copy_(state.tensor(name));
   };
   for (size_t i = 0; i < trained_.size(); ++i) {
     if (slots_[i].owner != communicator_.rank()) continue;

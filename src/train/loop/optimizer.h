@@ -70,7 +70,7 @@ class Optimizer {
   // The whole state, on the leader. Every rank must call it.
   io::NamedTensors state();
   // Loads the state of a checkpoint, which may be of another number of ranks.
-  void load_state(const std::map<std::string, at::Tensor>& state);
+  void load_state(const io::SafetensorsFile& state);
 
   const std::vector<model::Parameter>& trained() const { return trained_; }
   // The rank that updates trained()[i].

@@ -2,13 +2,14 @@
 // Checkpoints of a training run. A checkpoint folder appears complete or not at all.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
-#include <string>
 
 #include "loci/base/config.h"
+#include "loci/base/file_lock.h"
 #include "loci/io/tensors/safetensors.h"
+#include "loci/train/loop/run_definition.h"
 
 namespace loci::train {
 
@@ -17,25 +18,46 @@ struct TrainingState {
   int64_t update = 0;
   io::NamedTensors model, ema, optimizer;
   Json config;
+  RunDefinition definition;
 };
 
-std::map<std::string, at::Tensor> by_name(const io::NamedTensors& tensors);
+// A checkpoint on disk. Tensors are read from its files one by one.
+struct SavedState {
+  std::filesystem::path folder;
+  int64_t update = 0;
+  io::SafetensorsFile model, ema, optimizer;
+  Json config;
+  std::optional<RunDefinition> definition;  // none in checkpoints of earlier versions
+};
 
 class RunFolder {
  public:
   // Creates the folder if it does not exist.
   explicit RunFolder(std::filesystem::path folder);
 
-  // Writes checkpoint-<update> and removes all checkpoints but the newest `keep`. If the state
-  // contains NaN or infinite values, save() throws a failed check and changes nothing.
+  // Protects the folder against other training processes while this object exists. A second one
+  // gets a bad-input error that names the first one.
+  void lock();
+
+  // Writes checkpoint-<update> with checksums of its files, and removes all checkpoints but the
+  // newest `keep`. If the state contains NaN or infinite values, save() throws a failed check and
+  // changes nothing.
   void save(const TrainingState& state, int64_t keep) const;
-  // The newest checkpoint. Its tensors are memory-mapped from the files.
-  std::optional<TrainingState> load_newest() const;
+
+  // The update of the newest checkpoint, which may be damaged; none if there is no checkpoint.
+  std::optional<int64_t> newest() const;
+  // Reads all files of the newest checkpoints and returns the update of the newest one that is
+  // intact; none if there is no checkpoint. A warning names each damaged one. With `set_aside`,
+  // which needs the lock, they are renamed to <name>.damaged and are no checkpoints any more. If
+  // all checkpoints are damaged, they stay as they are, and this is bad input.
+  std::optional<int64_t> find_intact(bool set_aside) const;
+  SavedState open(int64_t update) const;
 
   const std::filesystem::path& path() const { return folder_; }
 
  private:
   std::filesystem::path folder_;
+  FileLock lock_;
 };
 
 }  // namespace loci::train

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
@@ -40,27 +41,57 @@ TrainingLoop::TrainingLoop(LoopConfig config, TrainingTask& task,
         "or start fewer ranks",
         phase.batch, communicator_.size());
   }
-  const std::optional<TrainingState> saved = folder_.load_newest();
-  if (saved && !resume) {
-    fail(
-        "{} already contains a run at update {}; add --resume to continue it, or choose another "
-        "folder",
-        folder.string(), saved->update);
-  }
+  if (communicator_.leader()) folder_.lock();
+  const std::optional<SavedState> saved = find_checkpoint(resume);
   if (saved) {
-    const std::map<std::string, at::Tensor> tensors = by_name(saved->model);
-    task_.create_model(&tensors, folder.string());
     done_ = saved_ = saved->update;
-  } else {
-    task_.create_model(nullptr, folder.string());
+    if (saved->definition) {
+      require_same_run(*saved->definition, definition(), done_, folder.string());
+    }
+  }
+  task_.create_model(saved ? &saved->model : nullptr, folder.string());
+  if (saved && communicator_.leader()) {
+    // After create_model(), which adds measured values to the recipe.
+    const std::string changes = recipe_changes(saved->config, task_.recipe());
+    if (!changes.empty()) {
+      log_warning("{}: resuming at update {} with another recipe: {}", folder.string(), done_,
+                  changes);
+    }
   }
   optimizer_ =
       std::make_unique<Optimizer>(config_.optimizer, task_.trained_parameters(), communicator_);
-  if (saved) optimizer_->load_state(by_name(saved->optimizer));
-  ema_ = std::make_unique<EmaWeights>(
-      task_.parameters(), *optimizer_, communicator_, config_.ema,
-      saved ? by_name(saved->ema) : std::map<std::string, at::Tensor>());
+  if (saved) optimizer_->load_state(saved->optimizer);
+  ema_ = std::make_unique<EmaWeights>(task_.parameters(), *optimizer_, communicator_, config_.ema,
+                                      saved ? &saved->ema : nullptr);
   if (communicator_.leader()) log_.truncate(done_);
+}
+
+std::optional<SavedState> TrainingLoop::find_checkpoint(bool resume) const {
+  constexpr double kNone = -1;
+  at::Tensor update = at::full({1}, kNone, at::kDouble);
+  // The leader reads all files of the checkpoint once; the other ranks rely on the result.
+  communicator_.as_leader([&] {
+    if (!resume && folder_.newest()) {
+      fail(
+          "{} already contains a run at update {}; add --resume to continue it, or choose another "
+          "folder",
+          folder_.path().string(), *folder_.newest());
+    }
+    if (const std::optional<int64_t> found = folder_.find_intact(/*set_aside=*/true)) {
+      update.fill_(static_cast<double>(*found));
+    }
+  });
+  communicator_.broadcast(update, 0);
+  const auto found = update.item<double>();
+  if (found == kNone) return std::nullopt;
+  return folder_.open(static_cast<int64_t>(found));
+}
+
+RunDefinition TrainingLoop::definition() const {
+  return {.seed = config_.seed,
+          .optimizer = config_.optimizer.kind,
+          .samples = config_.first_sample(done_),
+          .model = task_.architecture()};
 }
 
 UpdateSamples TrainingLoop::samples() const {
@@ -140,6 +171,7 @@ void TrainingLoop::save() {
   TrainingState state;
   state.update = done_;
   state.config = task_.recipe();
+  state.definition = definition();
   // Gathered from all ranks.
   state.optimizer = optimizer_->state();
   state.ema = ema_->gathered();

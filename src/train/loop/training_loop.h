@@ -5,11 +5,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "loci/train/distributed/communicator.h"
 #include "loci/train/loop/ema_weights.h"
 #include "loci/train/loop/loop_config.h"
 #include "loci/train/loop/optimizer.h"
+#include "loci/train/loop/run_definition.h"
 #include "loci/train/loop/run_folder.h"
 #include "loci/train/loop/run_log.h"
 #include "loci/train/loop/training_task.h"
@@ -18,8 +20,10 @@ namespace loci::train {
 
 class TrainingLoop {
  public:
-  // Creates the task's model. With `resume`, the run continues from the newest checkpoint in
-  // `folder`, if there is one. Without it, a folder that contains a checkpoint is bad input.
+  // Locks the folder and creates the task's model. With `resume`, the run continues from the newest
+  // intact checkpoint in `folder`, if there is one; a recipe that defines another run is bad input,
+  // and other differences are reported. Without `resume`, a folder that contains a checkpoint is
+  // bad input.
   // `task` and `communicator` must outlive the loop.
   TrainingLoop(LoopConfig config, TrainingTask& task, const std::filesystem::path& folder,
                bool resume, Communicator& communicator);
@@ -41,6 +45,9 @@ class TrainingLoop {
   int64_t updates_done() const { return done_; }
 
  private:
+  // The checkpoint to continue from. All ranks must call it.
+  std::optional<SavedState> find_checkpoint(bool resume) const;
+  RunDefinition definition() const;
   UpdateSamples samples() const;  // of the next update
   void log_update(const UpdateResult& result, double seconds);
   void validate();

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/base/config.h"
+#include "loci/io/tensors/safetensors.h"
 #include "loci/model/weights/parameters.h"
 #include "loci/train/loop/run_log.h"
 
@@ -43,11 +43,13 @@ class TrainingTask {
   virtual std::string title() const = 0;
   virtual std::string sample_name() const = 0;
 
-  // Called once, before the functions below. Creates the model from the tensors of a checkpoint,
-  // which must not be modified, or, if null, from the recipe's starting point. `source` names the
-  // checkpoint in messages.
-  virtual void create_model(const std::map<std::string, at::Tensor>* checkpoint,
-                            const std::string& source) = 0;
+  // The configs of all trained networks with all of their keys. A checkpoint of another
+  // architecture cannot be continued.
+  virtual Json architecture() const = 0;
+
+  // Called once, before the functions below. Creates the model from the tensors of a checkpoint or,
+  // if null, from the recipe's starting point. `source` names the checkpoint in messages.
+  virtual void create_model(const io::SafetensorsFile* checkpoint, const std::string& source) = 0;
 
   // All parameters of the model, FP32 leaves. They stay the same for the life of the task.
   virtual const std::vector<model::Parameter>& parameters() const = 0;

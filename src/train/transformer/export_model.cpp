@@ -38,16 +38,20 @@ std::optional<Json> generation_settings(const TransformerRecipe& config,
 
 void export_model(const fs::path& run, const fs::path& out, const ExportOptions& options) {
   if (!fs::is_directory(run)) fail("{} is not the folder of a training run", run.string());
-  const std::optional<TrainingState> state = RunFolder(run).load_newest();
-  if (!state) fail("{} contains no checkpoint yet; train first", run.string());
-  const TransformerRecipe config = TransformerRecipe::from_json(state->config, run.string());
+  const RunFolder folder(run);
+  const std::optional<int64_t> update = folder.find_intact(/*set_aside=*/false);
+  if (!update) fail("{} contains no checkpoint yet; train first", run.string());
+  const SavedState state = folder.open(*update);
+  const TransformerRecipe config = TransformerRecipe::from_json(state.config, run.string());
   std::vector<model::Parameter> transformer;
   io::NamedTensors text;
-  for (const auto& [name, tensor] : options.ema ? state->ema : state->model) {
-    if (name.starts_with(kTextEncoderPrefix)) {
-      text.emplace_back(name.substr(kTextEncoderPrefix.size()), tensor.to(options.dtype));
+  const io::SafetensorsFile& weights = options.ema ? state.ema : state.model;
+  for (const io::TensorInfo& info : weights.tensors()) {
+    const at::Tensor tensor = weights.tensor(info.name).to(options.dtype);
+    if (info.name.starts_with(kTextEncoderPrefix)) {
+      text.emplace_back(info.name.substr(kTextEncoderPrefix.size()), tensor);
     } else {
-      transformer.push_back({name, tensor});
+      transformer.push_back({info.name, tensor});
     }
   }
   AtomicDirectory target(out, options.replace ? AtomicDirectory::Existing::kReplace

@@ -42,14 +42,21 @@ void TransformerTask::measure_latents() {
   }
 }
 
-void TransformerTask::create_model(const std::map<std::string, at::Tensor>* checkpoint,
+Json TransformerTask::architecture() const {
+  Json model = recipe_.model.to_json();
+  model.erase("linear_guess");  // measured on the data
+  Json all = {{"model", model}};
+  if (recipe_.text.trained) all["text"]["encoder"] = recipe_.text.trained->to_json();
+  return all;
+}
+
+void TransformerTask::create_model(const io::SafetensorsFile* checkpoint,
                                    const std::string& source) {
   measure_latents();
   model::Parameters::Source stored;
   if (checkpoint != nullptr) {
     stored = [checkpoint](const std::string& name) {
-      const auto found = checkpoint->find(name);
-      return found == checkpoint->end() ? at::Tensor() : found->second.clone();
+      return checkpoint->has(name) ? checkpoint->tensor(name) : at::Tensor();
     };
   }
   auto parameters = std::make_shared<model::Parameters>(
@@ -59,7 +66,7 @@ void TransformerTask::create_model(const std::map<std::string, at::Tensor>* chec
   captions_ = make_caption_encoder(recipe_.text, recipe_.model, *parameters, captions());
   if (checkpoint != nullptr) {
     std::vector<std::string> names;
-    for (const auto& [name, tensor] : *checkpoint) names.push_back(name);
+    for (const io::TensorInfo& info : checkpoint->tensors()) names.push_back(info.name);
     const model::LoadReport report = parameters->report(names);
     if (!report.clean()) {
       fail("{}: the checkpoint does not fit the configured model: {}", source, report.text());

@@ -26,8 +26,8 @@ class TransformerTask : public TrainingTask {
 
   std::string title() const override { return "train"; }
   std::string sample_name() const override { return "windows"; }
-  void create_model(const std::map<std::string, at::Tensor>* checkpoint,
-                    const std::string& source) override;
+  Json architecture() const override;
+  void create_model(const io::SafetensorsFile* checkpoint, const std::string& source) override;
   const std::vector<model::Parameter>& parameters() const override {
     return transformer_->parameters().all();
   }
