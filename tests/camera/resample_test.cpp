@@ -2,6 +2,7 @@
 #include "loci/camera/path/resample.h"
 
 #include "paths.h"
+#include "tests/base/expect_error.h"
 
 namespace loci::camera {
 namespace {
@@ -50,6 +51,25 @@ TEST(Resample, AcceptsUnevenTimes) {
   for (size_t i = 0; i < 21; ++i) {
     expect_near(even.cameras[i].pose, steady(static_cast<double>(i) / 20), 1e-9, std::to_string(i));
   }
+}
+
+TEST(Resample, EndsAfterTheGivenTime) {
+  const Trajectory path = steady_path(241, 24);  // ten seconds
+  const Trajectory whole = resample(path, 16), part = resample(path, 16, 2);
+  ASSERT_EQ(part.cameras.size(), 33u);
+  for (size_t i = 0; i < 33; ++i) EXPECT_EQ(part.cameras[i].pose, whole.cameras[i].pose);
+  EXPECT_EQ(resample(path, 16, 100).cameras.size(), whole.cameras.size());
+  EXPECT_EQ(resample(steady_path(4, 1), {0, 1, 5, 5.5}, 16, 2).cameras.size(), 33u);
+}
+
+TEST(Resample, RefusesPathsOfTooManyPoses) {
+  Trajectory path = steady_path(2, 1.0 / 5e6);  // two poses, 58 days apart
+  EXPECT_BAD_INPUT(resample(path, 16), ::testing::HasSubstr("expected at most 4194304"));
+  EXPECT_BAD_INPUT(resample(path, {0, 5e6}, 16), ::testing::HasSubstr("expected at most 4194304"));
+  EXPECT_EQ(resample(path, 16, 10).cameras.size(), 161u);
+  path.frames_per_pose = 4;
+  path.fps = 1e-7;
+  EXPECT_EQ(frame_poses(path).cameras.size(), 5u);
 }
 
 TEST(Resample, LatentsHaveTheCamerasOfEveryFourthFrame) {

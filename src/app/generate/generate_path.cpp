@@ -18,7 +18,7 @@ namespace loci::app {
 namespace {
 
 camera::Trajectory read(const std::string& input, double fps, double fov_degrees,
-                        std::optional<double> seconds) {
+                        std::optional<double> seconds, double max_seconds) {
   std::vector<std::string> names;
   for (const camera::Preset& preset : camera::presets()) {
     names.emplace_back(preset.name);
@@ -39,6 +39,7 @@ camera::Trajectory read(const std::string& input, double fps, double fov_degrees
   camera::ReadOptions options;
   options.fov_x = camera::radians(fov_degrees);
   options.video_fps = fps;
+  options.max_seconds = max_seconds;
   return camera::load_trajectory(input, options).trajectory;
 }
 
@@ -47,9 +48,12 @@ camera::Trajectory read(const std::string& input, double fps, double fov_degrees
 std::vector<camera::Camera> read_latent_path(const std::string& input, double fps,
                                              const camera::TimeGrid& grid, double fov_degrees,
                                              std::optional<double> seconds) {
-  camera::Trajectory path = read(input, fps, fov_degrees, seconds);
-  if (path.frames_per_pose != 1) path = camera::frame_poses(path);
-  if (path.fps != fps) path = camera::resample(path, fps);
+  // The generated length is rounded up to whole chunks.
+  const double chunk_seconds = static_cast<double>(grid.frames_per_chunk()) / fps;
+  const double max_seconds = seconds ? *seconds + 2 * chunk_seconds : camera::kWholePath;
+  camera::Trajectory path = read(input, fps, fov_degrees, seconds, max_seconds);
+  if (path.frames_per_pose != 1) path = camera::frame_poses(path, max_seconds);
+  if (path.fps != fps) path = camera::resample(path, fps, max_seconds);
   std::vector<camera::Camera> latents = camera::latent_cameras(path.cameras, grid);
   if (latents.size() < 2) {
     fail("the trajectory '{}' has {} poses at {} frames per second; it needs at least {}", input,

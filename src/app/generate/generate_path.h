@@ -13,8 +13,8 @@
 namespace loci::app {
 
 // Reads a file, a folder, a preset or a key string at `fps` video frames per second and keeps one
-// camera per latent. `seconds` is the length of a preset. The first camera stands for the last
-// camera of the stream.
+// camera per latent. `seconds` is the length of a preset; other paths may end one or two chunks
+// after it. The first camera stands for the last camera of the stream.
 std::vector<camera::Camera> read_latent_path(const std::string& input, double fps,
                                              const camera::TimeGrid& grid, double fov_degrees,
                                              std::optional<double> seconds);

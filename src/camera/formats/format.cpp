@@ -32,7 +32,8 @@ Trajectory empty_path(const Format& format, const ReadOptions& options) {
 }
 
 void set_times(Trajectory& trajectory, const std::vector<double>& seconds,
-               const std::vector<int64_t>& lines, std::string_view file) {
+               const std::vector<int64_t>& lines, std::string_view file,
+               const ReadOptions& options) {
   for (size_t i = 0; i < seconds.size(); ++i) {
     const Where where{file, "line", lines[i]};
     if (!std::isfinite(seconds[i])) fail("{}: the time is not finite", where.str());
@@ -51,7 +52,7 @@ void set_times(Trajectory& trajectory, const std::vector<double>& seconds,
   if (worst <= 0.1 * step) return;
   log_warning("{}: the times are uneven; the path is resampled to {:.4g} poses per second", file,
               trajectory.fps);
-  trajectory = resample(trajectory, seconds, trajectory.fps);
+  trajectory = resample(trajectory, seconds, trajectory.fps, options.max_seconds);
 }
 
 void make_folder(const std::filesystem::path& path) {

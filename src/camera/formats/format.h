@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct ReadOptions {
   bool world_to_camera = false;  // whether matrices of .npy and .npz are inverted
   bool actor = false;            // MIND: read the character's poses, not the camera's
   KeySpeeds keys;                // for key strings
+  // Seconds of the path that are needed; readers may leave out the rest. Default: all.
+  double max_seconds = std::numeric_limits<double>::infinity();
 };
 
 struct WriteOptions {
@@ -60,9 +63,11 @@ Trajectory empty_path(const Format& format, const ReadOptions& options);
 
 // For readers of formats with times: sets the rate. If a time differs by more than a tenth of a
 // step from an even spacing, the path is resampled at the mean rate, with a warning. `seconds` must
-// increase, otherwise bad input; `lines` are the lines of the times in the file.
+// increase, otherwise bad input; `lines` are the lines of the times in the file. A resampled path
+// ends after options.max_seconds.
 void set_times(Trajectory& trajectory, const std::vector<double>& seconds,
-               const std::vector<int64_t>& lines, std::string_view file);
+               const std::vector<int64_t>& lines, std::string_view file,
+               const ReadOptions& options);
 
 // For writers of folders: creates the folder `path` if it does not exist.
 void make_folder(const std::filesystem::path& path);

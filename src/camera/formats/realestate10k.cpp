@@ -40,7 +40,7 @@ Trajectory read(const Source& source, const ReadOptions& options) {
     const Lens lens = lens_from_normalised({v[1], v[2], v[3], v[4]}, where);
     path.cameras.push_back({pose_from_matrix(std::span(v).subspan(7), where).inverse(), lens});
   }
-  set_times(path, seconds, line_numbers, source.name());
+  set_times(path, seconds, line_numbers, source.name(), options);
   return path;
 }
 

@@ -45,7 +45,7 @@ Trajectory read_tum(const Source& source, const ReadOptions& options) {
                                                  source.at("line", line.number)),
                             lens_from_fov(options.fov_x)});
   }
-  set_times(path, seconds, line_numbers, source.name());
+  set_times(path, seconds, line_numbers, source.name(), options);
   return path;
 }
 

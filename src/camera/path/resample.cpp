@@ -38,31 +38,38 @@ void append(Trajectory& to, const Trajectory& from, double at) {
 // The number of cameras of a path of `seconds` at `fps`, including the first.
 int64_t pose_count(double seconds, double fps) {
   const double steps = std::floor(seconds * fps + 1e-6);
-  if (!(steps < 1e8))
-    fail("{:.4g} s at {:.4g} poses per second; expected fewer than 1e8 poses", seconds, fps);
+  if (!(steps < static_cast<double>(kMaxPoses))) {
+    fail(
+        "a camera path of {:.4g} s at {:.4g} poses per second has too many poses; expected at most "
+        "{}: shorten the path (--seconds) or choose a lower rate",
+        seconds, fps, kMaxPoses);
+  }
   return static_cast<int64_t>(steps) + 1;
 }
 
 }  // namespace
 
-Trajectory resample(const Trajectory& trajectory, double fps) {
+Trajectory resample(const Trajectory& trajectory, double fps, double max_seconds) {
   LOCI_CHECK(fps > 0 && !trajectory.cameras.empty(), "resampling {} poses to {} per second",
              trajectory.cameras.size(), fps);
   Trajectory result = like(trajectory);
   result.fps = fps;
-  const int64_t count = pose_count(trajectory.seconds(), fps);
+  const int64_t count = pose_count(std::min(trajectory.seconds(), max_seconds), fps);
+  result.cameras.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     append(result, trajectory, static_cast<double>(i) * trajectory.fps / fps);
   }
   return result;
 }
 
-Trajectory resample(const Trajectory& trajectory, const std::vector<double>& seconds, double fps) {
+Trajectory resample(const Trajectory& trajectory, const std::vector<double>& seconds, double fps,
+                    double max_seconds) {
   LOCI_CHECK(fps > 0 && !seconds.empty() && seconds.size() == trajectory.cameras.size(),
              "{} times for {} poses", seconds.size(), trajectory.cameras.size());
   Trajectory result = like(trajectory);
   result.fps = fps;
-  const int64_t count = pose_count(seconds.back() - seconds.front(), fps);
+  const int64_t count = pose_count(std::min(seconds.back() - seconds.front(), max_seconds), fps);
+  result.cameras.reserve(static_cast<size_t>(count));
   size_t before = 0;
   for (int64_t i = 0; i < count; ++i) {
     const double time = seconds.front() + static_cast<double>(i) / fps;
@@ -95,8 +102,8 @@ Trajectory latent_poses(const Trajectory& frames) {
   return result;
 }
 
-Trajectory frame_poses(const Trajectory& latents) {
-  Trajectory result = resample(latents, latents.video_fps());
+Trajectory frame_poses(const Trajectory& latents, double max_seconds) {
+  Trajectory result = resample(latents, latents.video_fps(), max_seconds);
   result.frames_per_pose = 1;
   return result;
 }

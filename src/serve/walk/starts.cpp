@@ -189,7 +189,8 @@ std::vector<camera::Pose> Starts::path(const std::string& id, double fps, size_t
   const Start& start = starts_[find(id)];
   if (start.path.empty()) refuse("not_found", "this start has no camera path");
   camera::Trajectory path = camera::read_trajectory(start.path);
-  if (path.fps != fps) path = camera::resample(path, fps);
+  const double needed = static_cast<double>(most) / fps;  // seconds
+  if (path.fps != fps) path = camera::resample(path, fps, needed);
   if (path.cameras.size() > most) path.cameras.resize(most);
   return camera::relative_to_first(camera::poses_of(path.cameras));
 }
