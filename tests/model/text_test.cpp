@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cleaning of prompts, the text encoder, and cached embeddings.
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -136,6 +138,52 @@ TEST_F(Prompts, AreReadFromTheCacheWithoutTheEncoder) {
   write(find_text_config(folder_ / "text_encoder"), 2);
   EXPECT_FALSE(embed("a tower").equal(first[0]));
   EXPECT_EQ(cached(), 4);
+}
+
+TEST_F(Prompts, AreEncodedAgainWhenTheEncoderChanges) {
+  const std::filesystem::path weights = folder_ / "text_encoder/model.safetensors";
+  const at::Tensor first = embed("a tower");
+  EXPECT_EQ(cached(), 1);
+  // Every element of the file counts, also in a large tensor.
+  const io::SafetensorsFile file = io::SafetensorsFile::open(weights);
+  io::NamedTensors tensors;
+  for (const io::TensorInfo& info : file.tensors()) {
+    tensors.emplace_back(info.name, file.tensor(info.name));
+    if (info.name == "shared.weight") tensors.back().second[1][3] += 1;  // the end token
+  }
+  io::write_safetensors(weights, tensors);
+  const at::Tensor second = embed("a tower");
+  EXPECT_FALSE(second.equal(first));
+  EXPECT_EQ(cached(), 2);
+  // So does the config, also where it changes no shape.
+  TextConfig config = find_text_config(folder_ / "text_encoder");
+  config.eps = 0.1;
+  write_file(folder_ / "text_encoder/config.json", config.to_json().dump());
+  EXPECT_FALSE(embed("a tower").equal(second));
+  EXPECT_EQ(cached(), 3);
+}
+
+TEST_F(Prompts, TheHashOfUnchangedWeightsIsStored) {
+  // Files that were changed just now are hashed every time.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  const auto hashes = [&] {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
+      if (entry.path().extension() == ".weights") files.push_back(entry.path());
+    }
+    return files;
+  };
+  const at::Tensor first = embed("a tower");
+  ASSERT_EQ(hashes().size(), 1u);
+  // The stored hash is part of the key: another one leads to another file.
+  EXPECT_TRUE(embed("a tower").equal(first));
+  EXPECT_EQ(cached(), 2);
+  write_file(hashes().front(), std::string(32, '0'));
+  EXPECT_TRUE(embed("a tower").equal(first));
+  EXPECT_EQ(cached(), 3);
+  // It is not used for changed weights.
+  write(find_text_config(folder_ / "text_encoder"), 2);
+  EXPECT_FALSE(embed("a tower").equal(first));
 }
 
 TEST_F(Prompts, DamagedCacheFilesAreReplaced) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/text/text_prompts.h"
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -44,20 +46,38 @@ class Hash {
   uint64_t a_ = 0xcbf29ce484222325, b_ = 0x9e3779b97f4a7c15;
 };
 
-// Identifies weights without reading all of them: names, shapes, types and a few numbers spread
-// over each tensor.
-void add_weights(Hash& hash, const fs::path& path) {
-  const io::Checkpoint checkpoint = io::Checkpoint::open(path);
-  for (const io::TensorInfo& info : checkpoint.tensors()) {
-    hash.add(info.name);
-    hash.add(fmt::format("{} {}", io::dtype_name(info.dtype), fmt::join(info.shape, ",")));
-    const at::Tensor flat = checkpoint.tensor(info.name).flatten();
-    if (flat.numel() == 0) continue;
-    constexpr int64_t kSamples = 64;
-    const int64_t stride = std::max<int64_t>(1, flat.numel() / kSamples);
-    const at::Tensor some = flat.slice(0, 0, {}, stride).contiguous();
-    hash.add({static_cast<const char*>(some.const_data_ptr()), some.nbytes()});
+// A file that was modified less than this before it was hashed may be modified again within the
+// same tick of the file system's clock, which its version would not show.
+constexpr int64_t kSettled = 2'000'000'000;  // nanoseconds
+
+// Hash of all weight files. It is stored in the cache under the version of the files, so that files
+// of many gigabytes are read again only after they have changed.
+std::string weights_hash(const io::Checkpoint& checkpoint, const fs::path& cache) {
+  Hash versions;
+  int64_t newest = 0;
+  for (const io::InputFile& file : checkpoint.files()) {
+    const io::FileVersion& v = file.version();
+    versions.add(fmt::format("{} {} {} {} {}", v.device, v.inode, v.size, v.modified, v.changed));
+    newest = std::max({newest, v.modified, v.changed});
   }
+  const fs::path known = cache / (versions.text() + ".weights");
+  if (fs::exists(known)) {
+    const std::string text = read_file(known);
+    if (text.size() == Hash().text().size()) return text;
+  }
+  Hash content;
+  for (const io::InputFile& file : checkpoint.files()) content.add(file.hash());
+  const int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+  if (now - newest > kSettled) {
+    try {
+      write_file(known, content.text());
+    } catch (const Error& error) {
+      log_debug("the hash of the text encoder is not cached: {}", error.what());
+    }
+  }
+  return content.text();
 }
 
 fs::path tokenizer_path(const PromptOptions& options) {
@@ -68,7 +88,9 @@ fs::path tokenizer_path(const PromptOptions& options) {
 void add_tokenizer(Hash& hash, const fs::path& path) {
   if (!fs::is_directory(path)) return hash.add(read_file(path));
   for (const char* name : {"tokenizer.json", "spiece.model", "tokenizer_config.json"}) {
-    if (fs::exists(path / name)) return hash.add(read_file(path / name));
+    if (!fs::exists(path / name)) continue;
+    hash.add(name);
+    hash.add(read_file(path / name));
   }
 }
 
@@ -85,7 +107,7 @@ std::optional<at::Tensor> read_cached(const fs::path& file, const std::string& p
         embedding.size(0) > text_len || embedding.scalar_type() != at::kFloat) {
       return std::nullopt;
     }
-    return embedding.clone();
+    return embedding;
   } catch (const Error& error) {
     log_warning("ignoring a cached prompt: {}", error.what());
     return std::nullopt;
@@ -128,9 +150,13 @@ std::vector<at::Tensor> encode_prompts(std::span<const std::string> prompts,
       cache.clear();
     }
   }
+  const TextConfig config = find_text_config(options.encoder);
+  // Opened once: the weights that are hashed are the ones that are loaded below.
+  const io::Checkpoint weights = io::Checkpoint::open(options.encoder);
   Hash identity;
   if (!cache.empty()) {
-    add_weights(identity, options.encoder);
+    identity.add(config.to_json().dump());
+    identity.add(weights_hash(weights, cache));
     add_tokenizer(identity, tokenizer_path(options));
     identity.add(fmt::format("{} {}", at::toString(options.compute), options.text_len));
   }
@@ -148,7 +174,7 @@ std::vector<at::Tensor> encode_prompts(std::span<const std::string> prompts,
     if (!embedding) {
       if (!encoder) {
         tokenizer = Tokenizer::load(tokenizer_path(options));
-        encoder = TextEncoder::load(options.encoder, {.compute = options.compute});
+        encoder = TextEncoder::load(config, weights, {.compute = options.compute});
       }
       embedding = encoder->encode(tokenizer->encode(prompt, options.text_len));
       if (!cache.empty()) {
