@@ -47,6 +47,38 @@ TEST(Command, HelpListsCommandsInGroups) {
   EXPECT_THAT(version.out, ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
+TEST(Command, RejectsNumbersThatAreNotFiniteOrOutOfRange) {
+  const std::vector<std::string> base = {"generate", "--model", "m", "--image", "i.png",
+                                         "--trajectory", "w-8", "--out", "o.mp4"};
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--seconds", "nan"},
+      {"--seconds", "inf"},
+      {"--seconds", "1e999"},
+      {"--shift", "nan"},
+      {"--guidance", "-inf"},
+      {"--seed", "-1"},
+      {"--seed", "18446744073709551616"},
+      {"--seed", "1.5"},
+      {"--seed", ""}};
+  for (const auto& [option, value] : cases) {
+    SCOPED_TRACE(option + " " + value);
+    std::vector<std::string> arguments = base;
+    arguments.push_back(option + "=" + value);
+    const Outcome outcome = run_command(arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr(option));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+}
+
+TEST(Command, RejectsArgumentsThatAreNotUtf8) {
+  const Outcome outcome = run_command({"generate", "--out", "a\xff.mp4"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("argument 3"));
+  EXPECT_THAT(outcome.err, HasSubstr("is not valid UTF-8"));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
 TEST(Command, EveryHelpHasADescriptionAndExamples) {
   int commands = 0;
   for_each_command(*make_cli(), {}, [&](const CLI::App& app, std::vector<std::string> path) {

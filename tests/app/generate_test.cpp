@@ -10,6 +10,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
+#include "loci/base/file_lock.h"
 #include "loci/eval/report/line_plot.h"
 #include "loci/io/media/frames.h"
 #include "loci/io/media/image.h"
@@ -161,6 +162,46 @@ TEST_F(GenerateCommand, BadInputLeavesNoTrace) {
   EXPECT_THAT(refused(typo), HasSubstr("(did you mean 'look_around'?); choose one of: "));
 }
 
+TEST_F(GenerateCommand, ASecondRunIsToldWhoHoldsTheOutput) {
+  must(walk("a.mp4"));
+  const std::string video = read_file(path("a.mp4"));
+  std::vector<std::string> resumed = walk("a.mp4");
+  resumed.emplace_back("--resume");
+  {
+    const FileLock other = FileLock::lock_folder(path("a.latents"), "wait");
+    for (const std::vector<std::string>& arguments : {walk("a.mp4"), resumed}) {
+      EXPECT_THAT(refused(arguments),
+                  AllOf(HasSubstr("a.latents is in use by process " + std::to_string(::getpid())),
+                        HasSubstr("loci_app_tests"), HasSubstr("choose another output")));
+    }
+  }
+  must(resumed);
+  EXPECT_EQ(read_file(path("a.mp4")), video);
+  EXPECT_EQ(read_file(path("a.latents/lock")), "");
+  // The lock of a run that was killed before its first chunk.
+  fs::create_directories(path("b.latents"));
+  write_file(path("b.latents/lock"), "process 1");
+  must(walk("b.mp4"));
+}
+
+TEST_F(GenerateCommand, ReadsOnlyTheNeededPartOfAPath) {
+  // Two poses, 58 days apart.
+  write_file(path("long.txt"), "0 0 0 0 0 0 0 1\n5000000 0 0 5 0 0 0 1\n");
+  std::vector<std::string> arguments = walk("a.mp4");
+  arguments[3] = path("long.txt");
+  EXPECT_THAT(refused(arguments), HasSubstr("expected at most 4194304"));
+  arguments.insert(arguments.end(), {"--seconds", "1"});
+  must(arguments);
+  EXPECT_EQ(io::read_frames(path("a.mp4")).size(0), 17);
+  // An uneven list of times.
+  write_file(path("uneven.txt"),
+             "0 0 0 0 0 0 0 1\n1 0 0 1 0 0 0 1\n4000000 0 0 5 0 0 0 1\n");
+  arguments = walk("b.mp4");
+  arguments[3] = path("uneven.txt");
+  arguments.insert(arguments.end(), {"--seconds", "1"});
+  must(arguments);
+}
+
 TEST_F(GenerateCommand, ContinuesSavedWorlds) {
   std::vector<std::string> first = walk("a.mp4");
   first.insert(first.end(), {"--seconds", "1", "--save-world", path("a.world")});
@@ -227,6 +268,11 @@ TEST_F(GenerateCommand, RejectsInvalidOptions) {
   arguments = walk("c.mp4");
   arguments.insert(arguments.end(), {"--size", "50x32"});
   EXPECT_THAT(refused(arguments), HasSubstr("choose 48x32"));
+  for (const char* shift : {"1e-300", "0", "2000"}) {
+    arguments = walk("c.mp4");
+    arguments.insert(arguments.end(), {"--shift", shift});
+    EXPECT_THAT(refused(arguments), HasSubstr("from 0.001 to 1000"));
+  }
   fs::remove_all(path("model/vae"));
   EXPECT_THAT(refused(walk("c.mp4")), HasSubstr("has no autoencoder"));
 }

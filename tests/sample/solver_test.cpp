@@ -106,6 +106,7 @@ TEST(Solver, RejectsInvalidOptions) {
   EXPECT_THROW(make_solver({.kind = "rk4"}), Error);
   EXPECT_THROW(make_solver({.steps = 0}), Error);
   EXPECT_THROW(make_solver({.shift = 0}), Error);
+  EXPECT_THROW(make_solver({.shift = 1e-300}), Error);
 }
 
 }  // namespace

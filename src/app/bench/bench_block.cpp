@@ -305,7 +305,7 @@ void add_bench_block(CLI::App& app) {
   app.add_option("--seconds", o->seconds,
                  "video length in seconds that a dense history is averaged over")
       ->type_name("S")
-      ->check(CLI::Range(1.0, 3600.0))
+      ->check(number_in(1.0, 3600.0))
       ->capture_default_str();
   add_kv_options(app, o->kv, o->staging_mib);
   app.add_option("--repeats", o->repeats, "number of repetitions; the fastest counts")

@@ -400,7 +400,7 @@ void add_bench_ops(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seconds", o->seconds, "measuring time per row in seconds")
       ->type_name("S")
-      ->check(CLI::Range(0.01, 600.0))
+      ->check(number_in(0.01, 600.0))
       ->capture_default_str();
   app.add_flag("--json", o->json, "print JSON");
   examples(app, {{"loci bench ops", "sizes of the demo model"},

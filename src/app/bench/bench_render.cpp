@@ -100,7 +100,7 @@ void add_bench_render(CLI::App& app) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--seconds", options->seconds, "measuring time per value in seconds")
-      ->check(CLI::Range(0.01, 600.0))
+      ->check(number_in(0.01, 600.0))
       ->capture_default_str();
   app.add_flag("--embree", options->embree,
                "compare with Embree; needs a build with -DLOCI_EMBREE=ON");

@@ -197,7 +197,7 @@ void add_bench_stream(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seconds", o->seconds, "video lengths to report, in seconds")
       ->delimiter(',')
-      ->check(CLI::Range(1.0, 360000.0))
+      ->check(number_in(1.0, 360000.0))
       ->capture_default_str();
   app.add_option("--models", o->models,
                  "loci = hybrid blocks, softmax = the same size with softmax blocks only")

@@ -21,6 +21,7 @@
 #include "loci/base/progress.h"
 #include "loci/base/terminal.h"
 #include "loci/base/text.h"
+#include "loci/model/text/utf8.h"
 
 namespace loci::app {
 
@@ -139,6 +140,15 @@ std::unique_ptr<CLI::App> make_cli() {
 }
 
 int run(std::vector<std::string> arguments) {
+  // Paths and texts are written to JSON files, which are UTF-8.
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (model::is_utf8(arguments[i])) continue;
+    return report("error",
+                  fmt::format("argument {}, '{}', is not valid UTF-8; rename the file or check the "
+                              "encoding of the terminal",
+                              i + 1, arguments[i]),
+                  2);
+  }
   const std::unique_ptr<CLI::App> cli = make_cli();
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 pops from the back

@@ -2,6 +2,10 @@
 #include "loci/app/cli/help.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -113,6 +117,29 @@ CLI::Validator one_of(std::vector<std::string> choices) {
         return unknown_choice("value", value, choices);
       },
       std::move(shown));
+}
+
+CLI::Validator number_in(double low, double high) {
+  return CLI::Validator(
+      [low, high](std::string& text) -> std::string {
+        const std::optional<double> value = parse_double(text);
+        if (value && *value >= low && *value <= high) return {};
+        return fmt::format("'{}' is out of range; expected a number from {} to {}", text, low,
+                           high);
+      },
+      "");
+}
+
+CLI::Validator seed_number() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto parsed = std::from_chars(text.data(), end, value);
+        if (parsed.ec == std::errc() && parsed.ptr == end) return {};
+        return fmt::format("'{}' is not an integer from 0 to 2^64 - 1", text);
+      },
+      "");
 }
 
 std::vector<std::string> choices_of(const CLI::Option& option) {

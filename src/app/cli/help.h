@@ -35,6 +35,13 @@ bool takes_value(const CLI::Option& option);
 // Accepts one of `choices`. The help shows them as {a,b}; the error for another value lists them.
 CLI::Validator one_of(std::vector<std::string> choices);
 
+// Accepts finite numbers from `low` to `high`. CLI::Range would accept NaN.
+CLI::Validator number_in(double low, double high);
+
+// Accepts integers from 0 to 2^64 - 1. Without it, CLI11 would wrap negative numbers and reduce
+// larger ones to the maximum.
+CLI::Validator seed_number();
+
 // The values of one_of() if the option has that validator, otherwise none.
 std::vector<std::string> choices_of(const CLI::Option& option);
 

@@ -48,7 +48,7 @@ void add_eval_cost(CLI::App& app) {
   add_eval_options(app, *o, /*data=*/false);
   app.add_option("--seconds", o->seconds, "video lengths to report, in seconds")
       ->delimiter(',')
-      ->check(CLI::Range(1.0, 360000.0))
+      ->check(number_in(1.0, 360000.0))
       ->capture_default_str();
   app.add_option("--histories", o->histories, "history policies to compare")
       ->delimiter(',')
@@ -107,7 +107,7 @@ void add_eval_camera(CLI::App& app) {
       ->type_name("PATH");
   app.add_option("--seconds", o->seconds, "maximum length of presets and recordings in seconds")
       ->type_name("S")
-      ->check(CLI::Range(1.0, 3600.0))
+      ->check(number_in(1.0, 3600.0))
       ->capture_default_str();
   add_history_option(app, o->history);
   examples(app, {{"loci eval camera --model models/mini --data recordings --count 4 --out camera",
@@ -141,7 +141,7 @@ void add_eval_probe(CLI::App& app) {
   app.add_option("--seconds", o->seconds,
                  "length of each recording in seconds (default: all of it)")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 36000.0));
+      ->check(number_in(0.001, 36000.0));
   app.add_option("--first-chunk", o->first_chunk, "first chunk whose state is used")
       ->type_name("N")
       ->check(CLI::Range(1, 100000))

@@ -46,20 +46,20 @@ void add_eval_attention(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--timestep", o->timestep, "timestep at which attention is measured, 0 to 1000")
       ->type_name("T")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(number_in(0.0, 1000.0))
       ->capture_default_str();
   app.add_option(
          "--context-seconds", o->context_seconds,
          "recorded context of rollouts in seconds, rounded to whole chunks; 0 = only the first "
          "frame. Revisits within the context are not scored")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 36000.0))
+      ->check(number_in(0.0, 36000.0))
       ->capture_default_str();
   app.add_option(
          "--seconds", o->seconds,
          "generated length after the context in seconds (default: the rest of the recording)")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 36000.0));
+      ->check(number_in(0.001, 36000.0));
   app.add_option("--weights", o->weights, "folder with the weights of LPIPS for the masked error")
       ->type_name("DIR");
   app.add_flag("--no-rollouts", o->no_rollouts, "replay the recordings without generating frames");

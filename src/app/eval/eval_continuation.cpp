@@ -72,11 +72,11 @@ void add_lengths(CLI::App& app, ContinuationCommand& o) {
                      "frame (default {:g})",
                      o.default_context))
       ->type_name("S")
-      ->check(CLI::Range(0.0, 36000.0));
+      ->check(number_in(0.0, 36000.0));
   app.add_option("--seconds", o.seconds,
                  "generated length in seconds (default: the rest of the recording)")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 36000.0));
+      ->check(number_in(0.001, 36000.0));
 }
 
 void add_budget(CLI::App& app, ContinuationCommand& o, const std::string& otherwise) {

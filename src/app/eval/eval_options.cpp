@@ -60,8 +60,11 @@ void add_eval_options(CLI::App& app, EvalOptions& o, bool data) {
   app.add_option("--guidance", o.guidance,
                  "classifier-free guidance scale; 1 = none (default: the model's)")
       ->type_name("X")
-      ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--seed", o.seed, "seed of the noise")->type_name("N")->capture_default_str();
+      ->check(number_in(0.0, 100.0));
+  app.add_option("--seed", o.seed, "seed of the noise")
+      ->type_name("N")
+      ->check(seed_number())
+      ->capture_default_str();
   app.add_option("--dtype", o.dtype, "data type of the transformer's computation")
       ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();

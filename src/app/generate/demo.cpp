@@ -199,14 +199,15 @@ void add_demo(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seed", o->seed, "seed of the scene and of the noise")
       ->type_name("N")
+      ->check(seed_number())
       ->capture_default_str();
   app.add_option("--context", o->context, "length of the recorded context in seconds")
       ->type_name("S")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number_in(0.1, 3600.0))
       ->capture_default_str();
   app.add_option("--seconds", o->seconds, "length of the generated video in seconds")
       ->type_name("S")
-      ->check(CLI::Range(0.1, 3600.0))
+      ->check(number_in(0.1, 3600.0))
       ->capture_default_str();
   examples(app, {{"loci demo", "the demo model, 10 s of context and 15 s generated"},
                  {"loci demo --seed 7 --seconds 60", "another scene, a longer video"}});

@@ -28,7 +28,7 @@ void add_source(CLI::App& app, GenerateOptions& o) {
          "length of the context in seconds, rounded down to whole chunks (default: half of the "
          "recording)")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 36000.0));
+      ->check(number_in(0.0, 36000.0));
   app.add_flag("--keep-context", o.keep_context,
                "write the decoded context before the generated frames");
   app.add_option("--load-world", o.load_world, "continue a saved world")->type_name("FILE");
@@ -45,7 +45,7 @@ void add_shape(CLI::App& app, GenerateOptions& o) {
          "--seconds", o.seconds,
          "generated length in seconds, rounded up to whole chunks (default: the trajectory's)")
       ->type_name("S")
-      ->check(CLI::Range(0.001, 360000.0));
+      ->check(number_in(0.001, 360000.0));
   app.add_option("--size", o.size, "frame size in pixels (default: the model's)")->type_name("WxH");
   app.add_option(
          "--tile", o.tile,
@@ -55,7 +55,7 @@ void add_shape(CLI::App& app, GenerateOptions& o) {
   app.add_option("--fov", o.fov,
                  "horizontal field of view in degrees for trajectories without lenses")
       ->type_name("DEG")
-      ->check(CLI::Range(1.0, 179.0));
+      ->check(number_in(1.0, 179.0));
 }
 
 // All history policies with their descriptions.
@@ -95,13 +95,15 @@ void add_sampling(CLI::App& app, GenerateOptions& o) {
          "--shift", o.shift,
          "timestep shift; values above 1 spend more steps at high noise levels (default: the "
          "model's)")
-      ->type_name("X");
+      ->type_name("X")
+      ->check(number_in(1e-3, 1000));
   app.add_option(
          "--guidance", o.guidance,
          "classifier-free guidance scale; 1 = none, other values double the cost (default: the "
          "model's)")
-      ->type_name("X");
-  app.add_option("--seed", o.seed, "seed of the noise")->type_name("N");
+      ->type_name("X")
+      ->check(number_in(0, 100));
+  app.add_option("--seed", o.seed, "seed of the noise")->type_name("N")->check(seed_number());
   app.add_option("--dtype", o.dtype, "data type of the transformer's computation")
       ->check(one_of({"fp32", "bf16"}))
       ->capture_default_str();

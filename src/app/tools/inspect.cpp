@@ -337,12 +337,12 @@ void add_inspect(CLI::App& app) {
   app.add_option("--seconds", options->seconds, "video lengths in seconds for the history table")
       ->type_name("S")
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1e7).description(""))
+      ->check(number_in(0.0, 1e7))
       ->default_str("10,40,300,3600");
   app.add_option("--fps", options->fps,
                  "frames per second for the history table (default: the model's)")
       ->type_name("N")
-      ->check(CLI::Range(0.1, 1000.0).description(""));
+      ->check(number_in(0.1, 1000.0));
   app.add_option("--dtype", options->dtype, "data type of keys and values for the history table")
       ->check(one_of({"bf16", "fp32"}))
       ->capture_default_str();

@@ -78,7 +78,7 @@ void add_limits(CLI::App& app, ServeOptions& o) {
   const auto number = [&app](const char* name, auto& value, const char* help, double low,
                              double high) {
     app.add_option(name, value, help)
-        ->check(CLI::Range(low, high))
+        ->check(number_in(low, high))
         ->type_name("N")
         ->capture_default_str()
         ->group("Limits");

@@ -50,6 +50,7 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
   app.add_option("--seed", o.seed,
                  "seed of scenes and trajectories; the same seed gives the same bytes")
       ->type_name("N")
+      ->check(seed_number())
       ->capture_default_str();
   app.add_option("--size", o.size, "frame size in pixels")->type_name("WxH")->capture_default_str();
   app.add_option("--frames", o.clip.frames, "number of frames per clip")
@@ -58,19 +59,19 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
       ->capture_default_str();
   app.add_option("--seconds", o.seconds, "length of a clip in seconds; replaces --frames")
       ->type_name("S")
-      ->check(CLI::Range(0.1, 36000.0));
+      ->check(number_in(0.1, 36000.0));
   app.add_option("--fps", o.clip.fps, "frames per second")
       ->type_name("N")
-      ->check(CLI::Range(1.0, 240.0))
+      ->check(number_in(1.0, 240.0))
       ->capture_default_str();
   app.add_option("--fov", o.clip.fov, "horizontal field of view in degrees")
       ->type_name("DEG")
-      ->check(CLI::Range(10.0, 300.0))
+      ->check(number_in(10.0, 300.0))
       ->capture_default_str();
   app.add_option("--xi", o.clip.xi,
                  "distortion parameter of the unified camera model, 0 (pinhole) to 1")
       ->type_name("X")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_in(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--samples", o.clip.samples, "samples per pixel, doubled at edges")
       ->type_name("N")
@@ -92,7 +93,7 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
   app.add_option("--revisits", o.clip.revisit_share,
                  "share of clips whose trajectory returns to earlier views, 0 to 1")
       ->type_name("P")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_in(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--clips-per-scene", o.clip.clips_per_scene,
                  "number of consecutive clips in the same scene")

@@ -41,6 +41,15 @@ CodePoint first_code_point(std::string_view text) {
   return {value, length, true};
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint first = first_code_point(text);
+    if (!first.valid) return false;
+    text.remove_prefix(first.bytes);
+  }
+  return true;
+}
+
 void append_utf8(std::string& text, char32_t value) {
   const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };
   if (value < 0x80) {

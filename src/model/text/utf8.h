@@ -18,6 +18,9 @@ struct CodePoint {
 // invalid.
 CodePoint first_code_point(std::string_view text);
 
+// Whether all characters are valid.
+bool is_utf8(std::string_view text);
+
 void append_utf8(std::string& text, char32_t value);
 
 std::u32string to_utf32(std::string_view text);

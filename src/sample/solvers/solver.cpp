@@ -25,9 +25,9 @@ std::unique_ptr<Solver> make_solver(const SolverOptions& options) {
   if (options.steps < 1 || options.steps > 1000) {
     fail("{} denoising steps are out of range; choose 1 to 1000", options.steps);
   }
-  if (!(options.shift > 0 && options.shift <= 1000)) {
-    fail("shift {} is out of range; choose a number above 0 and at most 1000, such as 5",
-         options.shift);
+  // The range of generation.json. Smaller values would round to a noise level of 0.
+  if (!(options.shift >= 1e-3 && options.shift <= 1000)) {
+    fail("shift {} is out of range; choose 0.001 to 1000, such as 5", options.shift);
   }
   if (options.kind == "euler") return make_euler(options.steps, options.shift);
   if (options.kind == "unipc") return make_unipc(options.steps, options.shift);
