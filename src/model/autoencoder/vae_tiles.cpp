@@ -14,9 +14,9 @@ namespace {
 // Weights of `right` within its overlap with `left`, [overlap * scale], from 0 to 1.
 at::Tensor rise(const TileSpan& left, const TileSpan& right, int64_t scale, int64_t reach) {
   const auto shared = static_cast<double>((left.end() - right.begin) * scale);
-  const double blind = std::min(static_cast<double>(reach), shared * 3 / 8);
+  const double unused = std::min(static_cast<double>(reach), shared * 3 / 8);
   const at::Tensor middle = at::arange(static_cast<int64_t>(shared), at::kFloat) + 0.5;
-  return ((middle - blind) / (shared - 2 * blind)).clamp(0, 1);
+  return ((middle - unused) / (shared - 2 * unused)).clamp(0, 1);
 }
 
 // Weights before normalisation; their sum exceeds 1 where three tiles meet.

@@ -114,7 +114,7 @@ bool accept_new_branches(WeightLayout layout, LoadReport& report) {
 }
 
 // Rejects differences that the options do not allow.
-void judge(const LoadReport& report, const io::Checkpoint& weights, const LoadOptions& options) {
+void check_report(const LoadReport& report, const io::Checkpoint& weights, const LoadOptions& options) {
   if (report.clean()) return;
   LoadReport refused = report;
   if (options.allow_missing) refused.missing.clear();
@@ -162,7 +162,7 @@ LoadedModel load_model(const TransformerConfig& config, const io::Checkpoint& we
   parameters->release_source();
   LoadReport report = parameters->report(renamed.available);
   const bool created = accept_new_branches(renamed.layout, report);
-  judge(report, weights, options);
+  check_report(report, weights, options);
   if (created) {
     log_info("{}: a plain Wan checkpoint; its camera and recurrent branches start untrained",
              weights.path().string());

@@ -67,8 +67,8 @@ View::View(const ServedModel& model, const WorldFacts& facts, const ViewSettings
                           options_of(facts, settings, model), embed(model, prompt, negative)),
            prompt, negative) {}
 
-View View::blind(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
-                 const ChunkRecord& first) {
+View View::without_decoder(const ServedModel& model, const WorldFacts& facts,
+                           const ViewSettings& settings, const ChunkRecord& first) {
   return {model, settings,
           sample::Stream(model.folder().transformer(), nullptr, options_of(facts, settings, model),
                          embed(model, first.prompt, first.negative)),

@@ -37,8 +37,8 @@ class View {
   static View open(const ServedModel& model, const WorldFolder& folder, size_t view);
   // A view that decodes no frames, to replay all records of a world whose first record is `first`.
   // Faster than open(). Its memory is then used by adopt(), or the view itself after join().
-  static View blind(const ServedModel& model, const WorldFacts& facts, const ViewSettings& settings,
-                    const ChunkRecord& first);
+  static View without_decoder(const ServedModel& model, const WorldFacts& facts,
+                              const ViewSettings& settings, const ChunkRecord& first);
 
   const ServedModel& model() const { return *model_; }
   const ViewSettings& settings() const { return settings_; }
@@ -66,10 +66,10 @@ class View {
   // Commits a recorded chunk. Records must come in order from next_chunk() on.
   void replay(const ChunkRecord& record, size_t view);
 
-  // Takes over the memory of a blind view that replayed the same records under another history
-  // policy.
+  // Takes over the memory of a view without a decoder that replayed the same records under another
+  // history policy.
   void adopt(View rebuilt);
-  // Turns a blind view into one that decodes frames, continuing the frames of `other`.
+  // Gives this view a decoder that continues the frames of `other`.
   void join(const View& other) { stream_->decode_after(*other.stream_, model_->folder().vae()); }
 
   void save(const std::filesystem::path& file) { stream_->save(file, model_->folder().hashes()); }

@@ -171,7 +171,7 @@ WalkMemory::NewChunk WalkMemory::show_tour(const Tour::Part& part) {
 }
 
 WalkMemory::NewChunk WalkMemory::make(std::vector<camera::Pose> poses, const at::Tensor* recorded) {
-  torn_ = true;
+  inconsistent_ = true;
   NewChunk made;
   ChunkRecord& record = made.record;
   record.index = folder_->chunks();
@@ -200,7 +200,7 @@ void WalkMemory::settle(const ChunkRecord& record) {
     view.commit();
     view.record_written();
   }
-  torn_ = false;
+  inconsistent_ = false;
   add_to_path(record);
   ++unsaved_;
 }
@@ -211,7 +211,7 @@ void WalkMemory::add_to_path(const ChunkRecord& record) {
 }
 
 Tour::Part WalkMemory::next_tour_part() {
-  torn_ = true;  // a part that is not shown cannot be rendered again
+  inconsistent_ = true;  // a part that is not shown cannot be rendered again
   return tour_->next();
 }
 
@@ -225,7 +225,7 @@ void WalkMemory::change_history(size_t view, const memory::HistoryOptions& histo
   settings.history = history;
   std::erase_if(rebuilds_, [view](const Rebuild& rebuild) { return rebuild.view == view; });
   rebuilds_.push_back(
-      {view, View::blind(views_[view].model(), facts(), settings, folder_->read(0))});
+      {view, View::without_decoder(views_[view].model(), facts(), settings, folder_->read(0))});
 }
 
 void WalkMemory::add_second(const WorldRequest::View& second) {
@@ -233,7 +233,8 @@ void WalkMemory::add_second(const WorldRequest::View& second) {
   folder_->set_views(
       {facts().views.front(),
        {second.model->id(), second.model->weights(), folder_->chunks(), second.settings}});
-  rebuilds_.push_back({1, View::blind(*second.model, facts(), second.settings, folder_->read(0))});
+  rebuilds_.push_back(
+      {1, View::without_decoder(*second.model, facts(), second.settings, folder_->read(0))});
 }
 
 void WalkMemory::drop_second() {
@@ -282,13 +283,13 @@ void WalkMemory::snapshot() {
 }
 
 void WalkMemory::snapshot_after(int64_t chunks) {
-  if (unsaved_ >= chunks && rebuilds_.empty() && !torn_) snapshot();
+  if (unsaved_ >= chunks && rebuilds_.empty() && !inconsistent_) snapshot();
 }
 
 bool WalkMemory::recover() {
   rebuilds_.clear();
   if (facts().views.size() > views_.size()) drop_second();
-  if (!std::exchange(torn_, false)) return false;
+  if (!std::exchange(inconsistent_, false)) return false;
   start_reading();
   return true;
 }

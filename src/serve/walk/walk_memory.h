@@ -123,9 +123,9 @@ class WalkMemory {
   std::deque<Rebuild> rebuilds_;
   std::string prompt_, negative_;
   std::deque<camera::Pose> path_;
-  int64_t read_ = 0;     // records that the views hold while they are read back
-  int64_t unsaved_ = 0;  // chunks since the newest snapshot
-  bool torn_ = false;    // a chunk is in some views and not in all of them and the records
+  int64_t read_ = 0;           // records that the views hold while they are read back
+  int64_t unsaved_ = 0;        // chunks since the newest snapshot
+  bool inconsistent_ = false;  // a view has a chunk that the records or other views do not have
 };
 
 }  // namespace loci::serve

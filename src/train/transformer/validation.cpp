@@ -122,7 +122,7 @@ ValidationScores validate_windows(const model::Transformer& transformer,
     };
     const at::Tensor losses =
         chunk_losses(run_window(transformer, pass, text, options), pass.batch.target, chunk)[0];
-    const at::Tensor blind =
+    const at::Tensor read_off =
         chunk_losses(run_window(transformer, pass, text, {.readout = model::Readout::kOff}),
                      pass.batch.target, chunk)[0];
     const std::vector<std::optional<double>> gaps = return_gaps(window, chunk);
@@ -131,7 +131,7 @@ ValidationScores validate_windows(const model::Transformer& transformer,
       const auto level = pass.batch.levels[0][c].item<double>();
       const double below = std::min(1.0, std::floor(level * 5) / 5 + 0.2);
       sums.add("loss", loss);
-      sums.add("loss_read_off", blind[c].item<double>());
+      sums.add("loss_read_off", read_off[c].item<double>());
       sums.add(fmt::format("loss_noise_{:.1f}", below), loss);
       sums.add(gap_name(gaps[static_cast<size_t>(c)]), loss);
     }
