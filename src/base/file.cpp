@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "loci/base/error.h"
+#include "loci/base/flush.h"
 #include "loci/base/output_path.h"
 #include "loci/base/random.h"
 #include "loci/base/remove_folder.h"
@@ -38,12 +39,6 @@ struct Descriptor {
     if (value >= 0) ::close(value);
   }
 };
-
-void flush_to_disk(const fs::path& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  // Some file systems cannot flush folders and return EINVAL.
-  if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_write(path, errno);
-}
 
 constexpr std::string_view kMark = ".loci-";
 constexpr size_t kDigits = 8;
@@ -174,6 +169,23 @@ void write_file(const fs::path& path, std::string_view content) {
   file.commit();
 }
 
+void make_folders(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return;
+  const fs::path path = folder.filename().empty() ? folder.parent_path() : folder;  // "name/"
+  const fs::path parent = folder_of(path);
+  make_folders(parent);
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_write(path, errno);
+  if (!fs::is_directory(path, ignored)) fail_write(path, ENOTDIR);
+  flush_to_disk(parent);
+}
+
+void flush_to_disk(const fs::path& path) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Some file systems cannot flush folders and return EINVAL.
+  if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_write(path, errno);
+}
+
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   std::error_code ignored;
   if (fs::is_symlink(path_, ignored)) path_ = fs::weakly_canonical(path_);
@@ -267,10 +279,12 @@ void AtomicDirectory::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const bool occupied = errno == ENOTEMPTY || errno == EEXIST;
     if (!occupied || existing_ == Existing::kRefuse) fail_write(path_, errno);
-    // Exchange both atomically, then delete the old one.
+    // Exchange both atomically, then delete the old one. Without the flush in between, a power loss
+    // could undo the exchange and keep the deletions.
     if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
       fail_write(path_, errno);
     }
+    flush_to_disk(folder_of(path_));
     std::error_code ignored;
     fs::remove_all(temporary_, ignored);
   }
@@ -282,6 +296,7 @@ void AtomicDirectory::commit() {
 void remove_folder(const fs::path& folder) {
   const fs::path hidden = temporary_name(folder);
   fs::rename(folder, hidden);
+  flush_to_disk(folder_of(folder));
   fs::remove_all(hidden);
 }
 

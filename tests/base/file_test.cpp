@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "loci/base/flush.h"
 #include "loci/base/remove_folder.h"
 
 #include "tests/base/expect_error.h"
@@ -232,6 +233,22 @@ TEST_F(File, ReportsAFullDisk) {
   EXPECT_EQ(read_file(disk / "a"), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(disk), {}), 1);
   ::umount(disk.c_str());
+}
+
+TEST_F(File, MakesMissingParents) {
+  make_folders(folder_ / "a" / "b" / "c/");
+  EXPECT_TRUE(fs::is_directory(folder_ / "a" / "b" / "c"));
+  make_folders(folder_ / "a" / "b");  // exists
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_);
+  make_folders("relative/inner");
+  make_folders(".");
+  fs::current_path(before);
+  EXPECT_TRUE(fs::is_directory(folder_ / "relative" / "inner"));
+  write_file(folder_ / "file", "");
+  EXPECT_BAD_INPUT(make_folders(folder_ / "file"),
+                   AllOf(HasSubstr("file"), HasSubstr("give another name")));
+  EXPECT_BAD_INPUT(make_folders(folder_ / "file" / "inner"), HasSubstr("give another name"));
 }
 
 TEST_F(File, CreatesFoldersAtomically) {

@@ -12,6 +12,7 @@
 #include "loci/app/tools/models.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/progress.h"
 #include "loci/camera/path/resample.h"
@@ -128,7 +129,7 @@ void demo(const Options& o) {
   sample::Stream stream = sample::open_stream(folder, {.seed = o.seed}, folder.prompt(prompt, ""));
 
   const fs::path out = o.out;
-  fs::create_directories(out);
+  make_folders(out);
   DemoPicture picture(d.width, d.height, d.history_frames);
   io::VideoWriter video(out / "walk.mp4", picture.width(), picture.height(), {.fps = d.fps});
   const at::Tensor made = at::zeros_like(recording.clip.frames);

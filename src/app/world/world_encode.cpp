@@ -17,6 +17,7 @@
 #include "loci/app/cli/command.h"
 #include "loci/app/world/world_options.h"
 #include "loci/base/error.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/jobs.h"
 #include "loci/base/progress.h"
@@ -165,9 +166,7 @@ void encode(const EncodeOptions& options) {
       {{"format", "loci-latents"}, {"version", kFormatVersion}, {"vae", fingerprint(vae)}});
   source.open();  // rejects invalid options before anything is written
   const fs::path folder = options.out;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("cannot create {}: {}", folder.string(), error.message());
+  make_folders(folder);
   world::keep_manifest(folder, source.manifest);
   const auto place = [&](int64_t index) {
     return folder / fmt::format("{:06}.safetensors", index);

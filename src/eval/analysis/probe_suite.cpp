@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/camera/lens.h"
@@ -226,11 +227,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
     }
   }
   const fs::path file = state_file(variant, clip);
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
-  if (error) {
-    fail("{}: cannot create the folder: {}", file.parent_path().string(), error.message());
-  }
+  make_folders(file.parent_path());
   io::write_safetensors(file, tensors);
 }
 

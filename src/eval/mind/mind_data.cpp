@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/text.h"
 #include "loci/camera/formats/mind.h"
@@ -186,11 +187,7 @@ MindPrediction::MindPrediction(const fs::path& root, const MindRecording& record
       step_(kMindFps / format.fps),
       wanted_(recording.total_time - recording.mark_time) {
   if (seconds) wanted_ = std::min<int64_t>(wanted_, std::llround(*seconds * kMindFps));
-  std::error_code error;
-  fs::create_directories(path_.parent_path(), error);
-  if (error) {
-    fail("{}: cannot create the folder: {}", path_.parent_path().string(), error.message());
-  }
+  make_folders(path_.parent_path());
   io::VideoOptions options;
   options.fps = kMindFps;
   options.crf = 10;

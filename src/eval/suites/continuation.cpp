@@ -8,6 +8,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/camera/path/resample.h"
@@ -58,9 +59,7 @@ at::Tensor encoded_frames(const model::Vae& vae, const EvalClips& clips, size_t 
   // Contiguous, like the tensor read from the cache: BF16 products round differently for other
   // strides.
   at::Tensor latents = at::cat(parts, 2).contiguous();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("{}: cannot create the folder: {}", folder.string(), error.message());
+  make_folders(folder);
   io::write_safetensors(file, {{"latents", latents}});
   return latents;
 }

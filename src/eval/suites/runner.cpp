@@ -6,6 +6,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/base/progress.h"
@@ -21,12 +22,6 @@ namespace {
 
 fs::path part_file(const fs::path& out, const std::string& group, const std::string& clip) {
   return out / "parts" / file_name(group) / (file_name(clip) + ".json");
-}
-
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("{}: cannot create the folder: {}", folder.string(), error.message());
 }
 
 void check_names(const std::vector<std::string>& names, std::string_view what) {
@@ -79,7 +74,7 @@ int64_t run_suite(Suite& suite, const RunOptions& options) {
   const std::vector<VariantGroup> groups = suite.groups();
   check_names(clips, "clips");
   check_names(variants_of(suite), "variants");
-  make_folder(options.out);
+  make_folders(options.out);
   world::keep_manifest(options.out, suite.settings());
   struct Work {
     size_t group;
@@ -88,7 +83,7 @@ int64_t run_suite(Suite& suite, const RunOptions& options) {
   std::vector<Work> work;
   uint64_t total = 0, done = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    make_folder(part_file(options.out, groups[g].name, "x").parent_path());
+    make_folders(part_file(options.out, groups[g].name, "x").parent_path());
     Work missing{g, {}};
     for (auto c = static_cast<size_t>(options.shard); c < clips.size();
          c += static_cast<size_t>(options.shards)) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/sample/stream/latent_log.h"
 
+#include <vector>
+
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/flush.h"
 #include "loci/base/output_path.h"
 #include "loci/io/tensors/safetensors.h"
 
@@ -88,11 +91,15 @@ void LatentLog::set_run(const Json& run) {
 
 void LatentLog::begin() {
   begun_ = true;
-  // Delete from the last to the first. If this is interrupted, the remaining files begin at 0, and
-  // the next run deletes them instead of mistaking them for its own.
-  int64_t count = 0;
-  while (fs::exists(file(count))) ++count;
-  while (count > 0) fs::remove(file(--count));
+  flush_to_disk(folder_of(folder_));
+  // If this is interrupted, run.json still describes the finished run, and the next run deletes the
+  // remaining files. The flush prevents a power loss that keeps the new run.json and old latents.
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (entry.path().extension() == ".safetensors") old.push_back(entry.path());
+  }
+  for (const fs::path& latents : old) fs::remove(latents);
+  flush_to_disk(folder_);
   write_run(/*finished=*/false);
 }
 

@@ -16,6 +16,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "loci/base/error.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/serve/net/network.h"
@@ -52,9 +53,7 @@ ServerOptions checked_options(ServerOptions options) {
     if (!plain)
       fail("the token has a character that is not allowed in cookies; use letters and digits");
   }
-  std::error_code error;
-  std::filesystem::create_directories(options.data, error);
-  if (error) fail("cannot create the data folder {}: {}", options.data.string(), error.message());
+  make_folders(options.data);
   return options;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/storage/shelf.h"
 
+#include "loci/base/flush.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"
 
@@ -10,7 +11,7 @@ namespace fs = std::filesystem;
 
 Shelf::Shelf(fs::path root, std::string kind, std::string file)
     : root_(std::move(root)), kind_(std::move(kind)), file_(std::move(file)) {
-  fs::create_directories(root_);
+  make_folders(root_);
 }
 
 fs::path Shelf::find(const std::string& id) const {

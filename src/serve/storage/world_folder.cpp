@@ -6,6 +6,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/flush.h"
 #include "loci/sample/stream/stream_options.h"
 
 namespace loci::serve {
@@ -159,6 +160,7 @@ void WorldFolder::set_views(std::vector<WorldFacts::View> views) {
   // Delete snapshots first. A view without a snapshot is read back from the records; a snapshot
   // without its view would be loaded for another one.
   for (size_t v = 1; v < std::max(views.size(), facts_.views.size()); ++v) fs::remove(snapshot(v));
+  flush_to_disk(path_);
   facts_.name = read_facts(path_).name;  // another client may have renamed the world
   facts_.views = std::move(views);
   write_facts(path_, facts_);

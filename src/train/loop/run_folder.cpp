@@ -6,6 +6,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/base/remove_folder.h"
@@ -94,9 +95,7 @@ fs::path set_checkpoint_aside(const fs::path& checkpoint) {
 }  // namespace
 
 RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) fail("cannot create the folder {}: {}", folder_.string(), error.message());
+  make_folders(folder_);
 }
 
 void RunFolder::lock() {

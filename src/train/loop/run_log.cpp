@@ -5,6 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/flush.h"
 #include "loci/io/media/image.h"
 
 namespace loci::train {
@@ -26,6 +27,13 @@ void RunLog::metrics(int64_t update, Json values) {
 void RunLog::picture(const std::string& name, int64_t update, const at::Tensor& picture) {
   io::write_png(folder_ / fmt::format("{}-{:08}.png", name, update), picture);
   events_.image(name, update, picture);
+}
+
+void RunLog::flush() const {
+  const std::filesystem::path path = folder_ / "metrics.jsonl";
+  if (!std::filesystem::exists(path)) return;
+  flush_to_disk(path);
+  flush_to_disk(folder_);
 }
 
 void RunLog::truncate(int64_t updates_done) const {

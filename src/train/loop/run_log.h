@@ -25,6 +25,9 @@ class RunLog {
   // Writes <name>-<update>.png and the same picture, uint8 [H, W, 3], to the event file.
   void picture(const std::string& name, int64_t update, const at::Tensor& picture);
 
+  // Flushes metrics.jsonl to disk.
+  void flush() const;
+
   // Removes the lines of metrics.jsonl after update `updates_done`, which a resumed run repeats.
   void truncate(int64_t updates_done) const;
 

@@ -179,6 +179,7 @@ void TrainingLoop::save() {
     for (const auto& [name, tensor] : task_.parameters()) {
       state.model.emplace_back(name, tensor.detach().cpu());
     }
+    log_.flush();  // a run that is resumed from the checkpoint does not repeat these lines
     folder_.save(state, config_.keep_checkpoints);
   });
   saved_ = done_;

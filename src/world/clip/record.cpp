@@ -5,6 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/progress.h"
 #include "loci/camera/path/resample.h"
@@ -146,7 +147,7 @@ void for_clips(const RecordOptions& options, const std::vector<int64_t>& indices
 }
 
 void record_folders(const fs::path& folder, const RecordOptions& options) {
-  fs::create_directories(folder / "clips");
+  make_folders(folder / "clips");
   std::vector<int64_t> indices;
   const auto place = [&](int64_t index) { return folder / "clips" / fmt::format("{:06}", index); };
   for (int64_t i = options.shard; i < options.count; i += options.shards) {
@@ -238,9 +239,7 @@ void record(const fs::path& folder, const RecordOptions& wanted) {
          options.clip.width, options.clip.height);
   }
   ClipMaker check_options(options.clip);
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("{}: cannot be created: {}", folder.string(), error.message());
+  make_folders(folder);
   keep_manifest(folder, manifest(options));
   options.tar ? record_tars(folder, options) : record_folders(folder, options);
 }
