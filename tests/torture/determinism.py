@@ -14,8 +14,8 @@ import pathlib
 import subprocess
 import sys
 
+from jobs import files_of, write_picture
 from scratch import run_in_scratch
-from torture import files_of, write_picture
 
 # Files that contain times.
 TIMED = ("metrics.jsonl", ".json", "events.out")

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 
+from jobs import expect_no_leftovers, write_picture
 from scratch import run_in_scratch
-from torture import expect_no_leftovers, write_picture
 from walker import Server, Walk
 
 YEAR = 365 * 24 * 3600

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs walks for a long time with random controls, saves, loads, forks and lost connections, and monitors the
-server's memory and file descriptors.
+server's memory and file descriptors, the latency of controls and the shares of the walks.
 
-Usage: soak.py LOCI MAKE_TINY_FOLDER [--minutes 60] [--walkers 3] [--seed S] [--steady]
+Usage: soak.py LOCI MAKE_TINY_FOLDER [--minutes 60] [--walkers 3] [--seed S] [--steady] [--nginx]
 
 With --steady the walks only generate, as fast as the machine allows, to simulate days of video in a short time.
-Prints a line per minute. Exit code 1: an error that no client caused, memory that grows by more than 5 % and
-8 MiB from the second quarter of the time to the last, or a growing number of descriptors."""
+With --nginx the clients connect through an nginx. Prints a line per minute and percentiles at the end: the time from
+sending a control to the first frame that shows it, and the time between two chunks of a walk. Exit code 1: an error
+that no client caused, memory that grows by more than 5 % and 8 MiB from the second quarter of the time to the last, a
+growing number of descriptors, or with --steady a walk with less than half of the mean share."""
 
 import argparse
 import random
@@ -17,6 +19,7 @@ import sys
 import threading
 import time
 
+from proxy import Nginx
 from scratch import run_in_scratch
 from walker import Closed, Server, Walk
 
@@ -27,12 +30,16 @@ SAVED_MOST = 6
 
 
 class Walker(threading.Thread):
-    def __init__(self, server, number, options, deadline):
+    def __init__(self, server, gate, number, options, deadline):
+        """gate: where to connect, the server or a proxy."""
         super().__init__(daemon=True)
-        self.server, self.number, self.options, self.deadline = server, number, options, deadline
+        self.server, self.gate, self.number, self.options, self.deadline = server, gate, number, options, deadline
         self.chance = random.Random(options.seed * 1000 + number)
         self.counts = {"chunks": 0, "connections": 0, "saves": 0, "loads": 0, "forks": 0, "refusals": 0}
         self.problem = None
+        self.latencies, self.intervals = [], []  # seconds
+        self.pending = {}  # controls without a frame: event_id -> time of sending
+        self.events = 0
 
     def run(self):
         try:
@@ -46,7 +53,9 @@ class Walker(threading.Thread):
         """One connection of limited length. Returns the world that the next connection continues."""
         self.counts["connections"] += 1
         start = {"world": world} if world and self.chance.random() < 0.7 else {"seed": self.chance.randrange(1000)}
-        walk = Walk(self.server, output_compression=50, **start)
+        walk = Walk(self.gate, output_compression=50, **start)
+        self.pending.clear()
+        chunk_at = None
         end = self.deadline
         if not self.options.steady:
             end = min(end, time.monotonic() + self.chance.uniform(2, 40))
@@ -62,9 +71,17 @@ class Walker(threading.Thread):
                         raise AssertionError(f"unexpected error of the server: {message}")
                     if message["fatal"]:
                         return None
+                elif kind == "frame_batch":
+                    # The newest event that the chunk applied; it applied the earlier ones, too.
+                    for event in [e for e in self.pending if e <= (message["event_id"] or 0)]:
+                        self.latencies.append(time.monotonic() - self.pending.pop(event))
                 elif kind == "chunk_stats":
                     self.counts["chunks"] += 1
-                    if self.chance.random() < (0.02 if self.options.steady else 0.5):
+                    now = time.monotonic()
+                    if chunk_at is not None and not message["replayed"]:
+                        self.intervals.append(now - chunk_at)
+                    chunk_at = now
+                    if self.chance.random() < 0.5:
                         self.act(walk)
         except Closed as closed:
             # Another client has loaded this world.
@@ -80,7 +97,9 @@ class Walker(threading.Thread):
         chance = self.chance
         keys = {"mode": "state", "transitions": [{"actions": chance.choice(KEYS),
                                                   "look": [chance.uniform(-30, 30), chance.uniform(-9, 9)]}]}
-        walk.send(type="event", kind="camera_actions", payload=keys)
+        self.events += 1
+        self.pending[self.events] = time.monotonic()
+        walk.send(type="event", kind="camera_actions", event_id=self.events, payload=keys)
         dice = 1.0 if self.options.steady else chance.random()
         if dice < 0.08:
             self.counts["saves"] += 1
@@ -110,6 +129,16 @@ def grown(series):
     return statistics.median(series[quarter:2 * quarter]), statistics.median(series[-quarter:])
 
 
+def percentiles(seconds):
+    """Median, 95th and 99th percentile and maximum as text, in milliseconds."""
+    if not seconds:
+        return "none measured"
+    ordered = sorted(seconds)
+    values = [ordered[min(len(ordered) - 1, int(len(ordered) * share))] for share in (0.5, 0.95, 0.99, 1)]
+    return (f"median {values[0] * 1e3:.0f} ms, 95 % {values[1] * 1e3:.0f} ms, 99 % {values[2] * 1e3:.0f} ms, "
+            f"longest {values[3] * 1e3:.0f} ms of {len(ordered)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("loci")
@@ -118,15 +147,18 @@ def main():
     parser.add_argument("--walkers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steady", action="store_true")
+    parser.add_argument("--nginx", action="store_true")
     options = parser.parse_args()
 
     def work(folder):
         subprocess.run([options.make_folder, str(folder / "model")], check=True)
         server = Server(options.loci, folder / "model", folder / "data", "--linger-seconds", "1",
-                        "--requests-per-second", "1000000", "--messages-per-second", "1000000")
+                        "--requests-per-second", "1000000", "--messages-per-second", "1000000",
+                        "--sessions", str(2 * options.walkers), "--connections", "1000")
+        gate = Nginx(folder / "nginx", server) if options.nginx else server
         begun = time.monotonic()
         deadline = begun + 60 * options.minutes
-        walkers = [Walker(server, n, options, deadline) for n in range(options.walkers)]
+        walkers = [Walker(server, gate, n, options, deadline) for n in range(options.walkers)]
         for walker in walkers:
             walker.start()
         memory, descriptors, said = [], [], 0
@@ -147,7 +179,14 @@ def main():
         before, after = grown(memory)
         few, many = grown(descriptors)
         print(f"memory {before / 2**20:.1f} MiB, then {after / 2**20:.1f} MiB; descriptors {few:.0f}, then {many:.0f}")
+        chunks = [w.counts["chunks"] for w in walkers]
+        fairness = sum(chunks) ** 2 / (len(chunks) * sum(c * c for c in chunks)) if any(chunks) else 0
+        print(f"latency of controls: {percentiles([t for w in walkers for t in w.latencies])}")
+        print(f"time between chunks: {percentiles([t for w in walkers for t in w.intervals])}")
+        print(f"chunks per walk: {min(chunks)} to {max(chunks)}, Jain's index {fairness:.4f}")
         problems = [w.problem for w in walkers if w.problem]
+        if options.nginx:
+            gate.stop()
         said = server.stop()
         if problems or "internal" in said:
             raise AssertionError("; ".join(problems) or said)
@@ -155,6 +194,8 @@ def main():
             raise AssertionError("the memory of the server grows")
         if many > few + options.walkers:
             raise AssertionError("the number of descriptors grows")
+        if options.steady and 2 * len(chunks) * min(chunks) < sum(chunks):
+            raise AssertionError("a walk has less than half of the mean share")
 
     return run_in_scratch("soak", work)
 

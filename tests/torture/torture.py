@@ -2,223 +2,255 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills `loci` repeatedly at random moments and checks that no data are lost.
 
-Usage: torture.py LOCI MAKE_TINY_FOLDER [--rounds N] [--seed S] [--only NAME,…] [--keep]
+Usage: torture.py LOCI MAKE_TINY_FOLDER [--kills N] [--seed S] [--only NAME,…] [--keep]
 
 After every SIGKILL: an existing file is either the complete old one or the complete new one; continued work
 gives the same bytes as uninterrupted work; and the files that killed processes leave behind do not accumulate.
-`--rounds` is the number of kills of each kind: 3 by default, hundreds for a night. On a failure: one line and
-exit code 1."""
+`--kills` is the least number of kills in total, divided among the kinds of jobs: 10 by default. A kill counts only
+if the process had changed its files before; for `serve`, only if it had added a chunk to every unfinished walk.
+Prints a line per kind. On a failure: one line and exit code 1."""
 
 import argparse
 import filecmp
-import hashlib
-import json
-import pathlib
+import os
 import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
-import zlib
-import struct
 
+from jobs import Jobs, chunk_files, expect_no_leftovers, expect_same, files_of, hidden, losses, same_files
 from scratch import run_in_scratch
-from walker import Server, Walk, wait_for
+from walker import Closed, Server, Walk, wait_for
+
+WALKS = 2
+CHUNKS = 24  # per walk
+
+
+class Counts:
+    """What happened to one kind of job."""
+
+    def __init__(self):
+        self.kills = 0  # counted
+        self.early = 0  # the process had not changed anything yet
+        self.ends = 0  # the process ended before it was killed
+        self.compared = 0  # files or chunks compared with those of an uninterrupted run
 
 
 class Torture:
     def __init__(self, options, folder):
-        self.loci = str(pathlib.Path(options.loci).resolve())
-        self.rounds = options.rounds
+        self.jobs = Jobs(options.loci, options.make_folder, folder)
         self.chance = random.Random(options.seed)
         self.folder = folder
-        self.model = folder / "model"
-        self.kills = 0
-        self.ends = 0  # processes that ended before they were killed
-        subprocess.run([options.make_folder, str(self.model)], check=True)
-        write_picture(folder / "first.png", 48, 32)
+        self.counts = Counts()
+        self.wanted = 0
 
-    # Processes.
+    def start(self, *arguments):
+        return subprocess.Popen(self.jobs.command(*arguments), stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
 
-    def command(self, *arguments):
-        return [self.loci, "--quiet", "--threads", "1", *map(str, arguments)]
+    def time(self, out, *arguments):
+        """Runs to the end. Returns the seconds until the first change in the folder `out`, and in total."""
+        begun, before, first = time.monotonic(), state_of(out), None
+        process = self.start(*arguments)
+        while process.poll() is None:
+            if first is None and state_of(out) != before:
+                first = time.monotonic() - begun
+            time.sleep(0.005)
+        if process.returncode != 0:
+            self.jobs.run(*arguments)  # reports its error
+        total = time.monotonic() - begun
+        return first or total, total
 
-    def run(self, *arguments, code=0):
-        """Runs to the end and returns stderr."""
-        done = subprocess.run(self.command(*arguments), capture_output=True, text=True)
-        if done.returncode != code:
-            raise AssertionError(f"{' '.join(map(str, arguments))}: {done.returncode}, {done.stderr}")
-        return done.stderr
-
-    def time(self, *arguments):
-        begun = time.monotonic()
-        self.run(*arguments)
-        return time.monotonic() - begun
-
-    def kill_within(self, seconds, *arguments):
-        """Runs and kills at a random moment. Returns whether the process was still running."""
-        process = subprocess.Popen(self.command(*arguments), stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+    def kill_within(self, seconds, out, *arguments):
+        """Runs, and kills at a random moment around the time of the changes. Returns whether the process was
+        still running."""
+        first, total = seconds
+        before = state_of(out)
+        process = self.start(*arguments)
         try:
-            process.wait(timeout=self.chance.uniform(0, seconds))
-            self.ends += 1
+            process.wait(timeout=self.chance.uniform(0.8 * first, 1.1 * total))
+            self.counts.ends += 1
             return False
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            self.kills += 1
-            return True
+        if state_of(out) == before:
+            self.counts.early += 1
+        else:
+            self.counts.kills += 1
+        return True
+
+    def more(self):
+        return self.counts.kills < self.wanted
 
     # Kinds of jobs.
 
     def generate(self):
         """A video and a world replace older files completely or not at all."""
-        arguments = ["generate", "--model", self.model, "--image", self.folder / "first.png",
-                     "--trajectory", "w-16,left-16"]
-
-        def outputs(folder, seed):
-            return [*arguments, "--seed", seed, "--out", folder / "a.mp4", "--save-world", folder / "a.world"]
-
+        jobs = self.jobs
         old, new, work = (self.folder / f"generate-{name}" for name in ("old", "new", "work"))
         for folder in (old, new):
             folder.mkdir()
-        self.run(*outputs(old, 1))
-        seconds = self.time(*outputs(new, 2))
+        jobs.run(*jobs.generate(old, 1))
+        seconds = self.time(new, *jobs.generate(new, 2))
         names = ("a.mp4", "a.world")
-        for _ in range(self.rounds):
+        while self.more():
             shutil.rmtree(work, ignore_errors=True)
             shutil.copytree(old, work)
             killed, tries = True, 0
             while killed:
                 # Every attempt resumes the one before. The last attempts are not killed.
                 tries += 1
-                resume = (work / "a.latents" / "run.json").exists() and not json.loads(
-                    (work / "a.latents" / "run.json").read_text()).get("finished", False)
-                more = ["--resume"] if resume else []
-                killed = self.kill_within(seconds * 1.2 if tries < 4 else 600, *outputs(work, 2), *more)
+                arguments = [*jobs.generate(work, 2), *(["--resume"] if jobs.unfinished(work) else [])]
+                if tries < 4:
+                    killed = self.kill_within(seconds, work, *arguments)
+                else:
+                    jobs.run(*arguments)
+                    killed = False
                 for name in names:
                     content = (work / name).read_bytes()
                     if content not in ((old / name).read_bytes(), (new / name).read_bytes()):
                         raise AssertionError(f"{name} is neither the old nor the new file after a kill")
+                    self.counts.compared += 1
             if not same_files(new, work, names):
-                self.run(*outputs(work, 2))  # finished, but killed before the world was written
-            expect_same(new, work, names)
-            expect_same(new / "a.latents", work / "a.latents")
+                jobs.run(*jobs.generate(work, 2))  # finished, but killed before the world was written
+            self.counts.compared += expect_same(new, work, names)
+            self.counts.compared += expect_same(new / "a.latents", work / "a.latents")
             expect_no_leftovers(work)
         # The world continues like that of an uninterrupted run.
         for folder in (new, work):
-            self.run("generate", "--model", self.model, "--load-world", folder / "a.world", "--trajectory",
+            jobs.run("generate", "--model", jobs.model, "--load-world", folder / "a.world", "--trajectory",
                      "right-16", "--out", folder / "b.mp4")
         expect_same(new, work, ["b.mp4"])
 
-    def dataset(self):
+    def encode(self):
+        self.dataset("encode")
+
+    def record(self):
+        wanted, self.wanted = self.wanted, (self.wanted + 1) // 2
+        self.dataset("record")
+        self.wanted = wanted
+        self.dataset("tar")
+
+    def dataset(self, kind):
         """Recordings and latents: complete clips stay, missing ones are added."""
-        common = ["--count", 4, "--frames", 17, "--size", "48x32", "--workers", 1]
-        jobs = {"record": lambda out: ["world", "record", out, *common],
-                "tar": lambda out: ["world", "record", out, *common, "--tar", "--clips-per-tar", 2],
-                "encode": lambda out: ["world", "encode", "--vae", self.model / "vae", "--out", out, *common]}
-        for name, job in jobs.items():
-            whole, parts = self.folder / f"{name}-whole", self.folder / f"{name}-parts"
-            seconds = self.time(*job(whole))
+        whole, parts = self.folder / f"{kind}-whole", self.folder / f"{kind}-parts"
+        seconds = self.time(whole, *self.jobs.dataset(kind, whole))
+        while self.more():
             shutil.rmtree(parts, ignore_errors=True)
-            for _ in range(self.rounds):
-                if not self.kill_within(seconds * 1.1, *job(parts)):
-                    shutil.rmtree(parts, ignore_errors=True)
-                    continue
+            while self.more() and self.kill_within(seconds, parts, *self.jobs.dataset(kind, parts)):
                 for file in files_of(parts):
-                    if not hidden(file) and not filecmp.cmp(whole / file, parts / file, shallow=False):
-                        raise AssertionError(f"{file} of a killed '{name}' differs")
-            self.run(*job(parts))
-            expect_same(whole, parts)
+                    if hidden(file):
+                        continue
+                    if not filecmp.cmp(whole / file, parts / file, shallow=False):
+                        raise AssertionError(f"{file} of a killed '{kind}' differs")
+                    self.counts.compared += 1
+            self.jobs.run(*self.jobs.dataset(kind, parts))
+            self.counts.compared += expect_same(whole, parts)
             expect_no_leftovers(parts)
 
     def train(self):
         """A killed training run continues to the same bytes."""
-        clips = self.folder / "clips"
-        self.run("world", "encode", "--vae", self.model / "vae", "--out", clips, "--count", 2, "--frames", 33,
-                 "--size", "48x32", "--workers", 1)
-        recipe = {"model": {"num_attention_heads": 1, "num_layers": 2, "in_channels": 3, "ffn_dim": 64,
-                            "text_dim": 16, "text_len": 4, "freq_dim": 32, "chunk_size": 2,
-                            "hybrid_layers": [1], "camera_attn_compress": 1},
-                  "updates": 8, "batch": 1, "seed": 3, "checkpoint_minutes": 0, "keep_checkpoints": 2,
-                  "phases": [{"from": 0, "window": 5, "data": [{"folder": str(clips)}]}]}
-        config = self.folder / "train.json"
-        config.write_text(json.dumps(recipe))
+        jobs = self.jobs
+        config = jobs.train_config()
         whole, run = self.folder / "run-whole", self.folder / "run"
-        seconds = self.time("train", config, "--out", whole)
-        for _ in range(self.rounds):
-            if not run.exists() or (run / "checkpoint-00000008").exists():
-                shutil.rmtree(run, ignore_errors=True)
-            self.kill_within(seconds, "train", config, "--out", run, "--resume")
-            for folder in run.glob("checkpoint-*") if run.exists() else []:
-                json.loads((folder / "state.json").read_text())
-        self.run("train", config, "--out", run, "--resume")
-        expect_same(whole / "checkpoint-00000008", run / "checkpoint-00000008")
-        expect_no_leftovers(run)
-        losses = [[json.loads(line)["loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
-                  for folder in (whole, run)]
-        if losses[0] != losses[1]:
-            raise AssertionError("the losses of a killed and resumed run differ")
+        every = config.with_name("train-every.json")  # keeps all checkpoints for comparison
+        every.write_text(config.read_text().replace('"keep_checkpoints": 2', '"keep_checkpoints": 100'))
+        seconds = self.time(whole, "train", every, "--out", whole)
+        while self.more():
+            shutil.rmtree(run, ignore_errors=True)
+            while self.more() and self.kill_within(seconds, run, "train", config, "--out", run, "--resume"):
+                for folder in run.glob("checkpoint-*"):
+                    names = [name for name in files_of(folder) if name != "config.json"]  # has keep_checkpoints
+                    self.counts.compared += expect_same(whole / folder.name, folder, names)
+            jobs.run("train", config, "--out", run, "--resume")
+            last = jobs.last_checkpoint(run)
+            names = [name for name in files_of(last) if name != "config.json"]
+            self.counts.compared += expect_same(whole / last.name, last, names)
+            expect_no_leftovers(run)
+            if losses(whole) != losses(run):
+                raise AssertionError("the losses of a killed and resumed run differ")
 
     def serve(self):
-        """A walk and a video job continue in the next server process without differences."""
-        chunks = 6
+        """Walks and a video job continue in the next server process without differences."""
         video = {"seconds": 1, "seed": 5, "prompt": ""}
         # The reference without kills.
-        whole = Server(self.loci, self.model, self.folder / "data-whole")
-        walk = Walk(whole, seed=9, max_chunks=chunks)
+        whole = Server(self.jobs.loci, self.jobs.model, self.folder / "data-whole")
         begun = time.monotonic()
-        world = walk.until("session")["world"]
-        walk.until("chunk_stats", chunk_index=chunks)
-        seconds = time.monotonic() - begun
-        walk.close()
+        walkers = [Walker(whole, number) for number in range(WALKS)]
+        for walker in walkers:
+            walker.join()
+        rhythm = (time.monotonic() - begun) / CHUNKS
         job = whole.request("/v1/videos", video)["id"]
         wait_for(lambda: whole.request(f"/v1/videos/{job}")["status"] == "completed", what="a video")
         film = whole.request(f"/v1/videos/{job}/content")
         whole.stop()
-        expected = chunk_files(self.folder / "data-whole", world)
-
+        expected = [chunk_files(self.folder / "data-whole", walker.world) for walker in walkers]
         data = self.folder / "data"
-        for _ in range(self.rounds):
+        while self.more():
             shutil.rmtree(data, ignore_errors=True)
-            world, job, seen, kills = None, None, 0, 0
-            while True:
-                server = Server(self.loci, self.model, data)
-                try:
-                    if job is None:
-                        job = server.request("/v1/videos", video)["id"]
-                    walk = (Walk(server, seed=9, max_chunks=chunks) if world is None
-                            else Walk(server, world=world, max_chunks=chunks))
-                    world = walk.until("session")["world"]
-                    end = time.monotonic() + self.chance.uniform(0, seconds)
-                    while time.monotonic() < end and seen < chunks:
-                        message = walk.next()
-                        if message["type"] == "error":
-                            raise AssertionError(f"a killed walk does not continue: {message}")
-                        if message["type"] == "chunk_stats":
-                            seen = max(seen, message["chunk_index"])
-                finally:
-                    server.kill()
-                self.kills += 1
+            worlds, job, kills = [None] * WALKS, None, 0
+            while worlds[0] is None or any(self.missing(data, world) for world in worlds):
+                worlds, job = self.serve_once(data, worlds, job, video, rhythm, expected)
                 kills += 1
-                # Every chunk that was sent to the client is stored.
-                made = chunk_files(data, world)
-                for name, content in made.items():
-                    if name in expected and content != expected[name]:
-                        raise AssertionError(f"{name} of a killed walk differs")
-                if len(made) < seen + 1:
-                    raise AssertionError(f"chunk {seen} was sent and is lost")
-                if seen >= chunks:
-                    break
-            server = Server(self.loci, self.model, data)
-            wait_for(lambda: server.request(f"/v1/videos/{job}")["status"] in ("completed", "failed"),
-                     what="a video that was interrupted")
-            # The server gives up a job after three crashes.
-            if server.request(f"/v1/videos/{job}")["status"] == "completed":
-                if server.request(f"/v1/videos/{job}/content") != film:
-                    raise AssertionError("an interrupted video differs")
-            elif kills < 3:
-                raise AssertionError(f"a video was given up after {kills} kills")
+            self.check_server(data, worlds, job, kills, film)
+
+    @staticmethod
+    def missing(data, world):
+        return len(chunk_files(data, world)) <= CHUNKS
+
+    def serve_once(self, data, worlds, job, video, rhythm, expected):
+        """Runs a server with all unfinished walks, kills it, and checks the chunks on disk. Returns the ids of
+        the worlds and of the video job."""
+        server = Server(self.jobs.loci, self.jobs.model, data)
+        try:
+            if job is None:
+                job = server.request("/v1/videos", video)["id"]
+            walkers = [Walker(server, number, worlds[number],
+                              0 if worlds[number] is None else len(chunk_files(data, worlds[number])) - 1)
+                       for number in range(WALKS)
+                       if worlds[number] is None or self.missing(data, worlds[number])]
+            for walker in walkers:
+                worlds[walker.number] = walker.world
+            # A part of the servers is killed before all walks have advanced.
+            end = time.monotonic() + self.chance.uniform(0, 8) * rhythm
+            patient = self.chance.random() < 0.9
+            while any(walker.is_alive() for walker in walkers) and (
+                    time.monotonic() < end or (patient and not all(walker.advanced() for walker in walkers))):
+                time.sleep(0.002)
+        finally:
+            server.kill()
+        for walker in walkers:
+            walker.join()
+        if all(walker.advanced() for walker in walkers):
+            self.counts.kills += 1
+        else:
+            self.counts.early += 1
+        for walker in walkers:
+            # Every chunk that was sent to the client is stored.
+            made = chunk_files(data, walker.world)
+            for name, content in made.items():
+                if content != expected[walker.number].get(name):
+                    raise AssertionError(f"{name} of a killed walk differs")
+            if len(made) < walker.seen + 1:
+                raise AssertionError(f"chunk {walker.seen} was sent and is lost")
+            self.counts.compared += len(made)
+        return worlds, job
+
+    def check_server(self, data, worlds, job, kills, film):
+        """A server after all kills: the video is complete, and the worlds can be saved."""
+        server = Server(self.jobs.loci, self.jobs.model, data)
+        wait_for(lambda: server.request(f"/v1/videos/{job}")["status"] in ("completed", "failed"),
+                 what="a video that was interrupted")
+        # The server gives up a job after three crashes.
+        if server.request(f"/v1/videos/{job}")["status"] == "completed":
+            if server.request(f"/v1/videos/{job}/content") != film:
+                raise AssertionError("an interrupted video differs")
+        elif kills < 3:
+            raise AssertionError(f"a video was given up after {kills} kills")
+        for world in worlds:
             walk = Walk(server, world=world, paused=True)
             walk.until("session")
             walk.send(type="save", name="kept", request_id=1)
@@ -226,71 +258,82 @@ class Torture:
             walk.close()
             if all(w["id"] != saved for w in server.request("/v1/worlds")["data"]):
                 raise AssertionError("a saved world is not listed")
-            server.stop()
-            expect_no_leftovers(data)
+        server.stop()
+        expect_no_leftovers(data)
 
 
-def write_picture(path, width, height):
-    rows = b"".join(b"\0" + bytes(c for x in range(width) for c in (x * 5 % 256, y * 7 % 256, 99))
-                    for y in range(height))
+class Walker(threading.Thread):
+    """Walks to chunk CHUNKS, or until the server is killed. The constructor returns when the walk has begun."""
 
-    def part(name, data):
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    def __init__(self, server, number, world=None, stored=0):
+        super().__init__(daemon=True)
+        self.number = number
+        self.stored = self.seen = stored  # the newest chunk before this connection, and the newest received
+        self.problem = None
+        start = {"seed": 9 + number} if world is None else {"world": world}
+        self.walk = Walk(server, max_chunks=CHUNKS - stored, **start)
+        self.world = self.walk.until("session")["world"]
+        self.start()
 
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-                     + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b""))
+    def run(self):
+        try:
+            while self.seen < CHUNKS:
+                message = self.walk.next()
+                if message["type"] == "error":
+                    self.problem = f"a killed walk does not continue: {message}"
+                    return
+                if message["type"] == "chunk_stats":
+                    self.seen = max(self.seen, message["chunk_index"])
+        except Closed:
+            pass  # the server was killed
+        finally:
+            self.walk.close()
 
+    def advanced(self):
+        return self.seen > self.stored
 
-def hidden(path):
-    return any(piece.startswith(".") for piece in pathlib.Path(path).parts)
-
-
-def files_of(folder):
-    return sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file()) if folder.exists() else []
-
-
-def same_files(a, b, names):
-    return all((b / n).exists() and filecmp.cmp(a / n, b / n, shallow=False) for n in names)
-
-
-def expect_same(a, b, names=None):
-    if names is None:
-        names = files_of(a)
-        if names != [n for n in files_of(b) if not hidden(n)]:
-            raise AssertionError(f"{b} has {files_of(b)}, expected {names}")
-    for name in names:
-        if not filecmp.cmp(a / name, b / name, shallow=False):
-            raise AssertionError(f"{b / name} differs from {a / name}")
-
-
-def expect_no_leftovers(folder):
-    left = [f for f in folder.rglob(".*") if ".loci-" in f.name]
-    if left:
-        raise AssertionError(f"left behind by killed processes: {', '.join(map(str, left))}")
+    def join(self, timeout=None):
+        super().join(timeout)
+        if self.problem:
+            raise AssertionError(self.problem)
 
 
-def chunk_files(data, world):
-    folder = next(data.rglob(world)) / "chunks"
-    return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.glob("[!.]*.safetensors")}
+def state_of(folder):
+    """Something that differs if a file below the folder was changed."""
+    found = {}
+    for place, folders, files in os.walk(folder):
+        for name in folders + files:
+            try:
+                status = os.stat(os.path.join(place, name))
+                found[os.path.join(place, name)] = (status.st_ino, status.st_size, status.st_mtime_ns)
+            except FileNotFoundError:
+                pass  # removed meanwhile
+    return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("loci")
     parser.add_argument("make_folder")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kills", type=int, default=10, help="in total (default: 10)")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--only", default="generate,dataset,train,serve")
+    parser.add_argument("--only", default="serve,generate,train,encode,record")
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
     options = parser.parse_args()
 
     def work(folder):
         torture = Torture(options, folder)
-        for name in options.only.split(","):
-            before, begun = torture.kills, time.monotonic()
+        names = options.only.split(",")
+        done = 0
+        torture.wanted = -(-options.kills // len(names))
+        for name in names:
+            torture.counts = counts = Counts()
+            begun = time.monotonic()
             getattr(torture, name)()
-            print(f"{name}: {torture.kills - before} kills in {time.monotonic() - begun:.0f} s, nothing lost",
-                  flush=True)
+            done += counts.kills
+            print(f"{name}: {counts.kills} kills after changes, {counts.early} before, {counts.ends} runs ended first, "
+                  f"{counts.compared} files compared, {time.monotonic() - begun:.0f} s, nothing lost", flush=True)
+        print(f"{done} kills in total", flush=True)
 
     return run_in_scratch(f"torture --seed {options.seed}", work, options.keep)
 
