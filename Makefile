@@ -5,7 +5,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test web-test build bench format lint asan tsan fuzz sbom install package bootstrap clean distclean
+.PHONY: help demo test web-test build bench format lint asan tsan fuzz kills power-loss soak sbom install package bootstrap clean distclean
 
 help:
 	@echo "make demo     build, then generate a clip with the demo model into out/demo"
@@ -19,7 +19,10 @@ help:
 	@echo "make lint     check the sources with clang-format and clang-tidy"
 	@echo "make asan     run the tests with the address and undefined behaviour sanitizers"
 	@echo "make tsan     run the tests with the thread sanitizer"
-	@echo "make fuzz     run libFuzzer on every parser, FUZZ_SECONDS=60 each"
+	@echo "make fuzz     run libFuzzer on every parser, FUZZ_SECONDS=60 each; FUZZ_RUNS=1e8: until this total"
+	@echo "make kills    kill serve, generate, train and encode KILLS=1000 times; compare all files"
+	@echo "make power-loss  simulate power losses; RECOVERIES=50 continued runs per job"
+	@echo "make soak     WALKS=16 walks through nginx for SOAK_MINUTES=60"
 	@echo "make sbom     write the software bill of materials to out/loci.cdx.json"
 	@echo "make clean    remove build outputs; distclean: also dependencies in this folder"
 
@@ -67,6 +70,21 @@ fuzz:
 	  || { sed -n '/CMake Error/,$$p' build/configure-fuzz.log >&2; exit 3; }
 	@cmake --build --preset fuzz --parallel $(JOBS) --target loci_fuzz_files loci_fuzz_models loci_fuzz_server
 	@scripts/fuzz build/fuzz
+
+# docs/reliability.md describes these tests and their results.
+TORTURE = python3 tests/torture/$(1) $(BUILD)/loci $(BUILD)/tests/serve/loci_make_tiny_folder
+KILLS ?= 1000
+kills: build
+	@$(call TORTURE,torture.py) --kills $(KILLS)
+
+RECOVERIES ?= 50
+power-loss: build
+	@$(call TORTURE,power_loss.py) $(BUILD)/tests/torture/libloci_file_trace.so --recoveries $(RECOVERIES)
+
+WALKS ?= 16
+SOAK_MINUTES ?= 60
+soak: build
+	@$(call TORTURE,soak.py) --steady --nginx --walkers $(WALKS) --minutes $(SOAK_MINUTES)
 
 sbom: bootstrap
 	@scripts/sbom.py

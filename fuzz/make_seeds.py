@@ -127,6 +127,18 @@ def tokenizers():
     add("tokenizer_json", "unigram", json.dumps(unigram).encode() + b"\0a hill, a hill")
     add("tokenizer_config", "bytes", '{"tokenizer_class": "ByteTokenizer"}')
     add("tokenizer_config", "other", '{"tokenizer_class": "T5Tokenizer", "extra": [1]}')
+    # Choices from the tables of targets/tokenizers.cpp. Pieces: count - 1, then per piece the number of
+    # fragments, the fragments, the score and whether it matches.
+    pieces = bytes([3, 1, 0, 1, 0, 1, 1, 1, 0, 1, 2, 2, 0, 2, 0, 1, 3, 0])  # a, b, ab, ab
+    add("unigram", "words", pieces + bytes([3, 12, 0, 1, 0, 1, 1, 0, 0, 2, 2, 26, 4, 0]))
+    add("unigram", "unknown", pieces + bytes([0, 6, 0, 9, 14, 1, 15, 2]))
+    add("unigram", "low_scores", bytes([1, 1, 0, 7, 0, 1, 1, 6, 0, 1, 8, 0, 1, 0, 0, 1, 0, 1, 0]))
+    add("tokenizer_parts", "plain", pieces + bytes([0, 0, 0, 0, 0, 8, 0, 1, 5, 0, 2, 26, 1, 0]))
+    add("tokenizer_parts", "all", pieces + bytes([
+        1, 3, 0, 1, 1, 1, 1, 0, 1, 9, 2, 1, 7,  # normalizers: Strip, Replace, spaces
+        2, 0, 1, 1, 7, 1, 1,  # pre-tokenizers: WhitespaceSplit, Metaspace
+        2, 1, 16, 0, 1, 17, 1,  # added tokens: <s>, </s>
+        1, 2, 12, 0, 1, 5, 16, 6, 2, 17, 0, 9, 14, 15, 7]) + "a b é".encode())
 
     def varint(n):
         out = b""
@@ -260,8 +272,49 @@ def server():
     add("http", "range", b"GET /v1/videos/video_abcdefghijklmnopqrstuvwxyz/content HTTP/1.1\r\nHost: a\r\nRange: bytes=5-,-3\r\n\r\n")
     add("http", "upgrade", b"GET /v1/realtime_video/generate HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Origin: http://evil.example\r\nCookie: loci_token=x\r\nAuthorization: Bearer y\r\n\r\n")
+    framing()
+    frames()
     add("http", "chunked", b"POST /v1/worlds/a HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n5\r\n{\"nam\r\n8\r\ne\": \"y\"}\r\n0\r\n\r\n")
+
+
+def framing():
+    """Choices from the tables of targets/connections.cpp. A request: kind, start, number of fields, fields, body."""
+    fields, bodies, chunked, smuggled = 40, 24, 19, 20
+    another = bytes([0, 0, 0, 0])  # GET /health
+    add("http_framing", "two", another + another)
+    for field in range(fields):
+        add("http_framing", f"field{field:02}", bytes([0, 2, 1, field, smuggled]) + another)
+        add("http_framing", f"length_and_field{field:02}", bytes([0, 2, 2, 6, field, 1]) + another)
+    for body in range(bodies):
+        add("http_framing", f"chunks{body:02}", bytes([0, 2, 1, chunked, body]) + another)
+    for end in range(6):
+        add("http_framing", f"end{end}", bytes([12, end, 0, 1, 0, 0]) + another)
+    add("http_framing", "no_host", bytes([8, 0, 0, 0]))
+    add("http_framing", "raw", bytes([0, 0x80 + 21]) + b"GET /%00?a=b HTTP/1.1" + bytes([1, 0x80 + 4]) + b"A: b" + b"\0")
+
+
+def frames():
+    """Choices from the tables of targets/connections.cpp. A frame: opcode, flags, form of the length, payload."""
+    text, binary, more, close, ping = 0, 3, 5, 8, 9
+    whole, part = 0x1f, 0x1c  # flags: last and masked, masked only
+    hello = bytes([text, whole, 0, 0])
+    add("websocket_frames", "text", hello + bytes([text, whole, 0, 1]))
+    add("websocket_frames", "messagepack", bytes([binary, whole, 0, 5]) + hello)
+    add("websocket_frames", "fragments", bytes([text, part, 0, 3, ping, whole, 0, 11, more, whole, 0, 4]) + hello)
+    add("websocket_frames", "split_messagepack", bytes([binary, part, 0, 6, more, whole, 0, 7]))
+    for form in range(1, 7):
+        add("websocket_frames", f"length{form}", bytes([text, whole, form, 0]) + hello)
+        add("websocket_frames", f"control_length{form}", bytes([ping, whole, form, 11]) + hello)
+    for opcode in range(16):
+        add("websocket_frames", f"opcode{opcode:02}", bytes([opcode, whole, 0, 11]) + hello)
+        add("websocket_frames", f"within{opcode:02}", bytes([text, part, 0, 3, opcode, whole, 0, 4]) + hello)
+    add("websocket_frames", "unmasked", bytes([text, 0x03, 0, 0]) + hello)
+    add("websocket_frames", "reserved", bytes([text, 0xff, 0, 0]) + hello)
+    for payload in range(12):
+        add("websocket_frames", f"payload{payload:02}", bytes([text, whole, 0, payload]) + hello)
+    add("websocket_frames", "closed", hello + bytes([close, whole, 0, 11]) + hello)
+    add("websocket_frames", "raw", bytes([text, whole, 0, 12, 24]) + b'{"type": "ping", "t": 7}' + hello)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,13 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include "loci/base/error.h"
-#include "loci/serve/engine/services.h"
 #include "loci/serve/net/api.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/message.h"
 #include "loci/serve/walk/session.h"
 
 #include "fuzz/target.h"
-#include "tests/sample/tiny_folder.h"
+#include "fuzz/tiny_services.h"
 
 namespace loci::fuzz {
 
@@ -22,32 +21,6 @@ namespace {
 
 namespace http = boost::beast::http;
 using serve::Encoding;
-
-serve::Limits limits() {
-  serve::Limits limits;
-  limits.requests_per_second = limits.messages_per_second = 1e9;
-  limits.linger_seconds = 0;
-  limits.sessions = 4;
-  limits.queued_videos = 1;
-  limits.video_seconds = 1;
-  limits.record_seconds = 1;
-  limits.pixels = 64 * 48;
-  limits.steps = 2;
-  limits.disk_bytes = 64 << 20;
-  limits.upload_pixels = 1 << 16;
-  return limits;
-}
-
-serve::Services& services() {
-  static serve::Services made = [] {
-    const std::filesystem::path model = scratch_folder() / "model";
-    loci::testing::make_tiny_folder(model, 1);
-    std::filesystem::create_directories(scratch_folder() / "data");
-    at_end([] { services().engine.stop(); });
-    return serve::Services({model}, at::kFloat, scratch_folder() / "data", {}, limits());
-  }();
-  return made;
-}
 
 // An internal error in a reply is a bug.
 void expect_no_internal(const Json& message) {
@@ -76,8 +49,8 @@ class BegunWalk {
   void begin() {
     used_ = 0;
     session_.reset();
-    client_ = std::make_shared<serve::Client>(services().limits, services().metrics);
-    session_ = std::make_unique<serve::Session>(services(), client_);
+    client_ = std::make_shared<serve::Client>(tiny_services().limits, tiny_services().metrics);
+    session_ = std::make_unique<serve::Session>(tiny_services(), client_);
     session_->receive(R"({"type": "init", "paused": true, "pacing": "none", "max_chunks": 1})",
                       true);
   }
@@ -92,11 +65,11 @@ class BegunWalk {
 // Bytes, Beast's parser and the API, as in a connection of the server.
 LOCI_FUZZ_TARGET(http) {
   static const serve::Access access{serve::AccessOptions{}};
-  static serve::Api api(services(), access);
+  static serve::Api api(tiny_services(), access);
   http::request_parser<http::string_body> parser;
   parser.eager(true);
-  parser.header_limit(static_cast<uint32_t>(services().limits.header_bytes));
-  parser.body_limit(services().limits.body_bytes);
+  parser.header_limit(static_cast<uint32_t>(tiny_services().limits.header_bytes));
+  parser.body_limit(tiny_services().limits.body_bytes);
   boost::beast::error_code error;
   parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
   if (!error && !parser.is_done()) parser.put_eof(error);
@@ -138,8 +111,8 @@ LOCI_FUZZ_TARGET(session) {
   std::shared_ptr<serve::Client> client;
   std::unique_ptr<serve::Session> fresh;
   if (choice < 2) {
-    client = std::make_shared<serve::Client>(services().limits, services().metrics);
-    fresh = std::make_unique<serve::Session>(services(), client);
+    client = std::make_shared<serve::Client>(tiny_services().limits, tiny_services().metrics);
+    fresh = std::make_unique<serve::Session>(tiny_services(), client);
   }
   serve::Session& session = fresh == nullptr ? begun.session() : *fresh;
   while (!bytes.empty()) {

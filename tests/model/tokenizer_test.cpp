@@ -83,6 +83,17 @@ TEST(Tokenizer, ErrorsNameMissingAndDamagedFiles) {
   write_file(folder / "tokenizer.json",
              R"({"model": {"type": "Unigram", "vocab": [["a", 0]], "unk_id": 7}})");
   EXPECT_BAD_INPUT(Tokenizer::load(folder.path()), HasSubstr("the unknown token is 7"));
+  // Two such scores sum to minus infinity.
+  write_file(folder / "tokenizer.json",
+             R"({"model": {"type": "Unigram", "vocab": [["a", -1.7e308]]}})");
+  EXPECT_BAD_INPUT(Tokenizer::load(folder.path()), HasSubstr("the score of piece 0 is -1.7e+308"));
+  for (const char* id : {"-1", "9223372036854775807"}) {
+    write_file(folder / "tokenizer.json",
+               fmt::format(R"({{"model": {{"type": "Unigram", "vocab": [["a", 0]]}},
+                               "added_tokens": [{{"content": "b", "id": {}}}]}})",
+                           id));
+    EXPECT_BAD_INPUT(Tokenizer::load(folder.path()), HasSubstr("the token ID " + std::string(id)));
+  }
 
   // A sentencepiece model truncated at any byte is rejected or read up to there, without overrun.
   const std::string whole = read_file(test_data("model/spiece.model"));

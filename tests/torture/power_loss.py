@@ -29,12 +29,12 @@ from walker import Server, Walk, wait_for
 
 RANDOM_LOSSES = 4  # per moment
 CHUNKS = 6
-# Logs, which are appended to.
-LOGS = ("*metrics.jsonl", "*events.out.*")
+# Logs, which are appended to, and locks, which name their holder.
+IN_PLACE = ("*metrics.jsonl", "*events.out.*", "*/lock")
 
 
-def is_log(path):
-    return any(fnmatch.fnmatch(path, pattern) for pattern in LOGS)
+def is_in_place(path):
+    return any(fnmatch.fnmatch(path, pattern) for pattern in IN_PLACE)
 
 
 def whole(file):
@@ -60,7 +60,7 @@ class Rules:
 
     def finish(self):
         self.finished = {path: len(versions) - 1 for path, versions in self.versions.items()
-                         if self.disk.find(path) is not None and not is_log(path)}
+                         if self.disk.find(path) is not None and not is_in_place(path)}
 
     def before(self, record):
         kind, fields, _ = record
@@ -98,7 +98,7 @@ class Rules:
 
     def check(self, state):
         for path, content in state.items():
-            if content is None or hidden(path) or is_log(path):
+            if content is None or hidden(path) or is_in_place(path):
                 continue
             if path not in self.versions:
                 raise AssertionError(f"{path} is written in place, so that it can be read half written")

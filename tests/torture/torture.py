@@ -155,20 +155,20 @@ class Torture:
         """A killed training run continues to the same bytes."""
         jobs = self.jobs
         config = jobs.train_config()
-        whole, run = self.folder / "run-whole", self.folder / "run"
-        every = config.with_name("train-every.json")  # keeps all checkpoints for comparison
+        whole, run, all_checkpoints = (self.folder / name for name in ("run-whole", "run", "run-all"))
+        seconds = self.time(whole, "train", config, "--out", whole)
+        every = config.with_name("train-every.json")
         every.write_text(config.read_text().replace('"keep_checkpoints": 2', '"keep_checkpoints": 100'))
-        seconds = self.time(whole, "train", every, "--out", whole)
+        jobs.run("train", every, "--out", all_checkpoints)
+        settings = ("config.json", "state.json")  # contain keep_checkpoints, and a checksum of it
         while self.more():
             shutil.rmtree(run, ignore_errors=True)
             while self.more() and self.kill_within(seconds, run, "train", config, "--out", run, "--resume"):
                 for folder in run.glob("checkpoint-*"):
-                    names = [name for name in files_of(folder) if name != "config.json"]  # has keep_checkpoints
-                    self.counts.compared += expect_same(whole / folder.name, folder, names)
+                    names = [name for name in files_of(all_checkpoints / folder.name) if name not in settings]
+                    self.counts.compared += expect_same(all_checkpoints / folder.name, folder, names)
             jobs.run("train", config, "--out", run, "--resume")
-            last = jobs.last_checkpoint(run)
-            names = [name for name in files_of(last) if name != "config.json"]
-            self.counts.compared += expect_same(whole / last.name, last, names)
+            self.counts.compared += expect_same(jobs.last_checkpoint(whole), jobs.last_checkpoint(run))
             expect_no_leftovers(run)
             if losses(whole) != losses(run):
                 raise AssertionError("the losses of a killed and resumed run differ")

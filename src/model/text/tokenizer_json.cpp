@@ -173,6 +173,11 @@ void add_splitters(const Json& json, const std::string& source, std::vector<Spli
   }
 }
 
+void check_id(int64_t id, const std::string& source) {
+  constexpr int64_t kMost = (int64_t{1} << 31) - 1;
+  if (id < 0 || id > kMost) fail("{}: the token ID {} is not between 0 and {}", source, id, kMost);
+}
+
 struct AddedToken {
   std::string text;
   int64_t id = 0;
@@ -188,6 +193,7 @@ class JsonTokenizer : public Tokenizer {
       const ConfigReader reader(token, source + ": added_tokens");
       added_.push_back({reader.get<std::string>("content"), reader.get<int64_t>("id")});
       if (added_.back().text.empty()) fail("{}: an added token is empty", source);
+      check_id(added_.back().id, source);
       vocabulary_ = std::max(vocabulary_, added_.back().id + 1);
     }
     vocabulary_ = std::max(vocabulary_, unigram_.size());
@@ -251,7 +257,11 @@ class JsonTokenizer : public Tokenizer {
                            .value(name, Json::object())
                            .value("ids", Json::array());
       if (!text_seen) unsupported(source, "token before the text", name);
-      for (const Json& id : ids) suffix_.push_back(id.get<int64_t>());
+      for (const Json& id : ids) {
+        suffix_.push_back(id.get<int64_t>());
+        check_id(suffix_.back(), source);
+        vocabulary_ = std::max(vocabulary_, suffix_.back() + 1);
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 #include "loci/model/text/tokenizer_unigram.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "loci/base/error.h"
@@ -13,6 +14,8 @@ namespace {
 
 // The score of an unknown character, relative to the lowest score of a piece.
 constexpr double kUnknownPenalty = 10;
+// Larger scores could sum to infinity; then no segmentation would be the best one.
+constexpr double kMostScore = 1e30;
 
 }  // namespace
 
@@ -26,6 +29,10 @@ Unigram::Unigram(std::vector<Piece> pieces, int64_t unknown, bool byte_fallback,
   double least = std::numeric_limits<double>::infinity();
   for (int64_t i = 0; i < size(); ++i) {
     const Piece& piece = pieces_[static_cast<size_t>(i)];
+    if (!(std::abs(piece.score) <= kMostScore)) {
+      fail("{}: the score of piece {} is {}; expected a number between -{:g} and {:g}", source, i,
+           piece.score, kMostScore, kMostScore);
+    }
     if (piece.matches) {
       least = std::min(least, piece.score);
       longest_ = std::max(longest_, piece.text.size());
