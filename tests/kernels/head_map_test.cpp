@@ -126,6 +126,43 @@ TEST(HeadMap, SamplesMayHaveDifferentMaps) {
   }
 }
 
+// Every head has its own angles: forward and backward at every level, for one and two samples.
+TEST(HeadMap, HeadsMayHaveDifferentRotations) {
+  at::manual_seed(8);
+  constexpr int64_t kHeads = 3;
+  for (const IsaLevel level : kIsaLevels) {
+    if (level > cpu_features().best_level()) continue;
+    const IsaOverride chosen(level);
+    for (const int64_t batch : {0, 2}) {
+      HeadMap map = example(batch);
+      const at::Tensor angle =
+          batch > 0 ? at::randn({batch, kTokens, kHeads, 4}) : at::randn({kTokens, kHeads, 4});
+      map.cosine = angle.cos();
+      map.sine = angle.sin();
+      map.per_head = true;
+      const at::Tensor x = at::randn({2, kTokens, kHeads, kChannels}).requires_grad_(true);
+      const at::Tensor y = head_map(x, map);
+      EXPECT_TRUE(at::allclose(y, head_map_by_libtorch(x, map), 1e-5, 1e-5));
+      for (int64_t head = 0; head < kHeads; ++head) {
+        HeadMap one = map;
+        one.per_head = false;
+        one.cosine = map.cosine.select(-2, head);
+        one.sine = map.sine.select(-2, head);
+        const at::Tensor own = head_map(x.narrow(2, head, 1), one).select(2, 0);
+        EXPECT_TRUE(at::equal(y.select(2, head), own));
+      }
+      EXPECT_TRUE(at::equal(head_map(x.narrow(1, 1, 3), map.slice(1, 4)), y.narrow(1, 1, 3)));
+      const at::Tensor weights = at::randn(x.sizes());
+      (unit_head_map(x, map) * weights).sum().backward();
+      const at::Tensor gradient = x.grad().clone();
+      x.mutable_grad() = at::Tensor();
+      (unit_by_libtorch(head_map_by_libtorch(x, map)) * weights).sum().backward();
+      EXPECT_TRUE(at::allclose(gradient, x.grad(), 1e-5, 1e-5));
+      EXPECT_INTERNAL_ERROR(head_map(x.narrow(2, 0, 2), map), HasSubstr("rotations for 3 heads"));
+    }
+  }
+}
+
 TEST(HeadMap, ComputesInFp32AndReturnsTheInputType) {
   at::manual_seed(3);
   const HeadMap map = example(0);

@@ -17,10 +17,12 @@ namespace loci::kernels {
 
 namespace {
 
-// [N, …] or [B, N, …] → [B or 1, N, 1, …], to broadcast over heads.
-at::Tensor over_heads(const at::Tensor& table, int64_t shared_dims, at::ScalarType dtype) {
+// [N, …] or [B, N, …] → [B or 1, N, 1, …], to broadcast over heads. A table with one row per head,
+// [N, H, …] or [B, N, H, …], becomes [B or 1, N, H, …].
+at::Tensor over_heads(const at::Tensor& table, int64_t shared_dims, bool per_head,
+                      at::ScalarType dtype) {
   const at::Tensor batched = table.dim() == shared_dims ? table.unsqueeze(0) : table;
-  return batched.unsqueeze(2).to(dtype);
+  return (per_head ? batched : batched.unsqueeze(2)).to(dtype);
 }
 
 constexpr double kUnitEps = 1e-6;
@@ -149,8 +151,9 @@ HeadMap HeadMap::slice(int64_t begin, int64_t end) const {
   HeadMap map = *this;
   if (tiles > 0) map.matrices = matrices.slice(-3, begin, end);
   if (!rotations.empty()) {
-    map.cosine = cosine.slice(-2, begin, end);
-    map.sine = sine.slice(-2, begin, end);
+    const int64_t tokens = per_head ? -3 : -2;
+    map.cosine = cosine.slice(tokens, begin, end);
+    map.sine = sine.slice(tokens, begin, end);
   }
   return map;
 }
@@ -173,15 +176,18 @@ at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
   // The parts of the head in channel order; concatenated, they are the result.
   std::map<int64_t, at::Tensor> pieces;
   if (map.tiles > 0) {
-    const at::Tensor matrices = over_heads(map.matrices, 3, wide);  // [B, N, 1, 4, 4]
+    const at::Tensor matrices = over_heads(map.matrices, 3, false, wide);  // [B, N, 1, 4, 4]
     const int64_t size = 4 * map.tiles;
     const at::Tensor tiles = input.narrow(-1, map.tiles_begin, size).unflatten(-1, {map.tiles, 4});
     pieces[map.tiles_begin] = at::matmul(tiles, matrices.transpose(-1, -2)).flatten(-2);
   }
   int64_t column = 0;
   for (const HeadMap::Rotation& rotation : map.rotations) {
-    const at::Tensor c = over_heads(map.cosine.narrow(-1, column, rotation.pairs), 2, wide);
-    const at::Tensor s = over_heads(map.sine.narrow(-1, column, rotation.pairs), 2, wide);
+    const auto columns = [&](const at::Tensor& table) {
+      return over_heads(table.narrow(-1, column, rotation.pairs), map.per_head ? 3 : 2,
+                        map.per_head, wide);
+    };
+    const at::Tensor c = columns(map.cosine), s = columns(map.sine);
     column += rotation.pairs;
     const at::Tensor part = input.narrow(-1, rotation.begin, 2 * rotation.pairs);
     if (rotation.adjacent) {

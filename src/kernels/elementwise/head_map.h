@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A linear map over the channels of a head. It is the same for all heads of a token and different
-// for each token: 4x4 matrices (projective camera geometry) and plane rotations (rotary encodings).
+// A linear map over the channels of a head, different for each token: 4x4 matrices (projective
+// camera geometry) and plane rotations (rotary encodings). The matrices are the same for all heads
+// of a token; the angles of the rotations may differ between heads.
 #pragma once
 
 #include <vector>
@@ -22,6 +23,8 @@ struct HeadMap {
   // (a, b) becomes (a cos - b sin, a sin + b cos). The columns of the tables follow `rotations`.
   std::vector<Rotation> rotations;
   at::Tensor cosine, sine;  // [N, P] or [B, N, P], FP32, P = sum of pairs
+  // Whether every head has its own angles: the tables are [N, H, P] or [B, N, H, P].
+  bool per_head = false;
 
   // The transposed map: the gradient of y = map(x). For a pure rotation it is the inverse.
   HeadMap transposed() const;

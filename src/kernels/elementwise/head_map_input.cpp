@@ -63,12 +63,16 @@ head_map_kernels::TokenMap token_map(const HeadMap& map, int64_t batch, int64_t 
     input.cosine = map.cosine.const_data_ptr<float>();
     input.sine = map.sine.const_data_ptr<float>();
     input.pairs = map.cosine.size(-1);
+    input.per_head = map.per_head;
     int64_t pairs = 0;
     for (const HeadMap::Rotation& rotation : map.rotations) pairs += rotation.pairs;
     LOCI_CHECK(pairs > 0 && pairs == input.pairs && map.sine.sizes() == map.cosine.sizes(),
                "expected cosine and sine of the same shape; they have {} columns for {} pairs",
                input.pairs, pairs);
-    const int64_t rows = map.cosine.numel() / input.pairs;
+    LOCI_CHECK(!map.per_head || (map.cosine.dim() >= 3 && map.cosine.size(-2) == heads),
+               "the map has rotations for {} heads, the input has {}",
+               map.cosine.dim() >= 3 ? map.cosine.size(-2) : 0, heads);
+    const int64_t rows = map.cosine.numel() / input.pairs / (map.per_head ? heads : 1);
     LOCI_CHECK(map.tiles == 0 || rows == input.period,
                "the map has rotations for {} tokens but matrices for {}", rows, input.period);
     input.period = rows;

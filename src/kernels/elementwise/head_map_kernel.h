@@ -24,9 +24,10 @@ struct TokenMap {
   int64_t rotation_count;
   // The tables have `period` rows; token t uses row t % period.
   const float* matrices;  // [period, 4, 4]
-  const float* cosine;    // [period, pairs]
+  const float* cosine;    // [period, pairs]; with per_head [period, heads, pairs]
   const float* sine;
   int64_t period, pairs;
+  bool per_head;
   bool transposed;
 };
 

@@ -63,17 +63,17 @@ inline void rotate_halves(const float* x, float* y, int64_t pairs, const float* 
   }
 }
 
-// The tables of one token in the order in which the loops read them. Shared by all heads.
+// The tables of one token in the order in which the loops read them. The matrices are shared by all
+// heads; rotations that differ between heads are loaded by map_head().
 struct TokenTables {
   Eight column[4] = {};
   float* cosine;  // 2 * pairs
   float* sine;
+  int64_t row;
 
   // `scratch` has space for 4 * pairs.
   TokenTables(const TokenMap& map, int64_t token, float* scratch)
-      : cosine(scratch), sine(scratch + 2 * map.pairs) {
-    const int64_t row = token % map.period;
-    const float sign = map.transposed ? -1.0F : 1.0F;
+      : cosine(scratch), sine(scratch + 2 * map.pairs), row(token % map.period) {
     if (map.tiles > 0) {
       const float* m = map.matrices + 16 * row;
       for (int i = 0; i < 4; ++i) {
@@ -82,11 +82,17 @@ struct TokenTables {
         }
       }
     }
+    if (!map.per_head) load_rotations(map, row);
+  }
+
+  // `table_row` is the row of the cosine and sine tables.
+  void load_rotations(const TokenMap& map, int64_t table_row) {
+    const float sign = map.transposed ? -1.0F : 1.0F;
     int64_t first = 0;
     for (int64_t r = 0; r < map.rotation_count; ++r) {
       const PlaneRotations& rotation = map.rotations[r];
-      const float* c = map.cosine + row * map.pairs + first;
-      const float* s = map.sine + row * map.pairs + first;
+      const float* __restrict__ c = map.cosine + table_row * map.pairs + first;
+      const float* __restrict__ s = map.sine + table_row * map.pairs + first;
       for (int64_t i = 0; i < rotation.pairs; ++i) {
         if (rotation.adjacent) {
           cosine[2 * (first + i)] = cosine[2 * (first + i) + 1] = c[i];
@@ -101,7 +107,8 @@ struct TokenTables {
     }
   }
 
-  void map_head(const TokenMap& map, const float* x, float* y) const {
+  void map_head(const TokenMap& map, int64_t head, const float* x, float* y) {
+    if (map.per_head) load_rotations(map, row * map.heads + head);
     __builtin_memcpy(y, x, static_cast<uint64_t>(map.channels) * sizeof(float));
     if (map.tiles > 0) map_tiles(x + map.tiles_begin, y + map.tiles_begin, map.tiles, column);
     int64_t first = 0;
@@ -151,7 +158,7 @@ inline void run(const Work& work) {
   const TokenMap& map = work.map;
   float* unscaled = work.scratch + 4 * map.pairs;
   for (int64_t token = work.begin; token < work.end; ++token) {
-    const TokenTables tables(map, token, work.scratch);
+    TokenTables tables(map, token, work.scratch);
     const float* first = work.x + token / work.sample_tokens * work.sample_step +
                          token % work.sample_tokens * work.token_step;
     for (int64_t head = 0; head < map.heads; ++head) {
@@ -169,7 +176,7 @@ inline void run(const Work& work) {
         });
         x = unscaled;
       }
-      tables.map_head(map, x, y);
+      tables.map_head(map, head, x, y);
       if (work.gate != nullptr) gate_head(work, number, y);
       if (work.inverse_lengths != nullptr) {
         const float r = 1 / __builtin_sqrtf(dot(y, y, map.channels) + work.eps);

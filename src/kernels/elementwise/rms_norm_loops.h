@@ -28,9 +28,9 @@ struct Loops {
 
   static void map_row(const head_map_kernels::TokenMap& map, int64_t row, const float* from,
                       float* to, float* scratch) {
-    const head_map_kernels::TokenTables tables(map, row, scratch);
+    head_map_kernels::TokenTables tables(map, row, scratch);
     for (int64_t head = 0; head < map.heads; ++head) {
-      tables.map_head(map, from + head * map.channels, to + head * map.channels);
+      tables.map_head(map, head, from + head * map.channels, to + head * map.channels);
     }
   }
 
