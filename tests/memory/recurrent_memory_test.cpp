@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/io/tensors/safetensors.h"
+#include "loci/memory/recurrent/key_spread.h"
 #include "loci/memory/recurrent/recurrent_registry.h"
 
 #include "tests/base/expect_error.h"
@@ -393,6 +394,16 @@ TEST_F(Definitions, StateSpaceScansEachBlockOfTheGrid) {
   EXPECT_TRUE(at::allclose(read[0][8 + 4 + 2][1], expected, 1e-10, 1e-10));
 }
 
+TEST(KeySpread, CountsDirections) {
+  at::manual_seed(3);
+  const at::Tensor parallel = at::randn({1, 1, 2, 16}).expand({1, 50, 2, 16});
+  EXPECT_NEAR(key_directions(key_moments(parallel)), 1, 1e-4);
+  // Four orthogonal directions in both heads, in two samples of a batch.
+  const at::Tensor four = at::eye(16).narrow(0, 0, 4).view({2, 2, 1, 16}).expand({2, 2, 2, 16});
+  EXPECT_NEAR(key_directions(key_moments(four)), 4, 1e-5);
+  EXPECT_NEAR(key_directions(key_moments(at::randn({1, 20000, 2, 16}))), 16, 0.1);
+}
+
 TEST(RecurrentRegistry, RejectsUnknownNames) {
   EXPECT_EQ(make_recurrent_memory("none"), nullptr);
   EXPECT_BAD_INPUT(make_recurrent_memory("lstm"),
@@ -400,7 +411,13 @@ TEST(RecurrentRegistry, RejectsUnknownNames) {
   for (const std::string& name : recurrent_memory_names()) {
     const auto memory = make_recurrent_memory(name);
     if (memory == nullptr) continue;
-    EXPECT_EQ(memory->projective(), name != "chunk_kda_no_camera") << name;
+    const KeyEncoding expected = name == "chunk_kda_no_camera" ? KeyEncoding::kPatch
+                                 : name == "ray_kda"           ? KeyEncoding::kRay
+                                                               : KeyEncoding::kProjective;
+    EXPECT_EQ(memory->encoding(), expected) << name;
+    // Only ray_kda differs from the paper's initialisation.
+    EXPECT_EQ(memory->gate_start().beta, name == "ray_kda" ? 0.1 : 1) << name;
+    EXPECT_EQ(memory->gate_start().retention, name == "ray_kda" ? 0.995 : 0.7) << name;
   }
 }
 

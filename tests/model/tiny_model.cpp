@@ -64,7 +64,7 @@ TinyWindow tiny_window(const model::TransformerConfig& config, int64_t chunks, i
       camera::relative_to_first(w.cameras), starts, w.grid, config.kda_translation_scale)};
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), 0.0);
-  w.maps = model::make_token_maps(geometry, times, config.projective());
+  w.maps = model::make_token_maps(geometry, times, config.recurrent_mapping());
   return w;
 }
 

@@ -40,11 +40,46 @@ TEST(TransformerConfig, SurvivesJson) {
            {{"hybrid_layers", Json::array()}},
            {{"recurrent_memory", "none"}},
            {{"linear_guess", std::vector<double>(8, 0.5)}},
+           {{"recurrent_memory", "ray_kda"}, {"recurrent_heads_per_head", 2}},
+           {{"recurrent_memory", "ray_kda"},
+            {"kda_start_beta", 1.0},
+            {"ray_encoding",
+             {{"channels", 128}, {"values", true}, {"distances", {2.0, 4.0}}, {"seed", 7}}}},
            {{"kda_phi_v_start", 8.0}, {"kda_start_retention", 0.9}, {"kda_min_retention", 0.5}}}) {
     const TransformerConfig once = parse(small(changes));
     EXPECT_EQ(parse(once.to_json()).to_json(), once.to_json());
   }
   EXPECT_EQ(parse(small({{"hybrid_layers", Json::array()}})).recurrent_memory, "none");
+}
+
+TEST(TransformerConfig, RayMemoryHasItsOwnStartAndEncoding) {
+  const TransformerConfig paper = parse(small());
+  EXPECT_EQ(paper.kda_start_beta, 1);
+  EXPECT_EQ(paper.beta_offset(), 0);
+  EXPECT_EQ(paper.kda_start_retention, 0.7);
+  for (const char* key : {"ray_encoding", "kda_start_beta", "recurrent_heads_per_head"}) {
+    EXPECT_FALSE(paper.to_json().contains(key)) << "files of the release must not change: " << key;
+  }
+  const TransformerConfig ray = parse(small({{"recurrent_memory", "ray_kda"}}));
+  EXPECT_EQ(ray.kda_start_beta, 0.1);
+  EXPECT_EQ(ray.kda_start_retention, 0.995);
+  EXPECT_EQ(ray.recurrent_mapping().blocks, 2);
+  EXPECT_EQ(ray.recurrent_mapping().heads, ray.heads);
+  EXPECT_NE(ray.recurrent_mapping(), paper.recurrent_mapping());
+  const auto with = [](const Json& encoding) {
+    return parse(small({{"recurrent_memory", "ray_kda"}, {"ray_encoding", encoding}}));
+  };
+  EXPECT_FALSE(with({{"channels", 128}}).ray_encoding.tiles);
+  EXPECT_BAD_INPUT(with({{"channels", 100}}), AllOf(HasSubstr("ray_encoding"), HasSubstr("84")));
+  EXPECT_BAD_INPUT(with({{"channels", 128}, {"tiles", true}}), HasSubstr("no room for tiles"));
+  EXPECT_BAD_INPUT(with({{"direction_bandwidths", Json::array()}}), HasSubstr("is empty"));
+  EXPECT_BAD_INPUT(with({{"centre_bandwidths", {0.4, 0.0}}}), HasSubstr("centre_bandwidths"));
+  EXPECT_BAD_INPUT(with({{"distances", {-1.0}}}), HasSubstr("distances contains -1"));
+  EXPECT_BAD_INPUT(with({{"seed", -1}}), HasSubstr("seed"));
+  EXPECT_BAD_INPUT(with({{"bandwidths", {1.0}}}), HasSubstr("bandwidths"));
+  EXPECT_BAD_INPUT(parse(small({{"kda_start_beta", 2.0}})), HasSubstr("kda_start_beta"));
+  EXPECT_BAD_INPUT(parse(small({{"recurrent_heads_per_head", 0}})),
+                   HasSubstr("recurrent_heads_per_head"));
 }
 
 TEST(TransformerConfig, LinearGuessHasOneDeviationPerChannel) {

@@ -27,10 +27,8 @@ at::Tensor forward(const Transformer& transformer, const TinyWindow& w, const at
   return transformer.forward(latents, w.timesteps, context);
 }
 
-TEST(Transformer, GradientsEqualCentralDifferences) {
-  // One softmax block and one hybrid block over three chunks: gradients of every parameter and of
-  // the latents, including the text keys.
-  const TransformerConfig config = testing::tiny_config();
+// Gradients of every parameter and of the latents, including the text keys, over three chunks.
+void expect_exact_gradients(const TransformerConfig& config) {
   const Transformer transformer = testing::random_transformer(config, at::kDouble);
   transformer.parameters().set_requires_grad(true);
   TinyWindow w = testing::tiny_window(config, 2, /*batch=*/1, at::kDouble);
@@ -46,6 +44,63 @@ TEST(Transformer, GradientsEqualCentralDifferences) {
     return testing::weighted_sum(velocity) + testing::weighted_sum(context.memory.states[1]);
   };
   EXPECT_LT(testing::gradient_error(loss, inputs, 1), 1e-5);
+}
+
+TEST(Transformer, GradientsEqualCentralDifferences) {
+  expect_exact_gradients(testing::tiny_config());
+}
+
+TEST(Transformer, GradientsOfRayMemoryEqualCentralDifferences) {
+  TransformerConfig config = testing::tiny_config();
+  config.recurrent_memory = "ray_kda";
+  config.kda_start_beta = 0.1;
+  config.recurrent_heads_per_head = 2;
+  config.ray_encoding.values = true;
+  expect_exact_gradients(config);
+}
+
+TEST(Transformer, BetaStartsAtItsSetting) {
+  const at::NoGradGuard no_grad;
+  for (const double beta : {0.1, 1.0}) {
+    TransformerConfig config = testing::tiny_config();
+    config.kda_start_beta = beta;
+    const Transformer transformer = testing::random_transformer(config);
+    for (const Parameter& parameter : transformer.parameters().all()) {
+      if (parameter.name.ends_with("b_proj.weight")) parameter.tensor.zero_();
+    }
+    const TinyWindow w = testing::tiny_window(config, 1);
+    const TextKeys text = transformer.text_keys(w.text);
+    ForwardContext context;
+    context.visible.text = &text;
+    context.observers.on_recurrent = [&](int64_t, const RecurrentInputs& inputs) {
+      EXPECT_TRUE(at::allclose(inputs.beta, at::full_like(inputs.beta, beta), 1e-6, 1e-6));
+    };
+    forward(transformer, w, w.latents, context);
+  }
+}
+
+// Recurrent heads of one attention head add their readouts: two equal halves equal one whole.
+TEST(Transformer, RecurrentHeadsOfOneHeadAreAdded) {
+  const at::NoGradGuard no_grad;
+  TransformerConfig config = testing::tiny_config();
+  const Transformer one = testing::random_transformer(config);
+  config.recurrent_heads_per_head = 2;
+  auto parameters = std::make_shared<Parameters>(
+      Parameters::Options{}, [&](const std::string& name) {
+        for (const Parameter& parameter : one.parameters().all()) {
+          if (parameter.name != name) continue;
+          if (name.find(".kda.") == std::string::npos) return parameter.tensor;
+          const at::Tensor twice = at::cat({parameter.tensor, parameter.tensor});
+          return name.ends_with("phi_v.weight") ? twice / 2 : twice;
+        }
+        return at::Tensor();
+      });
+  const Transformer two(config, parameters);
+  const TinyWindow w = testing::tiny_window(config, 3);
+  std::vector<at::Tensor> states;
+  const at::Tensor velocity = testing::window_velocity(two, w, &states);
+  EXPECT_LT(testing::relative_error(velocity, testing::window_velocity(one, w)), 1e-5);
+  EXPECT_EQ(states[1].sizes(), at::IntArrayRef({1, 2, 128, 128}));
 }
 
 // With zero network output, the velocity is the regression of the velocity on the noisy latents.
@@ -86,7 +141,7 @@ TEST(Transformer, LinearGuessIsTheRegression) {
 
 TEST(Transformer, EveryParameterGetsAGradient) {
   for (const std::string memory :
-       {"chunk_kda", "chunk_kda_no_camera", "token_kda", "frame_deltanet", "ssm"}) {
+       {"chunk_kda", "chunk_kda_no_camera", "ray_kda", "token_kda", "frame_deltanet", "ssm"}) {
     TransformerConfig config = testing::tiny_config();
     config.recurrent_memory = memory;
     const Transformer transformer = testing::random_transformer(config);
@@ -178,7 +233,7 @@ TEST(Transformer, EarlierChunksDoNotDependOnLaterOnes) {
   TransformerConfig config = testing::tiny_config();
   config.layers = 3;
   for (const std::string memory :
-       {"chunk_kda", "token_kda", "frame_deltanet", "linear", "ssm", "none"}) {
+       {"chunk_kda", "ray_kda", "token_kda", "frame_deltanet", "linear", "ssm", "none"}) {
     config.recurrent_memory = memory;
     const Transformer transformer = testing::random_transformer(config);
     TinyWindow w = testing::tiny_window(config, 4);

@@ -53,15 +53,38 @@ Streamed stream_window(const model::Transformer& transformer, const TinyWindow& 
   return {at::cat(velocities, 2), stream.states()};
 }
 
+// Memories, and variants of the ray encoding, with two attention heads and two hybrid blocks.
+std::vector<std::pair<std::string, model::TransformerConfig>> memory_configs() {
+  model::TransformerConfig config = testing::tiny_config();
+  config.heads = 2;
+  config.layers = 3;
+  config.hybrid_layers = {1, 2};
+  config.camera_attn_compress = 2;
+  std::vector<std::pair<std::string, model::TransformerConfig>> list;
+  for (const char* memory :
+       {"chunk_kda", "token_kda", "frame_deltanet", "linear", "ssm", "none", "ray_kda"}) {
+    config.recurrent_memory = memory;
+    list.emplace_back(memory, config);
+  }
+  const auto add = [&](const char* name, const auto& change) {
+    model::TransformerConfig changed = config;
+    change(changed);
+    list.emplace_back(name, changed);
+  };
+  add("values", [](auto& c) { c.ray_encoding.values = true; });
+  add("no tiles", [](auto& c) { c.ray_encoding.tiles = false; });
+  add("points", [](auto& c) { c.ray_encoding.distances = {2, 8}; });
+  add("all channels", [](auto& c) {
+    c.ray_encoding.channels = 128;
+    c.ray_encoding.tiles = false;
+  });
+  add("six recurrent heads", [](auto& c) { c.recurrent_heads_per_head = 3; });
+  return list;
+}
+
 TEST(CachedTransformer, DenseStreamEqualsTheWindow) {
   const at::NoGradGuard no_grad;
-  for (const std::string memory :
-       {"chunk_kda", "token_kda", "frame_deltanet", "linear", "ssm", "none"}) {
-    model::TransformerConfig config = testing::tiny_config();
-    config.heads = 2;
-    config.layers = 3;
-    config.camera_attn_compress = 2;
-    config.recurrent_memory = memory;
+  for (const auto& [memory, config] : memory_configs()) {
     const model::Transformer transformer = testing::random_transformer(config);
     const TinyWindow w = testing::tiny_window(config, 4, /*batch=*/2);
     std::vector<at::Tensor> states;

@@ -93,7 +93,8 @@ at::Tensor direct_denoise(const CachedTransformer& past, const Setting& s, const
         camera::frame_geometry(std::span(relative).subspan(first, 2), start,
                                config.grid(kHeight, kWidth), config.kda_translation_scale)};
     const std::vector<double> times = {static_cast<double>(first), static_cast<double>(first + 1)};
-    const model::TokenMaps maps = model::make_token_maps(geometry, times, config.projective());
+    const model::TokenMaps maps =
+        model::make_token_maps(geometry, times, config.recurrent_mapping());
     const model::TextKeys text = s.model.text_keys(prompt.embedding.unsqueeze(0));
     const model::PastKeys history(
         past.store(), memory::VisibleHistory::at_compact_times(past.policy().select({}), first));

@@ -39,6 +39,9 @@ class RecurrentStartTest : public ::testing::Test {
   void SetUp() override {
     folder_ = write_toy_clips(fresh_folder("recurrent_start"), 4, 13);
     config_ = TransformerRecipe::from_json(toy_recipe(folder_), "toy");
+    build();
+  }
+  void build() {
     parameters_ = std::make_shared<model::Parameters>();
     transformer_ = std::make_unique<model::Transformer>(config_.model, parameters_);
     captions_ = make_caption_encoder(config_.text, config_.model, *parameters_, {});
@@ -106,6 +109,20 @@ TEST_F(RecurrentStartTest, DecorrelatesKeysAndLowersBeta) {
   const Measured after = measure();
   EXPECT_NEAR(after.beta, 0.1, 0.05);
   EXPECT_GT(after.directions, 2 * before.directions);
+}
+
+// The measured start also holds if the model's own start is another one, and copies of a head are
+// whitened alike.
+TEST_F(RecurrentStartTest, AccountsForTheModelsStart) {
+  config_.model.recurrent_memory = "ray_kda";
+  config_.model.kda_start_beta = 0.02;
+  config_.model.recurrent_heads_per_head = 2;
+  build();
+  start(0.01, 0.1);
+  EXPECT_NEAR(measure().beta, 0.1, 0.05);
+  const at::Tensor phi = parameter("blocks.1.kda.phi_k.weight");
+  EXPECT_EQ(phi.size(0), 2 * 128 * config_.model.heads);
+  EXPECT_TRUE(at::equal(phi.narrow(0, 0, 128), phi.narrow(0, 128, 128)));
 }
 
 TEST_F(RecurrentStartTest, ChangesOnlyTheParametersOfEnabledOptions) {

@@ -84,6 +84,12 @@ void run_bench_train(BenchTrainOptions options) {
       fail("{}: quantized models cannot be trained; give the config of the original model",
            options.config);
     }
+    const bool paper = config.recurrent_heads_per_head == 1 &&
+                       config.recurrent_mapping().encoding != memory::KeyEncoding::kRay;
+    if (options.torch && !paper) {
+      fail("{}: --torch has no {} with these settings; choose recurrent_memory chunk_kda or none",
+           options.config, config.recurrent_memory);
+    }
     const std::string suffix = softmax ? ", full softmax" : "";
     const TrainBenchResult result = measure_training(config, options.bench);
     if (!softmax) parameters = result.parameters;

@@ -191,6 +191,27 @@ size_t recurrent_blocks(const model::TransformerConfig& config) {
   return static_cast<size_t>(std::count(letters.begin(), letters.end(), 'R'));
 }
 
+// Settings of the recurrent memory that differ from the paper's.
+void print_recurrent_details(const model::TransformerConfig& config) {
+  if (config.recurrent_memory == "none") return;
+  if (config.recurrent_heads_per_head > 1) {
+    fmt::print("  {} recurrent heads, {} per attention head\n", config.recurrent_heads(),
+               config.recurrent_heads_per_head);
+  }
+  if (config.recurrent_mapping().encoding != memory::KeyEncoding::kRay) return;
+  const model::RayEncoding& ray = config.ray_encoding;
+  const std::string phases =
+      ray.distances.empty()
+          ? fmt::format("direction {:g} and centre {:g} per metre",
+                        fmt::join(ray.direction_bandwidths, ", "),
+                        fmt::join(ray.centre_bandwidths, ", "))
+          : fmt::format("points at {:g} m, {:g} per metre", fmt::join(ray.distances, ", "),
+                        fmt::join(ray.centre_bandwidths, ", "));
+  fmt::print("  ray encoding of {} channels: bandwidths of {}; {} tiles, values {}, seed {}\n",
+             ray.channels, phases, ray.tiles ? "with" : "without",
+             ray.values ? "rotated" : "not rotated", ray.seed);
+}
+
 void print_model(const InspectOptions& options, const model::ModelFiles& files) {
   const model::TransformerConfig& config = files.config;
   const model::ParameterCounts counts = model::count_parameters(config);
@@ -203,6 +224,7 @@ void print_model(const InspectOptions& options, const model::ModelFiles& files) 
       config.chunk_size, config.camera_heads(), config.recurrent_memory, recurrent_blocks(config));
   fmt::print("  {}: {}\n", config.recurrent_memory,
              memory::recurrent_memory_kind(config.recurrent_memory).description);
+  print_recurrent_details(config);
   if (config.is_quantized()) {
     fmt::print("  large linear layers quantized to {}, scales in FP32\n", config.quantization);
   }

@@ -43,7 +43,7 @@ model::TokenMaps chunk_maps(const model::TransformerConfig& config,
   constexpr std::array<int64_t, 1> kOneChunk = {0};
   const std::array<camera::FrameGeometry, 1> geometry = {
       camera::frame_geometry(cameras, kOneChunk, options.grid, config.kda_translation_scale)};
-  return model::make_token_maps(geometry, times, config.projective());
+  return model::make_token_maps(geometry, times, config.recurrent_mapping());
 }
 
 memory::KvLayout store_layout(const model::TransformerConfig& config,
@@ -95,7 +95,7 @@ ChunkStep::ChunkStep(const model::TransformerConfig& config, const ChunkStepOpti
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     if (!config.is_hybrid(layer)) continue;
     const std::vector<int64_t> shape =
-        memory->state_shape(1, config.heads, model::kHeadChannels, options.grid);
+        memory->state_shape(1, config.recurrent_heads(), model::kHeadChannels, options.grid);
     states_[static_cast<size_t>(layer)] = (0.1 * random(shape, 3)).to(model::wide(options.dtype));
   }
 }

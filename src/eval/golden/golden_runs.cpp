@@ -55,7 +55,8 @@ GoldenOutputs run_geometry(const GoldenCase& golden) {
   const model::TransformerConfig config = golden.transformer_config();
   const std::array<camera::FrameGeometry, 1> geometry = {window_geometry(golden, config)};
   const model::TokenMaps maps =
-      model::make_token_maps(geometry, own_times(geometry[0].frames()), config.projective());
+      model::make_token_maps(geometry, own_times(geometry[0].frames()), config.recurrent_mapping());
+  const model::RecurrentMaps& recurrent = maps.recurrent.front();
   const at::Tensor x = golden.input("x").unsqueeze(0).to(golden.compute);
   const auto mapped = [&](const kernels::HeadMap& map) {
     return kernels::head_map(x, map).squeeze(0);
@@ -64,10 +65,10 @@ GoldenOutputs run_geometry(const GoldenCase& golden) {
           {"rays", geometry[0].to_ray},
           {"projection", geometry[0].project},
           {"projection_inverse", geometry[0].unproject},
-          {"query", mapped(maps.recurrent_query)},
-          {"key", mapped(maps.recurrent_key)},
-          {"value", mapped(maps.recurrent_value)},
-          {"value_inverse", mapped(maps.recurrent_output)},
+          {"query", mapped(recurrent.query)},
+          {"key", mapped(recurrent.key)},
+          {"value", mapped(recurrent.value)},
+          {"value_inverse", mapped(recurrent.output)},
           {"camera_query", mapped(maps.camera_query)},
           {"camera_key", mapped(maps.camera_key)},
           {"camera_output", mapped(maps.camera_output)}};
@@ -89,7 +90,7 @@ GoldenOutputs run_window(const GoldenCase& golden) {
   const model::TransformerConfig& config = transformer.config();
   const std::array<camera::FrameGeometry, 1> geometry = {window_geometry(golden, config)};
   const model::TokenMaps maps =
-      model::make_token_maps(geometry, own_times(geometry[0].frames()), config.projective());
+      model::make_token_maps(geometry, own_times(geometry[0].frames()), config.recurrent_mapping());
   const model::TextKeys text = transformer.text_keys(golden.input("text").unsqueeze(0));
   model::ForwardContext context;
   context.visible.maps = &maps;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunk-synchronous KDA: S ← D S once, then the delta rule over the chunk's tokens.
+// Chunk-synchronous KDA: S ← D S once, then the delta rule over the chunk's tokens. The memories of
+// this kind differ in the encoding of their keys.
 #include <cmath>
 
 #include <ATen/ATen.h>
 
+#include "loci/base/error.h"
 #include "loci/kernels/delta_rule/delta_rule.h"
 #include "loci/memory/recurrent/recurrent_memory.h"
 
@@ -13,12 +15,26 @@ namespace {
 
 class ChunkKda : public RecurrentMemory {
  public:
-  explicit ChunkKda(bool projective) : projective_(projective) {}
+  explicit ChunkKda(KeyEncoding encoding) : encoding_(encoding) {}
 
   std::string_view name() const override {
-    return projective_ ? "chunk_kda" : "chunk_kda_no_camera";
+    switch (encoding_) {
+      case KeyEncoding::kPatch:
+        return "chunk_kda_no_camera";
+      case KeyEncoding::kProjective:
+        return "chunk_kda";
+      case KeyEncoding::kRay:
+        return "ray_kda";
+    }
+    fail_check("an encoding of value {}", static_cast<int>(encoding_));
   }
-  bool projective() const override { return projective_; }
+  KeyEncoding encoding() const override { return encoding_; }
+  // Keys of many directions fill the state only if a write does not erase what earlier ones left:
+  // with β = 1 the newest tokens replace the rest (docs/experiments/state-capacity.md).
+  GateStart gate_start() const override {
+    return encoding_ == KeyEncoding::kRay ? GateStart{.beta = 0.1, .retention = 0.995}
+                                          : GateStart{};
+  }
 
   at::Tensor write(const at::Tensor& state, const ChunkWrite& chunk,
                    const camera::TokenGrid& grid) const override {
@@ -40,13 +56,13 @@ class ChunkKda : public RecurrentMemory {
   }
 
  private:
-  bool projective_;
+  KeyEncoding encoding_;
 };
 
 }  // namespace
 
-std::shared_ptr<const RecurrentMemory> make_chunk_kda(bool projective) {
-  return std::make_shared<ChunkKda>(projective);
+std::shared_ptr<const RecurrentMemory> make_chunk_kda(KeyEncoding encoding) {
+  return std::make_shared<ChunkKda>(encoding);
 }
 
 }  // namespace loci::memory

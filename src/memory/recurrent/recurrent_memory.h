@@ -18,6 +18,19 @@ namespace loci::memory {
 // mean of its input over that unit.
 enum class Grain { kChunk, kFrame, kToken };
 
+// How the camera geometry maps queries, keys and values of a head.
+enum class KeyEncoding {
+  kPatch,       // rotations by the patch position only, independent of the camera
+  kProjective,  // the camera's projection in 16 channels, and the patch rotations
+  kRay,         // rotations by phases of the token's world ray and camera centre (ray_encoding.h)
+};
+
+// Values at which the gates of a new branch start.
+struct GateStart {
+  double beta = 1;         // write strength
+  double retention = 0.7;  // per grain
+};
+
 // One chunk to write. B batch, F frames of T tokens, N = F*T, H heads, D channels. FP32 (FP64 in
 // tests).
 struct ChunkWrite {
@@ -45,8 +58,9 @@ class RecurrentMemory {
   virtual Grain grain() const { return Grain::kChunk; }
   // Rows of log retention of a chunk with `tokens` tokens.
   int64_t retention_rows(int64_t tokens, const camera::TokenGrid& grid) const;
-  // Whether the camera's projection maps queries, keys and values.
-  virtual bool projective() const { return true; }
+  virtual KeyEncoding encoding() const { return KeyEncoding::kProjective; }
+  // The defaults of a config's kda_start_beta and kda_start_retention.
+  virtual GateStart gate_start() const { return {}; }
 
   // Shape of the state; the first dimension is the batch. A stream starts with zeros.
   virtual std::vector<int64_t> state_shape(int64_t batch, int64_t heads, int64_t channels,
@@ -71,7 +85,8 @@ class RecurrentMemory {
 
 // chunk_kda: retention once per chunk, then the delta rule token by token (the paper's memory).
 // chunk_kda_no_camera: the same without the camera's projection.
-std::shared_ptr<const RecurrentMemory> make_chunk_kda(bool projective);
+// ray_kda: the same with keys that distinguish rays; writes weakly and forgets little at first.
+std::shared_ptr<const RecurrentMemory> make_chunk_kda(KeyEncoding encoding);
 // token_kda: retention at every token, as KDA has it for language (ARL²).
 std::shared_ptr<const RecurrentMemory> make_token_kda();
 // frame_deltanet: all tokens of a latent frame form one step of a gated delta rule (SANA-WM).

@@ -11,9 +11,11 @@ Registry<RecurrentMemoryFactory>& recurrent_registry() {
   static Registry<RecurrentMemoryFactory> all(
       "recurrent memory",
       {{"chunk_kda", "retention once per chunk, delta rule token by token",
-        [] { return make_chunk_kda(/*projective=*/true); }},
+        [] { return make_chunk_kda(KeyEncoding::kProjective); }},
        {"chunk_kda_no_camera", "chunk_kda without the camera's projection",
-        [] { return make_chunk_kda(/*projective=*/false); }},
+        [] { return make_chunk_kda(KeyEncoding::kPatch); }},
+       {"ray_kda", "chunk_kda whose keys distinguish rays by rotary phases",
+        [] { return make_chunk_kda(KeyEncoding::kRay); }},
        {"token_kda", "retention and delta rule at every token", make_token_kda},
        {"frame_deltanet", "gated delta rule with one step per latent frame", make_frame_deltanet},
        {"linear", "additive linear attention with a normaliser, no forgetting", make_linear_state},

@@ -21,8 +21,8 @@ using RecurrentMemoryKind = Registry<RecurrentMemoryFactory>::Entry;
 // taken.
 void register_recurrent_memory(RecurrentMemoryKind kind);
 
-// chunk_kda, chunk_kda_no_camera, token_kda, frame_deltanet, linear, ssm, none, then registered
-// memories.
+// chunk_kda, chunk_kda_no_camera, ray_kda, token_kda, frame_deltanet, linear, ssm, none, then
+// registered memories.
 std::vector<std::string> recurrent_memory_names();
 // Name, description and factory of a memory. An unknown name is bad input; the error lists the
 // names.

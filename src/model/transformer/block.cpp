@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/transformer/block.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -55,7 +56,10 @@ Block::Block(const Scope& scope, const TransformerConfig& config, int64_t layer,
                              config.quantization)),
       table_(scope.parameter("scale_shift_table", {1, 6, config.width()},
                              init::normal(1 / std::sqrt(static_cast<double>(config.width()))))) {
-  if (memory != nullptr) recurrent_.emplace(scope["kda"], config, std::move(memory));
+  if (memory == nullptr) return;
+  const int64_t number = std::ranges::count_if(
+      config.hybrid_layers, [layer](int64_t hybrid) { return hybrid < layer; });
+  recurrent_.emplace(scope["kda"], config, number, std::move(memory));
 }
 
 void Block::visit_large(const std::function<void(Linear&)>& visit) {

@@ -7,7 +7,7 @@ BlockWork block_work(const TransformerConfig& config, bool hybrid, int64_t token
                      bool commit) {
   const auto n = static_cast<double>(tokens), keys = static_cast<double>(past + tokens);
   const auto width = static_cast<double>(config.width()), ffn = static_cast<double>(config.ffn_dim);
-  const auto heads = static_cast<double>(config.heads), channels = double{kHeadChannels};
+  const double channels = kHeadChannels;
   const double camera = static_cast<double>(config.camera_heads()) * channels;
   BlockWork work;
   // Weights that each token is multiplied with: query, key, value and output of self-attention,
@@ -20,11 +20,12 @@ BlockWork block_work(const TransformerConfig& config, bool hybrid, int64_t token
       (hybrid ? n : keys) * width + keys * camera + static_cast<double>(config.text_len) * width;
   work.attention = 4 * n * seen;
   if (!hybrid) return work;
-  const double head_product = 2 * n * width * channels;  // a 128x128 matrix per head
+  const auto heads = static_cast<double>(config.recurrent_heads());
+  const double head_product = 2 * n * heads * channels * channels;  // a 128x128 matrix per head
   work.recurrent = 2 * n * width * heads + 2 * head_product;
   if (commit) {
     work.recurrent += 2 * n * width * heads + 2 * head_product  // β, key and value features
-                      + width * width                           // retention of the chunk's mean
+                      + width * heads * channels                // retention of the chunk's mean
                       + 2 * head_product;                       // the write
   }
   return work;

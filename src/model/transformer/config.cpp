@@ -2,6 +2,7 @@
 #include "loci/model/transformer/config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/weights/foreign_config.h"
@@ -43,9 +44,20 @@ std::vector<int64_t> read_hybrid_layers(const ConfigReader& reader, const Transf
 
 }  // namespace
 
-bool TransformerConfig::projective() const {
+RecurrentMapping TransformerConfig::recurrent_mapping() const {
+  RecurrentMapping mapping;
   const auto memory = memory::make_recurrent_memory(recurrent_memory);
-  return memory == nullptr || memory->projective();
+  if (memory == nullptr) return mapping;
+  mapping.encoding = memory->encoding();
+  if (mapping.encoding != memory::KeyEncoding::kRay) return mapping;
+  mapping.ray = ray_encoding;
+  mapping.blocks = std::ssize(hybrid_layers);
+  mapping.heads = recurrent_heads();
+  return mapping;
+}
+
+double TransformerConfig::beta_offset() const {
+  return std::log(kda_start_beta / (2 - kda_start_beta));
 }
 
 bool TransformerConfig::is_hybrid(int64_t layer) const {
@@ -101,8 +113,6 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   c.kda_translation_scale =
       reader.get<double>("kda_translation_scale", c.kda_translation_scale, 1e-6, 1e6);
   c.kda_min_retention = reader.get<double>("kda_min_retention", c.kda_min_retention, 0.1, 1.0);
-  c.kda_start_retention = reader.get<double>("kda_start_retention", c.kda_start_retention,
-                                             c.kda_min_retention, 1 - 1e-6);
   c.linear_guess = reader.get<std::vector<double>>("linear_guess", {});
   if (!c.linear_guess.empty() && std::ssize(c.linear_guess) != c.channels) {
     fail("{}: linear_guess has {} deviations; expected one for each of the {} channels", where,
@@ -117,6 +127,14 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   c.kda_phi_v_start = reader.get<double>("kda_phi_v_start", c.kda_phi_v_start, -1e3, 1e3);
   c.recurrent_memory =
       reader.choose("recurrent_memory", c.recurrent_memory, memory::recurrent_memory_names());
+  const auto memory = memory::make_recurrent_memory(c.recurrent_memory);
+  const memory::GateStart start = memory == nullptr ? memory::GateStart{} : memory->gate_start();
+  c.kda_start_retention = reader.get<double>("kda_start_retention", start.retention,
+                                             c.kda_min_retention, 1 - 1e-6);
+  c.kda_start_beta = reader.get<double>("kda_start_beta", start.beta, 1e-4, 2 - 1e-4);
+  c.recurrent_heads_per_head =
+      reader.get<int64_t>("recurrent_heads_per_head", c.recurrent_heads_per_head, 1, 64);
+  c.ray_encoding = RayEncoding::from(reader.section("ray_encoding"));
   c.quantization = reader.choose("quantization", c.quantization, {"none", "int8", "int4"});
   c.hybrid_layers = read_hybrid_layers(reader, c);
   if (c.hybrid_layers.empty()) c.recurrent_memory = "none";
@@ -163,6 +181,11 @@ Json TransformerConfig::to_json() const {
                {"kda_start_retention", kda_start_retention},
                {"kda_phi_v_start", kda_phi_v_start},
                {"recurrent_memory", recurrent_memory}};
+  // Keys that other programs do not know are written only if they matter.
+  const bool ray = recurrent_mapping().encoding == memory::KeyEncoding::kRay;
+  if (ray) json["ray_encoding"] = ray_encoding.to_json();
+  if (ray || kda_start_beta != 1) json["kda_start_beta"] = kda_start_beta;
+  if (recurrent_heads_per_head != 1) json["recurrent_heads_per_head"] = recurrent_heads_per_head;
   if (!linear_guess.empty()) json["linear_guess"] = linear_guess;
   if (is_quantized()) json["quantization"] = quantization;
   return json;

@@ -8,10 +8,10 @@
 
 #include "loci/base/config.h"
 #include "loci/camera/geometry.h"
+#include "loci/model/transformer/ray_encoding.h"
+#include "loci/model/transformer/token_maps.h"
 
 namespace loci::model {
-
-inline constexpr int64_t kHeadChannels = 128;
 
 // The defaults are those of the 5B model.
 struct TransformerConfig {
@@ -32,7 +32,13 @@ struct TransformerConfig {
   // Initial retention per grain of the memory (chunk, frame or token).
   double kda_start_retention = 0.7;
   double kda_phi_v_start = 1;  // initial phi_v: this factor times the identity
+  // Write strength β at a logit of zero, near which β starts; the paper's is 1.
+  double kda_start_beta = 1;
   std::string recurrent_memory = "chunk_kda";
+  // Heads of the recurrent branch per attention head. They share its queries, keys and values, and
+  // their readouts are added.
+  int64_t recurrent_heads_per_head = 1;
+  RayEncoding ray_encoding;  // of the memory ray_kda
   // Standard deviations of the latent channels. If given, the network predicts only the residual of
   // the velocity after its best linear prediction from the noisy latents, scaled to deviation 1, so
   // that a small network need not carry the noise through its width. Empty: the network predicts
@@ -46,8 +52,11 @@ struct TransformerConfig {
   // Whether a block has a recurrent memory; false for all blocks if recurrent_memory is "none".
   bool is_hybrid(int64_t layer) const;
   bool is_quantized() const { return quantization != "none"; }
-  // Whether the camera's projection maps the memory's keys and values (for make_token_maps).
-  bool projective() const;
+  int64_t recurrent_heads() const { return heads * recurrent_heads_per_head; }
+  // β = 2 sigmoid(logit + this).
+  double beta_offset() const;
+  // What the memory's keys and values are mapped by (for make_token_maps).
+  RecurrentMapping recurrent_mapping() const;
   camera::TokenGrid grid(int64_t latent_height, int64_t latent_width) const;
 
   // Reads a config.json of the release, its training code, original Wan2.2 or Diffusers. Unknown,

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/error.h"
+
 namespace loci::model {
 
 namespace {
@@ -26,10 +28,13 @@ void add_map(io::NamedTensors& tensors, const std::string& name, const kernels::
 io::NamedTensors map_tensors(const TokenMaps& maps) {
   io::NamedTensors tensors = {{"in.absolute", maps.absolute.to(at::kFloat).contiguous()}};
   add_map(tensors, "rotary", maps.rotary);
-  add_map(tensors, "recurrent_query", maps.recurrent_query);
-  add_map(tensors, "recurrent_key", maps.recurrent_key);
-  add_map(tensors, "recurrent_value", maps.recurrent_value);
-  add_map(tensors, "recurrent_output", maps.recurrent_output);
+  LOCI_CHECK(maps.recurrent.size() == 1 && !maps.recurrent.front().query.per_head,
+             "the maps differ between blocks or heads; only shared maps can be written");
+  const RecurrentMaps& recurrent = maps.recurrent.front();
+  add_map(tensors, "recurrent_query", recurrent.query);
+  add_map(tensors, "recurrent_key", recurrent.key);
+  add_map(tensors, "recurrent_value", recurrent.value);
+  add_map(tensors, "recurrent_output", recurrent.output);
   add_map(tensors, "camera_query", maps.camera_query);
   add_map(tensors, "camera_key", maps.camera_key);
   add_map(tensors, "camera_output", maps.camera_output);

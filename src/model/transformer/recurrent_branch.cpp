@@ -16,7 +16,8 @@ namespace {
 
 // Two adjacent channels share one learned retention.
 constexpr int64_t kRetentionChannels = kHeadChannels / 2;
-// Small enough that β starts near 1 and the gate near one half, large enough to break symmetry.
+// Small enough that β starts near kda_start_beta and the gate near one half, large enough to break
+// symmetry.
 constexpr double kGateDeviation = 0.02;
 
 Initialiser scaled_identity(double scale) {
@@ -32,10 +33,12 @@ Linear without_bias(const Scope& scope, int64_t in, int64_t out, const Initialis
   return linear;
 }
 
-// x [B, N, H, 128] times one 128x128 matrix per head, computed in x's type, or in FP32 where that
-// is faster. Returned in FP32 (FP64 for FP64).
-at::Tensor per_head(const at::Tensor& x, const at::Tensor& phi) {
-  const int64_t heads = x.size(2);
+// x [B, N, H, 128] times one 128x128 matrix per recurrent head, computed in x's type, or in FP32
+// where that is faster. Returned in FP32 (FP64 for FP64). Consecutive recurrent heads share an
+// attention head.
+at::Tensor per_head(at::Tensor x, const at::Tensor& phi) {
+  const int64_t heads = phi.size(0) / kHeadChannels;
+  if (heads != x.size(2)) x = x.repeat_interleave(heads / x.size(2), 2);
   const at::ScalarType type = wide(x.scalar_type());
   const bool widen = !at::GradMode::is_enabled() && kernels::widening_pays(x, phi);
   const at::ScalarType product = widen ? type : x.scalar_type();
@@ -54,20 +57,22 @@ at::Tensor random_like(const at::Tensor& read, uint64_t seed) {
 
 }  // namespace
 
-RecurrentBranch::RecurrentBranch(const Scope& scope, const TransformerConfig& config,
+RecurrentBranch::RecurrentBranch(const Scope& scope, const TransformerConfig& config, int64_t block,
                                  std::shared_ptr<const memory::RecurrentMemory> memory)
     : memory_(std::move(memory)),
-      heads_(config.heads),
+      block_(block),
+      heads_(config.recurrent_heads()),
       min_log_retention_(std::log(config.kda_min_retention)),
+      beta_offset_(config.beta_offset()),
       retention_(
           without_bias(scope["a_proj"], config.width(), heads_ * kRetentionChannels, init::zeros)),
       beta_(without_bias(scope["b_proj"], config.width(), heads_, init::normal(kGateDeviation))),
       gate_(without_bias(scope["gate_proj"], config.width(), heads_, init::normal(kGateDeviation))),
-      phi_query_(scope["phi_q"].parameter("weight", {config.width(), kHeadChannels, 1},
+      phi_query_(scope["phi_q"].parameter("weight", {heads_ * kHeadChannels, kHeadChannels, 1},
                                           scaled_identity(1))),
-      phi_key_(scope["phi_k"].parameter("weight", {config.width(), kHeadChannels, 1},
+      phi_key_(scope["phi_k"].parameter("weight", {heads_ * kHeadChannels, kHeadChannels, 1},
                                         scaled_identity(1))),
-      phi_value_(scope["phi_v"].parameter("weight", {config.width(), kHeadChannels, 1},
+      phi_value_(scope["phi_v"].parameter("weight", {heads_ * kHeadChannels, kHeadChannels, 1},
                                           scaled_identity(config.kda_phi_v_start))),
       a_log_(scope.parameter("A_log", {heads_}, init::zeros)),
       // softplus⁻¹(y) = ln(e^y - 1) of y = -ln(retention).
@@ -106,19 +111,21 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
                                        const at::Tensor& key, const at::Tensor& value,
                                        const at::Tensor& local, int64_t layer, const PassPlan& plan,
                                        const Observers& observers, at::Tensor& state) const {
-  const TokenMaps& maps = *plan.maps;
+  const camera::TokenGrid& grid = plan.maps->grid;
+  const RecurrentMaps& maps = plan.maps->recurrent_of(block_);
   const at::ScalarType type = wide(h.scalar_type());
   const bool reads = plan.readout != Readout::kOff;
   at::Tensor q, k, v, beta;
-  if (reads) q = kernels::unit_head_map(per_head(query, phi_query_), maps.recurrent_query);
+  if (reads) q = kernels::unit_head_map(per_head(query, phi_query_), maps.query);
   if (plan.writes) {
-    k = kernels::unit_head_map(per_head(key, phi_key_), maps.recurrent_key);
-    v = kernels::head_map(per_head(value, phi_value_), maps.recurrent_value);
-    beta = 2 * at::sigmoid(beta_(h).to(type));
+    k = kernels::unit_head_map(per_head(key, phi_key_), maps.key);
+    v = kernels::head_map(per_head(value, phi_value_), maps.value);
+    const at::Tensor logit = beta_(h).to(type);
+    beta = 2 * at::sigmoid(beta_offset_ == 0 ? logit : logit + beta_offset_);
   }
   if (observers.on_recurrent) observers.on_recurrent(layer, {h, query, key, k, beta});
   if (!state.defined()) {
-    state = at::zeros(memory_->state_shape(h.size(0), heads_, kHeadChannels, maps.grid),
+    state = at::zeros(memory_->state_shape(h.size(0), heads_, kHeadChannels, grid),
                       h.options().dtype(type));
   }
   at::Tensor read;
@@ -134,18 +141,23 @@ at::Tensor RecurrentBranch::operator()(const at::Tensor& h, const at::Tensor& qu
                                        .write_last = plan.write_last,
                                        .query = q,
                                        .write = {k, v, beta, retention}};
-    read = memory_->run(state, chunks, maps.grid);
+    read = memory_->run(state, chunks, grid);
   } else if (reads) {
-    read = memory_->read(state, q, maps.grid);
+    read = memory_->read(state, q, grid);
   }
   if (!reads) return local;
   const at::Tensor gate = at::sigmoid(gate_(h).to(type));
-  if (plan.readout != Readout::kRandom) {
-    return kernels::add_gated_head_map(local, gate, read, maps.recurrent_output);
+  const bool random = plan.readout == Readout::kRandom;
+  if (!random && heads_ == local.size(2)) {
+    return kernels::add_gated_head_map(local, gate, read, maps.output);
   }
-  read = random_like(kernels::head_map(read, maps.recurrent_output),
-                     hash_keys({plan.readout_seed, static_cast<uint64_t>(layer)}));
-  return (local + gate.unsqueeze(-1) * read).to(local.scalar_type());
+  read = kernels::head_map(read, maps.output);
+  if (random) {
+    read = random_like(read, hash_keys({plan.readout_seed, static_cast<uint64_t>(layer)}));
+  }
+  read = gate.unsqueeze(-1) * read;
+  if (heads_ != local.size(2)) read = read.unflatten(2, {local.size(2), -1}).sum(3);
+  return (local + read).to(local.scalar_type());
 }
 
 }  // namespace loci::model

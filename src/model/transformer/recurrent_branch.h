@@ -16,12 +16,13 @@ namespace loci::model {
 
 class RecurrentBranch {
  public:
-  RecurrentBranch(const Scope& scope, const TransformerConfig& config,
+  // `block` counts the hybrid blocks.
+  RecurrentBranch(const Scope& scope, const TransformerConfig& config, int64_t block,
                   std::shared_ptr<const memory::RecurrentMemory> memory);
 
   // h [B, N, width]: the block's modulated input. query, key (normed, not rotated) and value
-  // [B, N, H, 128]. Returns `local` [B, N, H, 128] plus the gated readout (unless the readout is
-  // off) and replaces `state` by the state after the last written chunk.
+  // [B, N, H, 128] of the attention heads. Returns `local` [B, N, H, 128] plus the gated readout
+  // (unless the readout is off) and replaces `state` by the state after the last written chunk.
   at::Tensor operator()(const at::Tensor& h, const at::Tensor& query, const at::Tensor& key,
                         const at::Tensor& value, const at::Tensor& local, int64_t layer,
                         const PassPlan& plan, const Observers& observers, at::Tensor& state) const;
@@ -31,8 +32,10 @@ class RecurrentBranch {
   at::Tensor log_retention(const at::Tensor& h, const PassPlan& plan) const;
 
   std::shared_ptr<const memory::RecurrentMemory> memory_;
-  int64_t heads_;
+  int64_t block_;
+  int64_t heads_;  // of the recurrent branch
   double min_log_retention_;
+  double beta_offset_;  // logit of β / 2 for h = 0
   Linear retention_, beta_, gate_;
   at::Tensor phi_query_, phi_key_, phi_value_;  // [H*128, 128, 1]
   at::Tensor a_log_;                            // [H]

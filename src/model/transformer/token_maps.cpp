@@ -45,10 +45,62 @@ void set_tiles(HeadMap& map, int64_t begin, int64_t count, const at::Tensor& mat
   map.matrices = matrices.contiguous();
 }
 
+constexpr HeadMap::Rotation kRotateX{kSlotX, kSlotPairs, /*adjacent=*/false};
+constexpr HeadMap::Rotation kRotateY{kSlotY, kSlotPairs, /*adjacent=*/false};
+
+// Tiles of the projection `project` and its inverse.
+void set_projection(RecurrentMaps& maps, const at::Tensor& project, const at::Tensor& unproject) {
+  set_tiles(maps.query, kSlotTiles, kSlotPairs, project.transpose(-1, -2));
+  set_tiles(maps.key, kSlotTiles, kSlotPairs, unproject);
+  set_tiles(maps.value, kSlotTiles, kSlotPairs, unproject);
+  set_tiles(maps.output, kSlotTiles, kSlotPairs, project);
+}
+
+// Rotations by the patch position only. `slot` are the angles of the patch rotations, `spatial`
+// those of the backbone.
+RecurrentMaps patch_maps(const at::Tensor& slot, const at::Tensor& spatial) {
+  RecurrentMaps maps;
+  const HeadMap::Rotation rotary{kSlotEnd, kRowPairs + kColumnPairs, /*adjacent=*/true};
+  for (HeadMap* map : {&maps.query, &maps.key}) {
+    set_rotation(*map, {kRotateX, kRotateY, rotary}, at::cat({slot, spatial}, -1));
+  }
+  set_rotation(maps.value, {kRotateX, kRotateY}, slot);
+  set_rotation(maps.output, {kRotateX, kRotateY}, -slot);
+  return maps;
+}
+
+// Rotations by `phases` [..., N, H, P] of the rays in the last channels. If these are not all
+// channels, the patch rotations remain.
+RecurrentMaps ray_maps(const RayEncoding& encoding, const at::Tensor& slot,
+                       const at::Tensor& phases) {
+  RecurrentMaps maps;
+  const bool patches = encoding.channels <= kHeadChannels - kSlotEnd;
+  std::vector<HeadMap::Rotation> rotations;
+  at::Tensor angles = phases;
+  if (patches) {
+    rotations = {kRotateX, kRotateY};
+    std::vector<int64_t> shape = phases.sizes().vec();
+    shape.back() = slot.size(-1);
+    angles = at::cat({slot.unsqueeze(-2).expand(shape), phases}, -1);
+  }
+  rotations.push_back({kHeadChannels - encoding.channels, encoding.pairs(), /*adjacent=*/true});
+  set_rotation(maps.query, rotations, angles);
+  maps.query.per_head = true;
+  maps.key = maps.query;
+  if (encoding.values) {
+    maps.value = maps.query;
+    maps.output = maps.query.transposed();
+  } else if (patches) {
+    set_rotation(maps.value, {kRotateX, kRotateY}, slot);
+    set_rotation(maps.output, {kRotateX, kRotateY}, -slot);
+  }
+  return maps;
+}
+
 }  // namespace
 
 TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
-                          std::span<const double> times, bool projective) {
+                          std::span<const double> times, const RecurrentMapping& mapping) {
   LOCI_CHECK(!geometries.empty(), "no geometry");
   TokenMaps maps;
   maps.frames = geometries.front().frames();
@@ -85,21 +137,26 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
   // Patch rotations have the opposite sign: (c a + s b, -s a + c b).
   const at::Tensor slot =
       -at::cat({angles(column, kSlotPairs, kPatchBase), angles(row, kSlotPairs, kPatchBase)}, -1);
-  const HeadMap::Rotation slot_x{kSlotX, kSlotPairs, false};
-  const HeadMap::Rotation slot_y{kSlotY, kSlotPairs, false};
-  const HeadMap::Rotation slot_spatial{kSlotEnd, kRowPairs + kColumnPairs, true};
-  for (HeadMap* map : {&maps.recurrent_query, &maps.recurrent_key}) {
-    set_rotation(*map, {slot_x, slot_y, slot_spatial}, at::cat({slot, spatial}, -1));
+  if (mapping.encoding == memory::KeyEncoding::kRay) {
+    std::vector<at::Tensor> samples;
+    for (const camera::FrameGeometry& geometry : geometries) {
+      samples.push_back(token_rays(geometry));
+    }
+    const at::Tensor rays = samples.size() == 1 ? samples.front() : at::stack(samples);
+    for (int64_t block = 0; block < mapping.blocks; ++block) {
+      maps.recurrent.push_back(
+          ray_maps(mapping.ray, slot,
+                   ray_phases(rays, ray_frequencies(mapping.ray, block, mapping.heads))));
+    }
+  } else {
+    maps.recurrent.push_back(patch_maps(slot, spatial));
   }
-  set_rotation(maps.recurrent_value, {slot_x, slot_y}, slot);
-  set_rotation(maps.recurrent_output, {slot_x, slot_y}, -slot);
-  if (projective) {
+  const bool tiles = mapping.encoding == memory::KeyEncoding::kProjective ||
+                     (mapping.encoding == memory::KeyEncoding::kRay && mapping.ray.tiles);
+  if (tiles) {
     const at::Tensor project = tokens_of(&camera::FrameGeometry::project);
     const at::Tensor unproject = tokens_of(&camera::FrameGeometry::unproject);
-    set_tiles(maps.recurrent_query, kSlotTiles, kSlotPairs, project.transpose(-1, -2));
-    set_tiles(maps.recurrent_key, kSlotTiles, kSlotPairs, unproject);
-    set_tiles(maps.recurrent_value, kSlotTiles, kSlotPairs, unproject);
-    set_tiles(maps.recurrent_output, kSlotTiles, kSlotPairs, project);
+    for (RecurrentMaps& recurrent : maps.recurrent) set_projection(recurrent, project, unproject);
   }
 
   const at::Tensor patch = -at::cat(
@@ -118,14 +175,30 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
 
 TokenMaps TokenMaps::to(at::Device device) const {
   TokenMaps maps = *this;
-  for (HeadMap TokenMaps::*map :
-       {&TokenMaps::rotary, &TokenMaps::recurrent_query, &TokenMaps::recurrent_key,
-        &TokenMaps::recurrent_value, &TokenMaps::recurrent_output, &TokenMaps::camera_query,
-        &TokenMaps::camera_key, &TokenMaps::camera_output}) {
+  for (HeadMap TokenMaps::*map : {&TokenMaps::rotary, &TokenMaps::camera_query,
+                                  &TokenMaps::camera_key, &TokenMaps::camera_output}) {
     maps.*map = (this->*map).to(device);
+  }
+  for (RecurrentMaps& block : maps.recurrent) {
+    for (HeadMap* map : {&block.query, &block.key, &block.value, &block.output}) {
+      *map = map->to(device);
+    }
   }
   maps.absolute = absolute.to(device);
   return maps;
+}
+
+const RecurrentMaps& TokenMaps::recurrent_of(int64_t block) const {
+  const auto index = recurrent.size() == 1 ? 0 : static_cast<size_t>(block);
+  LOCI_CHECK(index < recurrent.size(), "no maps for hybrid block {} of {}", block,
+             recurrent.size());
+  return recurrent[index];
+}
+
+at::Tensor token_rays(const camera::FrameGeometry& geometry) {
+  // The last two columns of E⁻¹.
+  const at::Tensor columns = geometry.from_ray.flatten(0, 1).narrow(-2, 0, 3);
+  return at::cat({columns.select(-1, 2), columns.select(-1, 3)}, -1);
 }
 
 HeadMap time_shift(std::span<const double> shifts, int64_t tokens_per_frame) {

@@ -5,40 +5,67 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
 #include "loci/camera/geometry.h"
 #include "loci/kernels/elementwise/head_map.h"
+#include "loci/memory/recurrent/recurrent_memory.h"
+#include "loci/model/transformer/ray_encoding.h"
 
 namespace loci::model {
 
+inline constexpr int64_t kHeadChannels = 128;
 // Head channels of the backbone's rotary encoding: 22 temporal pairs, 21 for rows, 21 for columns.
 inline constexpr int64_t kTimePairs = 22;
 inline constexpr int64_t kRowPairs = 21;
 inline constexpr int64_t kColumnPairs = 21;
 
+// The maps of a recurrent branch. The paper's: Pᵀ or P⁻¹ in four tiles, patch rotations, and the
+// backbone's spatial rotations of queries and keys.
+struct RecurrentMaps {
+  kernels::HeadMap query;
+  kernels::HeadMap key;
+  kernels::HeadMap value;
+  kernels::HeadMap output;  // inverse of `value`
+};
+
+// What the recurrent maps depend on besides the geometry.
+struct RecurrentMapping {
+  memory::KeyEncoding encoding = memory::KeyEncoding::kProjective;
+  // For KeyEncoding::kRay, otherwise unchanged: the encoding, and the number of hybrid blocks and
+  // of their recurrent heads, each of which has its own frequencies.
+  RayEncoding ray;
+  int64_t blocks = 1, heads = 1;
+
+  bool operator==(const RecurrentMapping&) const = default;
+};
+
 struct TokenMaps {
   int64_t frames = 0;
   camera::TokenGrid grid;
-  kernels::HeadMap rotary;            // queries and keys of softmax attention
-  kernels::HeadMap recurrent_query;   // Pᵀ, patch and spatial rotations
-  kernels::HeadMap recurrent_key;     // P⁻¹, the same rotations
-  kernels::HeadMap recurrent_value;   // P⁻¹, patch rotations only
-  kernels::HeadMap recurrent_output;  // inverse of recurrent_value
-  kernels::HeadMap camera_query;      // Eᵀ and patch rotations
-  kernels::HeadMap camera_key;        // E⁻¹ and patch rotations, for keys and values
-  kernels::HeadMap camera_output;     // inverse of camera_key
-  at::Tensor absolute;                // [N, 3] or [B, N, 3], input of the camera encoder
+  kernels::HeadMap rotary;  // queries and keys of softmax attention
+  // One for all hybrid blocks, or one per hybrid block if they differ.
+  std::vector<RecurrentMaps> recurrent;
+  kernels::HeadMap camera_query;   // Eᵀ and patch rotations
+  kernels::HeadMap camera_key;     // E⁻¹ and patch rotations, for keys and values
+  kernels::HeadMap camera_output;  // inverse of camera_key
+  at::Tensor absolute;             // [N, 3] or [B, N, 3], input of the camera encoder
 
   int64_t tokens() const { return frames * grid.tokens(); }
+  // The maps of the hybrid block with this number, counted from zero.
+  const RecurrentMaps& recurrent_of(int64_t block) const;
   TokenMaps to(at::Device device) const;
 };
 
 // One geometry per sample of the batch, or one for all samples. `times` are the temporal positions
-// of the frames. Without `projective` the recurrent maps do not depend on the camera.
+// of the frames.
 TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
-                          std::span<const double> times, bool projective);
+                          std::span<const double> times, const RecurrentMapping& mapping);
+
+// Direction and camera centre of every token's ray in the world, [N, 6].
+at::Tensor token_rays(const camera::FrameGeometry& geometry);
 
 // Rotates the keys of past frames by differences of temporal position, one per frame.
 kernels::HeadMap time_shift(std::span<const double> shifts, int64_t tokens_per_frame);

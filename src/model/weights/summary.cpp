@@ -58,7 +58,8 @@ HistoryBytes history_bytes(const TransformerConfig& config, const camera::TokenG
   bytes.main = static_cast<uint64_t>(frames * whole.frame_bytes()) - bytes.camera;
   if (const auto memory = memory::make_recurrent_memory(config.recurrent_memory)) {
     uint64_t elements = 1;
-    for (const int64_t extent : memory->state_shape(1, config.heads, kHeadChannels, grid)) {
+    for (const int64_t extent :
+         memory->state_shape(1, config.recurrent_heads(), kHeadChannels, grid)) {
       elements *= static_cast<uint64_t>(extent);
     }
     const std::string letters = layer_letters(config);

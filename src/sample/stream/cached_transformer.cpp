@@ -82,8 +82,8 @@ void CachedTransformer::open_chunk(std::span<const camera::Camera> cameras) {
       camera::frame_geometry(relative, kOneChunk, grid_, model_.config().kda_translation_scale)};
   std::vector<double> times(frames);
   std::iota(times.begin(), times.end(), static_cast<double>(next_frame()));
-  chunk.maps =
-      model::make_token_maps(geometry, times, model_.config().projective()).to(model_.device());
+  chunk.maps = model::make_token_maps(geometry, times, model_.config().recurrent_mapping())
+                   .to(model_.device());
   const at::NoGradGuard no_grad;
   chunk.past = model::PastKeys(store_, chunk.planned.visible);
   chunk_ = std::move(chunk);

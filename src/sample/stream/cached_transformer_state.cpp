@@ -151,10 +151,11 @@ void CachedTransformer::restore(const Tensors& tensors) {
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     at::Tensor state = find(tensors, fmt::format("state.{}", layer));
     if (state.defined()) {
-      const bool fits =
-          config.is_hybrid(layer) && state.scalar_type() == model::wide(model_.compute_type()) &&
-          state.sizes() == at::IntArrayRef(memory->state_shape(store_.layout().batch, config.heads,
-                                                               model::kHeadChannels, grid_));
+      const bool fits = config.is_hybrid(layer) &&
+                        state.scalar_type() == model::wide(model_.compute_type()) &&
+                        state.sizes() == at::IntArrayRef(memory->state_shape(
+                                             store_.layout().batch, config.recurrent_heads(),
+                                             model::kHeadChannels, grid_));
       if (!fits) fail("the saved state of layer {} does not fit this model", layer);
       state = state.clone();
     }

@@ -45,7 +45,7 @@ model::TokenMaps window_maps(const Window& window, std::span<const int64_t> fram
   const camera::FrameGeometry geometry =
       camera::frame_geometry(cameras, starts, grid, config.kda_translation_scale);
   const std::vector<double> times(frames.begin(), frames.end());
-  return model::make_token_maps({&geometry, 1}, times, config.projective());
+  return model::make_token_maps({&geometry, 1}, times, config.recurrent_mapping());
 }
 
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size,

@@ -105,7 +105,10 @@ void start_recurrent(const RecurrentStartConfig& config, const model::Transforme
     if (config.whiten > 0) {
       for (const auto& [name, moments] : {std::pair("phi_q", sum.queries), {"phi_k", sum.keys}}) {
         at::Tensor& phi = parameters.at(prefix + name + ".weight");
-        if (moments.defined()) phi.copy_(whitening(moments, config.whiten).view(phi.sizes()));
+        if (!moments.defined()) continue;
+        const int64_t copies = transformer.config().recurrent_heads_per_head;
+        phi.copy_(
+            whitening(moments, config.whiten).repeat_interleave(copies, 0).view(phi.sizes()));
       }
     }
     if (config.write > 0 && sum.written > 0) {
@@ -119,7 +122,8 @@ void start_recurrent(const RecurrentStartConfig& config, const model::Transforme
             "be set; remove the key, or start from a trained model",
             layer);
       }
-      const double logit = std::log(config.write / (2 - config.write));
+      const double logit =
+          std::log(config.write / (2 - config.write)) - transformer.config().beta_offset();
       parameters.at(prefix + "b_proj.weight").add_(mean * (logit / common));
     }
   }

@@ -18,7 +18,7 @@ struct RecurrentStartConfig {
   // The eigenvalues are raised by this share of their mean, so that directions with little variance
   // are not amplified. 0: phi_q and phi_k are the identity.
   double whiten = 0;
-  // Initial write strength β for clean frames; 0: near 1.
+  // Initial write strength β for clean frames; 0: near the model's kda_start_beta.
   double write = 0;
 
   bool enabled() const { return whiten > 0 || write > 0; }

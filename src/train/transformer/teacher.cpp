@@ -34,11 +34,11 @@ Teacher::Teacher(const DistillConfig& config, const model::TransformerConfig& st
   // The teacher runs on the student's chunks and camera maps.
   const bool recurrent = teacher.recurrent_memory != "none" && !teacher.hybrid_layers.empty();
   if (teacher.chunk_size != student.chunk_size ||
-      (recurrent && (teacher.projective() != student.projective() ||
+      (recurrent && (teacher.recurrent_mapping() != student.recurrent_mapping() ||
                      teacher.kda_translation_scale != student.kda_translation_scale))) {
     fail(
         "{}: the teacher and the model must have the same chunk_size, kda_translation_scale and "
-        "kind of recurrent_memory",
+        "encoding of the recurrent memory",
         folder);
   }
   if (config.layers > 0 && (teacher.layers != student.layers || teacher.heads != student.heads)) {

@@ -8,6 +8,7 @@
 
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
+#include "loci/memory/recurrent/key_spread.h"
 #include "loci/train/windows/target_chunks.h"
 #include "loci/train/windows/window_pass.h"
 
@@ -53,16 +54,6 @@ class Sums {
   std::vector<std::string> names_;
   at::Tensor sums_;  // [names, (sum, count)]
 };
-
-// Number of directions over which keys [1, N, H, D] are spread: 1 if all keys are parallel, D if
-// they are isotropic. It limits the number of associations that a state can separate. Mean over
-// heads.
-double directions(const at::Tensor& keys) {
-  const at::Tensor heads = keys[0].transpose(0, 1).to(at::kFloat);
-  const at::Tensor moments = at::bmm(heads.transpose(1, 2), heads);
-  const at::Tensor trace = moments.diagonal(0, 1, 2).sum(1);
-  return (trace.square() / moments.square().sum({1, 2})).mean().item<double>();
-}
 
 // Indices of the tokens that are written to the states: those of clean copies, not those of target
 // chunks.
@@ -116,7 +107,8 @@ ValidationScores validate_windows(const model::Transformer& transformer,
     };
     options.observers.on_recurrent = [&sums, rows = written_tokens(pass)](
                                          int64_t layer, const model::RecurrentInputs& inputs) {
-      sums.add(fmt::format("keys_{}", layer), directions(inputs.state_key.index_select(1, rows)));
+      const at::Tensor keys = inputs.state_key.index_select(1, rows);
+      sums.add(fmt::format("keys_{}", layer), memory::key_directions(memory::key_moments(keys)));
       sums.add(fmt::format("write_{}", layer),
                inputs.beta.index_select(1, rows).mean().item<double>());
     };
