@@ -16,6 +16,7 @@ void add_eval(CLI::App& app) {
   add_eval_camera(*app.add_subcommand("camera"));
   add_eval_probe(*app.add_subcommand("probe"));
   add_eval_attention(*app.add_subcommand("attention"));
+  add_eval_capacity(*app.add_subcommand("capacity"));
   add_eval_cost(*app.add_subcommand("cost"));
 }
 

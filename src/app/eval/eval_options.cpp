@@ -31,25 +31,31 @@ eval::Sampling EvalOptions::sampling() const {
   return sampling;
 }
 
+void add_data_options(CLI::App& app, EvalOptions& o) {
+  app.add_option("--data", o.data, "folder of recordings")->type_name("DIR")->required();
+  app.add_option("--count", o.count, "number of clips, from the first (default: all)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000));
+}
+
+void add_out_options(CLI::App& app, EvalOptions& o) {
+  app.add_option("--out", o.out, "folder of the report; an unfinished report is continued")
+      ->type_name("DIR")
+      ->required();
+  add_shard_option(app, o.shard);
+}
+
 void add_eval_options(CLI::App& app, EvalOptions& o, bool data) {
   app.add_option("--model", o.models, "model folder, or NAME=DIR; give several to compare them")
       ->type_name("DIR")
       ->required();
-  if (data) {
-    app.add_option("--data", o.data, "folder of recordings")->type_name("DIR")->required();
-    app.add_option("--count", o.count, "number of clips, from the first (default: all)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1000000));
-  }
-  app.add_option("--out", o.out, "folder of the report; an unfinished report is continued")
-      ->type_name("DIR")
-      ->required();
+  if (data) add_data_options(app, o);
+  add_out_options(app, o);
   if (data) {
     app.add_option("--cache", o.cache,
                    "folder for encoded recordings; runs may share it (default: OUT/cache)")
         ->type_name("DIR");
   }
-  add_shard_option(app, o.shard);
   app.add_option("--size", o.size, "frame size in pixels (default: the first model's)")
       ->type_name("WxH");
   app.add_option("--steps", o.steps, "number of denoising steps (default: the model's)")

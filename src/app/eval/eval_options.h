@@ -25,6 +25,10 @@ struct EvalOptions {
   eval::Sampling sampling() const;
 };
 
+// Adds --data and --count.
+void add_data_options(CLI::App& app, EvalOptions& options);
+// Adds --out and --shard.
+void add_out_options(CLI::App& app, EvalOptions& options);
 // Adds --model, --out, --shard and the sampling options; with `data` also --data, --count and
 // --cache.
 void add_eval_options(CLI::App& app, EvalOptions& options, bool data = true);

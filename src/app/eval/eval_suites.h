@@ -13,6 +13,7 @@ void add_eval_return(CLI::App& app);
 void add_eval_camera(CLI::App& app);
 void add_eval_probe(CLI::App& app);
 void add_eval_attention(CLI::App& app);
+void add_eval_capacity(CLI::App& app);
 void add_eval_cost(CLI::App& app);
 
 }  // namespace loci::app

@@ -9,19 +9,15 @@
 
 #include "loci/base/error.h"
 #include "loci/eval/metrics/image_metrics.h"
+#include "loci/eval/suites/revisit_gaps.h"
 
 namespace loci::eval {
 
 namespace {
 
-constexpr int64_t kBlock = 160;       // recorded frames read at a time
-constexpr double kFirstPart = 20;     // seconds
-constexpr double kGaps[] = {20, 60};  // seconds; limits between short, medium and long gaps
+constexpr int64_t kBlock = 160;    // recorded frames read at a time
+constexpr double kFirstPart = 20;  // seconds
 constexpr size_t kMaxFeatured = 60;
-
-const char* gap_suffix(double gap) {
-  return gap <= kGaps[0] ? "_8_20" : gap <= kGaps[1] ? "_20_60" : "_60";
-}
 
 // The revisit with the longest gap, and one halfway between it and the farther end of the list.
 std::vector<camera::Revisit> pick(const EvalClip& clip) {
@@ -226,14 +222,12 @@ std::vector<Metric> continuation_metrics(const Networks& networks) {
   const std::string no_dino = networks.dino ? "" : absent_note("DINOv2");
   const std::string no_clip = networks.clip ? "" : absent_note("CLIP");
   std::vector<Metric> metrics;
-  const std::pair<const char*, const char*> gaps[] = {
-      {"_8_20", ", 8–20 s gap"}, {"_20_60", ", 20–60 s gap"}, {"_60", ", > 60 s gap"}};
   std::vector<std::pair<const char*, const char*>> parts = {
       {"", ""},
       {"_20", ", first 20 s"},
       {"_revisit", " at revisits"},
       {"_context", " at revisits to the context"}};
-  parts.insert(parts.end(), std::begin(gaps), std::end(gaps));
+  for (const RevisitGap& gap : kRevisitGaps) parts.emplace_back(gap.suffix, gap.words);
   for (const auto& [suffix, words] : parts) {
     const std::string s = suffix, w = words;
     metrics.push_back({"psnr" + s, "PSNR" + w, Better::kHigher, 2});
@@ -248,9 +242,10 @@ std::vector<Metric> continuation_metrics(const Networks& networks) {
     metrics.push_back({std::string("local_") + share, fmt::format("local error, worst {} %", share),
                        Better::kLower, 3, no_dino});
   }
-  for (const auto& [suffix, words] : gaps) {
-    metrics.push_back({std::string("local_5") + suffix,
-                       std::string("local error, worst 5 %") + words, Better::kLower, 3, no_dino});
+  for (const RevisitGap& gap : kRevisitGaps) {
+    metrics.push_back({std::string("local_5") + gap.suffix,
+                       std::string("local error, worst 5 %") + gap.words, Better::kLower, 3,
+                       no_dino});
   }
   metrics.push_back({"sharpness_revisit", "sharpness relative to recording", Better::kNearOne, 2});
   metrics.push_back({"chunk_seconds", "s per chunk", Better::kLower, 3});

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Revisits by the time since the first visit: short, medium and long gaps.
+#pragma once
+
+#include <array>
+
+namespace loci::eval {
+
+struct RevisitGap {
+  double limit;        // seconds, included
+  const char* suffix;  // of metric keys
+  const char* words;   // of metric titles
+};
+
+inline constexpr std::array<RevisitGap, 3> kRevisitGaps = {
+    {{20, "_8_20", ", 8–20 s gap"},
+     {60, "_20_60", ", 20–60 s gap"},
+     {1e300, "_60", ", > 60 s gap"}}};
+
+constexpr const char* gap_suffix(double seconds) {
+  for (const RevisitGap& gap : kRevisitGaps) {
+    if (seconds <= gap.limit) return gap.suffix;
+  }
+  return kRevisitGaps.back().suffix;
+}
+
+}  // namespace loci::eval
