@@ -287,7 +287,7 @@ TEST(Formats, ReadCameraModelsOfColmapAndNerfstudio) {
   EXPECT_NEAR(read_model("1 SIMPLE_RADIAL 200 100 100 100 50 0.1").fov_x, radians(90), 1e-12);
   EXPECT_NEAR(read_model("1 OPENCV 200 100 100 100 100 50 0 0 0 0").fov_x, radians(90), 1e-12);
   EXPECT_THAT(refusal([&] { read_model("1 OPENCV_FISHEYE 200 100 9 9 100 50 0 0 0 0"); }),
-              ::testing::HasSubstr("OPENCV_FISHEYE is not supported"));
+              ::testing::HasSubstr("OPENCV_FISHEYE is not supported; expected one of SIMPLE_"));
 
   const auto read_transforms = [&](const std::string& lens) {
     write_file(scratch / "t.json", "{" + lens +
@@ -304,7 +304,7 @@ TEST(Formats, ReadCameraModelsOfColmapAndNerfstudio) {
   EXPECT_THAT(refusal([&] { read_transforms(R"("fl_x": 100, )"); }),
               ::testing::HasSubstr("--size"));
   EXPECT_THAT(refusal([&] { read_transforms(R"("camera_model": "OPENCV_FISHEYE", )"); }),
-              ::testing::HasSubstr("OPENCV_FISHEYE"));
+              ::testing::HasSubstr("OPENCV_FISHEYE is not supported; expected a perspective"));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
+#include <vector>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
@@ -55,10 +57,12 @@ ColmapCamera parse_camera(const Line& line, const std::string& file) {
   const auto model = std::find_if(kModels.begin(), kModels.end(),
                                   [&](const Model& m) { return m.name == line.fields[1]; });
   if (model == kModels.end()) {
+    std::vector<std::string_view> names;
+    for (const Model& m : kModels) names.push_back(m.name);
     fail(
-        "{}: camera model {} is not supported; undistort the images to PINHOLE first "
-        "(colmap image_undistorter)",
-        where.str(), line.fields[1]);
+        "{}: camera model {} is not supported; expected one of {}; undistort the images to PINHOLE "
+        "first (colmap image_undistorter)",
+        where.str(), line.fields[1], fmt::join(names, ", "));
   }
   const size_t count = model->focal_lengths + 2 + model->distortion;
   if (line.fields.size() != 4 + count) {

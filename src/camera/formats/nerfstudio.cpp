@@ -81,7 +81,10 @@ void check_model(const Json& level, const Source& source) {
   if (model == level.end() || !model->is_string()) return;
   const std::string& name = model->get_ref<const std::string&>();
   if (name.find("FISHEYE") != std::string::npos || name.find("EQUIRECT") != std::string::npos) {
-    fail("{}: camera model {} is not supported; undistort the images first", source.name(), name);
+    fail(
+        "{}: camera model {} is not supported; expected a perspective model such as OPENCV; "
+        "undistort the images first",
+        source.name(), name);
   }
 }
 
