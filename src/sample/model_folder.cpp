@@ -56,6 +56,7 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
   d.history_frames = reader.get<int64_t>("history_frames", d.history_frames, 1, 1 << 20);
   d.archive = reader.get<int64_t>("archive", d.archive, 0, 1'000'000);
   d.commit_level = reader.get<double>("commit_level", d.commit_level, 0, 0.999);
+  d.family = reader.get<std::string>("family", d.family);
   reader.finish();
   return d;
 }

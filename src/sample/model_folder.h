@@ -27,6 +27,8 @@ struct GenerationDefaults {
   int64_t history_frames = StreamOptions().history.budget;
   int64_t archive = 0;  // maximum number of frames kept for retrieval; 0 = all
   double commit_level = StreamOptions().commit_level;
+  // Family of procedural scenes that the model was trained for: the name of a style. Empty: any.
+  std::string family;
 
   static GenerationDefaults load(const std::filesystem::path& folder);
 };

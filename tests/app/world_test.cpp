@@ -10,6 +10,7 @@
 
 #include "loci/base/config.h"
 #include "loci/base/file.h"
+#include "loci/io/media/image.h"
 #include "loci/model/autoencoder/vae.h"
 #include "loci/train/data/encode_clip.h"
 #include "loci/world/clip/clip_maker.h"
@@ -162,6 +163,99 @@ TEST_F(WorldEncodeTest, ImpossibleOptionsAreBadInput) {
   outcome = encode("out", {}, "nowhere");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_FALSE(fs::exists(folder_ / "out" / "000000.safetensors"));
+}
+
+// `--for` takes only generation.json from a model folder.
+class WorldForModel : public ::testing::Test {
+ protected:
+  WorldForModel() {
+    fs::create_directories(folder_ / "model");
+    write_defaults(R"({"width": 64, "height": 32, "fps": 8, "fov": 60, "family": "plaza"})");
+  }
+  ~WorldForModel() override { fs::remove_all(folder_); }
+
+  void write_defaults(const std::string& json) const {
+    write_file(folder_ / "model" / "generation.json", json);
+  }
+  Outcome record(const std::string& out, std::vector<std::string> more) const {
+    std::vector<std::string> arguments = {"-q",      "world",   "record", (folder_ / out).string(),
+                                          "--count", "1",       "--seconds", "1",
+                                          "--video", "png",     "--depth", "none",
+                                          "--for",   (folder_ / "model").string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command(std::move(arguments));
+  }
+  Json clip(const std::string& out) const {
+    return load_json(folder_ / out / "clips" / "000000" / "clip.json");
+  }
+
+  const fs::path folder_ =
+      fs::path(::testing::TempDir()) / fmt::format("loci_world_for_{}", ::getpid());
+};
+
+TEST_F(WorldForModel, RecordsItsFamilyWithItsFormat) {
+  ASSERT_EQ(record("a", {}).code, 0);
+  const Json a = clip("a");
+  EXPECT_EQ(a["style"], "plaza");
+  EXPECT_EQ(a["width"], 64);
+  EXPECT_EQ(a["height"], 32);
+  EXPECT_EQ(a["fps"], 8);
+  EXPECT_EQ(a["x_fov_deg"], 60);
+  EXPECT_EQ(a["frames"], 9);
+  EXPECT_EQ(a["path"], "walk");
+  // Other options override it.
+  ASSERT_EQ(record("b", {"--size", "32x16", "--fps", "16", "--fov", "75", "--style", "town"}).code,
+            0);
+  const Json b = clip("b");
+  EXPECT_EQ(b["style"], "town");
+  EXPECT_EQ(b["width"], 32);
+  EXPECT_EQ(b["fps"], 16);
+  EXPECT_EQ(b["x_fov_deg"], 75);
+  ASSERT_EQ(record("c", {"--path", "tour"}).code, 0);
+  EXPECT_EQ(clip("c")["path"], "tour");
+}
+
+TEST_F(WorldForModel, ModelsWithoutAFamilyHaveAllStyles) {
+  write_defaults(R"({"width": 32, "height": 32})");
+  ASSERT_EQ(record("a", {}).code, 0);
+  const Json manifest = load_json(folder_ / "a" / "manifest.json");
+  EXPECT_EQ(manifest["width"], 32);
+  EXPECT_TRUE(manifest["style"].is_null());
+}
+
+TEST_F(WorldForModel, RejectsUnknownFamiliesAndFolders) {
+  write_defaults(R"({"family": "piazza"})");
+  Outcome outcome = record("a", {});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("generation.json"));
+  EXPECT_THAT(outcome.err, HasSubstr("'piazza'"));
+  write_defaults(R"({"family": 3})");
+  EXPECT_EQ(record("a", {}).code, 2);
+  outcome = record("a", {"--for", (folder_ / "absent").string()});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--for"));
+  EXPECT_FALSE(fs::exists(folder_ / "a"));
+}
+
+TEST_F(WorldForModel, SheetsAreAlsoCalledPreviews) {
+  for (const std::string name : {"sheet", "preview"}) {
+    const fs::path picture = folder_ / (name + ".png");
+    const Outcome outcome =
+        run_command({"-q", "world", name, "--count", "3", "--columns", "3", "--out",
+                     picture.string(), "--for", (folder_ / "model").string()});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(io::read_image(picture).sizes(), (at::IntArrayRef{32, 3 * 64, 3}));
+  }
+  EXPECT_EQ(read_file(folder_ / "sheet.png"), read_file(folder_ / "preview.png"));
+}
+
+TEST(WorldStats, MeasuresTours) {
+  const Outcome outcome = run_command({"-q", "world", "stats", "--paths", "1", "--seconds", "30",
+                                       "--workers", "1", "--style", "plaza", "--path", "tour",
+                                       "--pictures", "--size", "48x32"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("pixels per latent"));
+  EXPECT_THAT(outcome.out, HasSubstr("% of the later pixels"));
 }
 
 TEST(WorldStats, PrintsATableOrJson) {

@@ -95,6 +95,60 @@ TEST(Clip, FollowsTheRevisitShare) {
   }
 }
 
+TEST(Clip, BeginsWithATourOnRequest) {
+  ClipOptions options = small(static_cast<int64_t>(kTourSeconds) * 16 + 1);
+  options.width = options.height = 8;
+  options.samples = 1;
+  options.scene.style = Style::kPlaza;
+  EXPECT_FALSE(describe(options).contains("tour"));
+  EXPECT_EQ(make_clip(1, 0, options).path, "walk");
+  options.tour = true;
+  EXPECT_EQ(describe(options)["tour"], true);
+  const Clip clip = make_clip(1, 0, options);
+  EXPECT_EQ(clip.path, "tour");
+  EXPECT_EQ(clip.origin->style, "plaza");
+  const camera::Pose &first = clip.trajectory.cameras.front().pose,
+                     &last = clip.trajectory.cameras.back().pose;
+  EXPECT_LT(camera::norm(first.position - last.position), 1e-3);
+  EXPECT_LT(camera::angle_between(first.rotation, last.rotation), 1e-3);
+  options.designed = {DesignedPath::kSpin};
+  EXPECT_BAD_INPUT(make_clip(1, 0, options), HasSubstr("both a tour and a designed path"));
+  options.designed.clear();
+  options.scene.style = Style::kTown;
+  EXPECT_BAD_INPUT(make_clip(1, 0, options), HasSubstr("have no tour"));
+}
+
+TEST(Clip, SpeedsFollowTheStyleOrTheOptions) {
+  const auto fastest = [](const ClipOptions& options) {
+    double metres = 0, degrees = 0;
+    for (int64_t clip = 0; clip < 4; ++clip) {
+      ClipMaker maker(options);
+      const std::vector<camera::Pose> poses = maker.plan_trajectory(9, clip).poses;
+      for (size_t i = 1; i < poses.size(); ++i) {
+        metres = std::max(metres, camera::norm(poses[i].position - poses[i - 1].position) * 16);
+        const double turn = camera::angle_between(poses[i].rotation, poses[i - 1].rotation);
+        degrees = std::max(degrees, turn * 16 * 180 / kPi);
+      }
+    }
+    return std::pair(metres, degrees);
+  };
+  ClipOptions options = small(321);
+  options.scene.style = Style::kPlaza;
+  const auto [slow, slow_turn] = fastest(options);
+  EXPECT_LT(slow, 0.9);
+  EXPECT_LT(slow_turn, 19);
+  EXPECT_FALSE(describe(options).contains("speed"));
+  options.speed = 1.6;
+  options.turn_rate = 31;
+  const auto [quick, quick_turn] = fastest(options);
+  EXPECT_GT(quick, 1.3);
+  EXPECT_GT(quick_turn, 27);
+  EXPECT_EQ(describe(options)["speed"], 1.6);
+  EXPECT_EQ(describe(options)["turn_rate"], 31);
+  options.speed = 0;
+  EXPECT_BAD_INPUT(make_clip(1, 0, options), HasSubstr("the speed is 0"));
+}
+
 TEST(Clip, RejectsInvalidOptions) {
   ClipOptions options = small();
   options.frames = 0;

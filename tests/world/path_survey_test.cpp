@@ -49,5 +49,28 @@ TEST(PathSurvey, MeasuresDesignedPaths) {
   EXPECT_BAD_INPUT(survey_paths(3, 0, options), ::testing::HasSubstr("at least one"));
 }
 
+TEST(PathSurvey, ToursOfPlazasShowNearlyEverything) {
+  ClipOptions options;
+  options.frames = 40 * 16 + 1;
+  options.revisit_share = 1;
+  options.tour = true;
+  options.scene.style = Style::kPlaza;
+  options.width = 96;
+  options.height = 64;
+  const PathSurvey survey = survey_paths(4, 6, options, 2, true);
+  ASSERT_TRUE(survey.pictures && survey.pictures->tour);
+  EXPECT_GT(survey.pictures->tour->shown, 0.97);
+  EXPECT_GT(survey.pictures->tour->least_shown, 0.93);
+  EXPECT_LE(survey.pictures->tour->sharp, survey.pictures->tour->shown);
+  EXPECT_GT(survey.pictures->tour->sharp, 0.7);
+  // Half of 10 pixels, because these pictures are half as wide as those of the demo model.
+  EXPECT_LT(survey.pictures->motion.median, 5);
+  EXPECT_LT(survey.pictures->motion.p95, 7);
+  EXPECT_EQ(to_json(survey), to_json(survey_paths(4, 6, options, 1, true)));
+  EXPECT_EQ(to_json(survey)["tour"]["shown"], survey.pictures->tour->shown);
+  options.xi = 0.5;
+  EXPECT_BAD_INPUT(survey_paths(4, 1, options, 1, true), ::testing::HasSubstr("pinhole"));
+}
+
 }  // namespace
 }  // namespace loci::world

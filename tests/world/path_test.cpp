@@ -113,6 +113,48 @@ TEST(Path, ReturnsAfterMoreThanAMinuteInLongClips) {
   }
 }
 
+TEST(Path, ToursShowAPlazaAndEndWhereTheyBegan) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    const Scene scene = make_scene(500 + seed, {.style = Style::kPlaza});
+    const FreeSpace free_space(scene);
+    PathOptions options;
+    options.frames = 60 * 16 + 1;
+    options.motion = motion_of(scene.style);
+    const auto poses = make_tour(free_space, scene, seed, options);
+    EXPECT_EQ(poses, make_tour(free_space, scene, seed, options));
+    ASSERT_EQ(poses.size(), 961u);
+    const auto end = static_cast<size_t>(kTourSeconds * options.fps);
+    EXPECT_LT(camera::norm(poses[end].position - poses[0].position), 1e-3);
+    EXPECT_LT(camera::angle_between(poses[end].rotation, poses[0].rotation), 1e-3);
+    double turned = 0;
+    for (size_t i = 0; i < poses.size(); ++i) {
+      const Point p{poses[i].position.x, poses[i].position.z};
+      ASSERT_GE(free_space.clearance(p), FreeSpace::kMargin) << seed << " frame " << i;
+      if (i == 0) continue;
+      const double speed = camera::norm(poses[i].position - poses[i - 1].position) * options.fps;
+      const double rate =
+          camera::angle_between(poses[i].rotation, poses[i - 1].rotation) * options.fps;
+      if (i <= end) turned += rate / options.fps * (180 / kPi);
+      ASSERT_LE(speed, 0.95) << seed << " frame " << i;
+      ASSERT_LE(rate * (180 / kPi), 20) << seed << " frame " << i;
+    }
+    EXPECT_NEAR(turned, 360, 1e-3);
+    // The walk after the tour returns to its views.
+    int returns = 0;
+    for (const camera::Revisit& revisit : camera::find_revisits(poses, options.fps))
+      returns += revisit.frame > static_cast<int64_t>(end) + 16 &&
+                         revisit.earlier <= static_cast<int64_t>(end)
+                     ? 1
+                     : 0;
+    EXPECT_GT(returns, 0) << seed;
+  }
+}
+
+TEST(Path, OnlyScenesWithATourHaveOne) {
+  EXPECT_BAD_INPUT(make_tour(sites()[0]->free_space, sites()[0]->scene, 1, {}),
+                   HasSubstr("the style town have no tour"));
+}
+
 TEST(Path, DesignedPathsMatchTheirNames) {
   PathOptions options;
   options.frames = 481;  // 30 s

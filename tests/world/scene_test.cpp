@@ -13,6 +13,7 @@
 namespace loci::world {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -58,11 +59,49 @@ TEST(Scene, SupportsEveryStyleTimeAndWeather) {
   EXPECT_GT(captions.size(), 50u);
 }
 
+TEST(Scene, PlazasHaveOneSkyAndOneMood) {
+  std::set<std::string> captions;
+  std::vector<uint32_t> sky;
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    const Scene scene = make_scene(seed, {.style = Style::kPlaza});
+    EXPECT_EQ(scene.mood.time, Time::kDay);
+    EXPECT_EQ(scene.mood.weather, Weather::kClear);
+    if (seed == 0) sky = scene.geometry.sky.texels;
+    EXPECT_EQ(scene.geometry.sky.texels, sky);
+    EXPECT_GT(scene.geometry.solids.size(), 80u);
+    EXPECT_LT(scene.geometry.solids.size(), 400u);
+    EXPECT_GE(scene.features.size(), 3u);
+    EXPECT_GT(scene.tour_radius, 0);
+    EXPECT_LT(scene.tour_radius, scene.trajectory_radius);
+    EXPECT_THAT(scene.captions.front(), StartsWith("a sunny square by day with "));
+    for (const std::string& caption : scene.captions) {
+      EXPECT_THAT(caption, Not(HasSubstr(" a a"))) << caption;
+      EXPECT_THAT(caption, Not(HasSubstr(" a o"))) << caption;
+    }
+    captions.insert(scene.captions.front());
+  }
+  EXPECT_GE(captions.size(), 11u);
+  EXPECT_NO_THROW(make_scene(1, {Style::kPlaza, Time::kDay, Weather::kClear}));
+  EXPECT_BAD_INPUT(make_scene(1, {.style = Style::kPlaza, .time = Time::kNight}),
+                   HasSubstr("only by day"));
+  EXPECT_BAD_INPUT(make_scene(1, {.style = Style::kPlaza, .weather = Weather::kSnow}),
+                   HasSubstr("clear weather"));
+}
+
+TEST(Scene, ParsesFamilies) {
+  EXPECT_EQ(parse_family("", "model"), std::nullopt);
+  EXPECT_EQ(parse_family("plaza", "model"), Style::kPlaza);
+  EXPECT_BAD_INPUT(parse_family("plazza", "some/model"),
+                   AllOf(HasSubstr("some/model/generation.json"), HasSubstr("'plazza'"),
+                         HasSubstr("did you mean 'plaza'")));
+}
+
 TEST(Scene, UsesHeldOutStylesOnlyOnRequest) {
   std::set<Style> seen;
   for (uint64_t seed = 0; seed < 12; ++seed) seen.insert(make_scene(seed).style);
   EXPECT_GE(seen.size(), 4u);
   for (const Style style : kHeldOutStyles) EXPECT_FALSE(seen.contains(style));
+  EXPECT_FALSE(seen.contains(Style::kPlaza));
 }
 
 TEST(Scene, ParsesItsNames) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loci world preview | record | encode | stats
+// loci world sheet | record | encode | stats
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -22,7 +22,7 @@ namespace loci::app {
 
 namespace {
 
-void add_preview(CLI::App& app) {
+void add_sheet(CLI::App& app) {
   struct Options : WorldCommandOptions {
     std::string out = "worlds.png";
     int64_t count = 24;
@@ -46,10 +46,11 @@ void add_preview(CLI::App& app) {
   add_world_options(app, *o);
   examples(
       app,
-      {{"loci world preview", "24 scenes in worlds.png"},
-       {"loci world preview --style town --time dusk --size 384x256 --columns 4 --out towns.png",
+      {{"loci world sheet", "24 scenes in worlds.png"},
+       {"loci world sheet --style town --time dusk --size 384x256 --columns 4 --out towns.png",
         "towns at dusk"},
-       {"loci world preview --clips --count 8 --seconds 20",
+       {"loci world sheet --for models/mini", "scenes of a model's family"},
+       {"loci world sheet --clips --count 8 --seconds 20",
         "eight clips, one row of frames each"}});
   app.callback([o] {
     world::ClipOptions clip = o->clip_options();
@@ -123,11 +124,11 @@ void add_record(CLI::App& app) {
 void add_world(CLI::App& app) {
   app.description(
       "Render procedural scenes: contact sheets, recordings with exact cameras and depth, latents");
-  add_preview(*app.add_subcommand("preview"));
+  add_sheet(*app.add_subcommand("sheet")->alias("preview"));
   add_record(*app.add_subcommand("record"));
   add_world_encode(*app.add_subcommand("encode"));
   add_world_stats(*app.add_subcommand("stats"));
-  examples(app, {{"loci world preview", "preview 24 scenes"},
+  examples(app, {{"loci world sheet", "a contact sheet of 24 scenes"},
                  {"loci world record data --count 100 --seconds 20", "record a dataset"}});
 }
 

@@ -3,13 +3,16 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "loci/app/cli/help.h"
+#include "loci/app/tools/models.h"
 #include "loci/base/error.h"
 #include "loci/base/pixel_size.h"
 #include "loci/base/text.h"
 #include "loci/camera/path/resample.h"
+#include "loci/sample/model_folder.h"
 
 namespace loci::app {
 
@@ -21,25 +24,44 @@ int64_t whole_number(std::string_view text, std::string_view what) {
   return *value;
 }
 
+// Frame size, frame rate, lens and family of a model folder.
+void follow_model(world::ClipOptions& options, const std::string& model) {
+  const std::filesystem::path folder = find_model(model);
+  if (!std::filesystem::is_directory(folder)) fail("--for: {} is not a model folder", model);
+  const auto defaults = sample::GenerationDefaults::load(folder);
+  options.width = static_cast<int>(defaults.width);
+  options.height = static_cast<int>(defaults.height);
+  options.fps = defaults.fps;
+  options.fov = defaults.fov;
+  options.scene.style = world::parse_family(defaults.family, folder.string());
+}
+
 }  // namespace
 
 world::ClipOptions WorldCommandOptions::clip_options() const {
   world::ClipOptions o = clip;
-  const PixelSize pixels = parse_pixel_size(size, "--size", {.least = 8, .most = 8192});
-  o.width = static_cast<int>(pixels.width);
-  o.height = static_cast<int>(pixels.height);
+  if (!model.empty()) follow_model(o, model);
+  if (size) {
+    const PixelSize pixels = parse_pixel_size(*size, "--size", {.least = 8, .most = 8192});
+    o.width = static_cast<int>(pixels.width);
+    o.height = static_cast<int>(pixels.height);
+  }
+  if (fps) o.fps = *fps;
+  if (fov) o.fov = *fov;
   if (seconds) {
     // Whole latents after the first frame.
     const auto latents = std::llround(*seconds * o.fps / camera::kFramesPerLatent);
     o.frames = camera::kPathGrid.frames_in_latents(1 + latents);
   }
   o.split = world::parse_split(split);
-  if (!style.empty()) o.scene.style = world::parse_style(style);
+  if (style) o.scene.style = world::parse_style(*style);
   if (!time.empty()) o.scene.time = world::parse_time(time);
   if (!weather.empty()) o.scene.weather = world::parse_weather(weather);
   if (path == "designed") {
     for (int i = 0; i < world::kDesignedPaths; ++i)
       o.designed.push_back(static_cast<world::DesignedPath>(i));
+  } else if (path == "tour") {
+    o.tour = true;
   } else if (path != "walk") {
     o.designed = {world::parse_designed_path(path)};
   }
@@ -52,7 +74,12 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
       ->type_name("N")
       ->check(seed_number())
       ->capture_default_str();
-  app.add_option("--size", o.size, "frame size in pixels")->type_name("WxH")->capture_default_str();
+  app.add_option("--for", o.model,
+                 "model folder: scenes of its family, with its frame size, frame rate and lens, "
+                 "unless other options name them")
+      ->type_name("DIR");
+  app.add_option("--size", o.size, "frame size in pixels (default: 192x128, or that of --for)")
+      ->type_name("WxH");
   app.add_option("--frames", o.clip.frames, "number of frames per clip")
       ->type_name("N")
       ->check(CLI::Range(1, 1000000))
@@ -60,14 +87,13 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
   app.add_option("--seconds", o.seconds, "length of a clip in seconds; replaces --frames")
       ->type_name("S")
       ->check(number_in(0.1, 36000.0));
-  app.add_option("--fps", o.clip.fps, "frames per second")
+  app.add_option("--fps", o.fps, "frames per second (default: 16, or those of --for)")
       ->type_name("N")
-      ->check(number_in(1.0, 240.0))
-      ->capture_default_str();
-  app.add_option("--fov", o.clip.fov, "horizontal field of view in degrees")
+      ->check(number_in(1.0, 240.0));
+  app.add_option("--fov", o.fov,
+                 "horizontal field of view in degrees (default: 75, or that of --for)")
       ->type_name("DEG")
-      ->check(number_in(10.0, 300.0))
-      ->capture_default_str();
+      ->check(number_in(10.0, 300.0));
   app.add_option("--xi", o.clip.xi,
                  "distortion parameter of the unified camera model, 0 (pinhole) to 1")
       ->type_name("X")
@@ -80,16 +106,29 @@ void add_world_options(CLI::App& app, WorldCommandOptions& o) {
   app.add_option("--split", o.split, "dataset split of the scenes")
       ->check(one_of({"train", "test", "held-out"}))
       ->capture_default_str();
-  app.add_option("--style", o.style, "style of the scenes (default: all styles of the split)")
-      ->check(one_of({"town", "courtyard", "forest", "desert", "interior", "ruins", "garden"}));
+  app.add_option("--style", o.style,
+                 "style of the scenes (default: the family of --for, or all styles of the split "
+                 "except plaza)")
+      ->check(one_of(
+          {"town", "courtyard", "forest", "desert", "interior", "ruins", "garden", "plaza"}));
   app.add_option("--time", o.time, "time of day (default: all)")
       ->check(one_of({"day", "dusk", "night"}));
   app.add_option("--weather", o.weather, "weather (default: all)")
       ->check(one_of({"clear", "fog", "snow"}));
-  app.add_option("--path", o.path, "trajectory of the camera; designed cycles through all but walk")
-      ->check(one_of({"walk", "static", "straight", "spin", "look-around", "look-around-pitch",
-                      "out-and-back", "square", "designed"}))
+  app.add_option("--path", o.path,
+                 "trajectory of the camera; tour shows the whole scene and then walks (only "
+                 "plaza), designed cycles through all but walk and tour")
+      ->check(one_of({"walk", "tour", "static", "straight", "spin", "look-around",
+                      "look-around-pitch", "out-and-back", "square", "designed"}))
       ->capture_default_str();
+  app.add_option("--speed", o.clip.speed,
+                 "walking speed in metres per second (default: that of the style)")
+      ->type_name("V")
+      ->check(number_in(0.05, 20.0));
+  app.add_option("--turn-rate", o.clip.turn_rate,
+                 "turn rate in degrees per second (default: that of the style)")
+      ->type_name("V")
+      ->check(number_in(1.0, 360.0));
   app.add_option("--revisits", o.clip.revisit_share,
                  "share of clips whose trajectory returns to earlier views, 0 to 1")
       ->type_name("P")

@@ -14,10 +14,14 @@ namespace loci::app {
 
 struct WorldCommandOptions {
   uint64_t seed = 0;
-  std::string size = "192x128";
+  // Values that are not set are those of the model folder `model`, or else the defaults of
+  // ClipOptions.
+  std::string model;
+  std::optional<std::string> size, style;
+  std::optional<double> fps, fov;
   std::optional<double> seconds;
   world::ClipOptions clip;
-  std::string split = "train", style, time, weather, path = "walk";
+  std::string split = "train", time, weather, path = "walk";
 
   world::ClipOptions clip_options() const;
 };

@@ -19,7 +19,7 @@ namespace {
 struct StatsOptions : WorldCommandOptions {
   int64_t paths = 1000;
   int workers = 0;
-  bool json = false;
+  bool json = false, pictures = false;
 };
 
 void print_table(const world::PathSurvey& s) {
@@ -52,12 +52,21 @@ void print_table(const world::PathSurvey& s) {
   line("nearest obstacle", fmt::format("{:.2f} m", s.nearest));
   line(fmt::format("collisions (nearer than {} m)", world::FreeSpace::kMargin),
        fmt::format("{}", s.collisions));
+  if (!s.pictures) return;
+  line("motion of the picture", spread(s.pictures->motion, "pixels per latent"));
+  if (const auto& tour = s.pictures->tour) {
+    line("shown by the tour",
+         fmt::format("{:.1f} % of the later pixels, least {:.1f} % of a path; {:.1f} % with at "
+                     "least half of the resolution",
+                     100 * tour->shown, 100 * tour->least_shown, 100 * tour->sharp));
+  }
 }
 
 void run_stats(const StatsOptions& options) {
   const int workers = options.workers > 0 ? options.workers : at::get_num_threads();
   const world::PathSurvey survey =
-      world::survey_paths(options.seed, options.paths, options.clip_options(), workers);
+      world::survey_paths(options.seed, options.paths, options.clip_options(), workers,
+                          options.pictures);
   if (options.json) {
     fmt::print("{}\n", world::to_json(survey).dump(2));
   } else {
@@ -69,8 +78,7 @@ void run_stats(const StatsOptions& options) {
 
 void add_world_stats(CLI::App& app) {
   auto o = std::make_shared<StatsOptions>();
-  app.description(
-      "Print statistics of many trajectories without rendering: revisits, speeds, collisions");
+  app.description("Print statistics of many trajectories: revisits, speeds, collisions");
   app.add_option("--paths", o->paths, "number of trajectories, those of clips 0, 1, …")
       ->type_name("N")
       ->check(CLI::Range(1, 10000000))
@@ -78,11 +86,16 @@ void add_world_stats(CLI::App& app) {
   app.add_option("--workers", o->workers, "number of threads (default: all cores)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
+  app.add_flag("--pictures", o->pictures,
+               "render depth and measure how far the picture moves, and with --path tour, how much "
+               "of the later views the tour shows");
   app.add_flag("--json", o->json, "print JSON");
   add_world_options(app, *o);
   examples(app, {{"loci world stats --paths 1000 --seconds 20", "trajectories of 20 s"},
                  {"loci world stats --paths 100 --seconds 300 --revisits 1 --json",
-                  "trajectories of 5 minutes that return, as JSON"}});
+                  "trajectories of 5 minutes that return, as JSON"},
+                 {"loci world stats --paths 100 --style plaza --path tour --seconds 60 --pictures",
+                  "tours followed by walks, with the motion of the picture"}});
   app.callback([o] { run_stats(*o); });
 }
 

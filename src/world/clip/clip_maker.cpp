@@ -30,6 +30,9 @@ void check(const ClipOptions& o) {
   range("the number of samples per pixel", o.samples, 1, 4);
   range("the share of revisits", o.revisit_share, 0, 1);
   range("the number of clips per scene", static_cast<double>(o.clips_per_scene), 1, 1e6);
+  if (o.speed) range("the speed", *o.speed, 0.05, 20);
+  if (o.turn_rate) range("the turn rate", *o.turn_rate, 1, 360);
+  if (o.tour && !o.designed.empty()) fail("a clip cannot have both a tour and a designed path");
 }
 
 }  // namespace
@@ -73,7 +76,7 @@ Json describe(const ClipOptions& options) {
   Json designed = Json::array();
   for (const DesignedPath path : options.designed) designed.push_back(name_of(path));
   const SceneOptions& scene = options.scene;
-  return {
+  Json json = {
       {"split", name_of(options.split)},
       {"frames", options.frames},
       {"width", options.width},
@@ -89,6 +92,11 @@ Json describe(const ClipOptions& options) {
       {"weather", scene.weather ? Json(name_of(*scene.weather)) : Json(nullptr)},
       {"designed", designed},
   };
+  // Newer options are absent unless they are used, so that manifests of older datasets still match.
+  if (options.tour) json["tour"] = true;
+  if (options.speed) json["speed"] = *options.speed;
+  if (options.turn_rate) json["turn_rate"] = *options.turn_rate;
+  return json;
 }
 
 camera::Lens lens_of(const ClipOptions& options) {
@@ -129,6 +137,10 @@ std::vector<camera::Pose> ClipMaker::poses_of(const ClipPlan& plan, const Site& 
   path.frames = options_.frames;
   path.fps = options_.fps;
   path.returns = plan.returns;
+  path.motion = motion_of(site.scene.style);
+  if (options_.speed) path.motion.speed = *options_.speed;
+  if (options_.turn_rate) path.motion.turn_rate = *options_.turn_rate;
+  if (options_.tour) return make_tour(site.free_space, site.scene, plan.path_seed, path);
   if (plan.designed) {
     return make_designed_path(site.free_space, site.scene, *plan.designed, plan.path_seed, path);
   }
@@ -172,7 +184,9 @@ Clip ClipMaker::render(uint64_t seed, int64_t index, const Site& site, const Cli
                  std::string(name_of(site.scene.mood.weather))};
   clip.captions = site.scene.captions;
   clip.caption = site.scene.captions.front();
-  clip.path = plan.designed ? std::string(name_of(*plan.designed)) : "walk";
+  clip.path = options_.tour   ? "tour"
+              : plan.designed ? std::string(name_of(*plan.designed))
+                              : "walk";
   clip.revisits = camera::find_revisits(poses, options_.fps);
   clip.frames = at::empty({frames, options_.height, options_.width, 3}, at::kByte);
   if (options_.depth) clip.depth = at::empty({frames, options_.height, options_.width}, at::kFloat);

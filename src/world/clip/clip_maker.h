@@ -43,6 +43,9 @@ struct ClipOptions {
   int64_t clips_per_scene = 1;         // consecutive indices that share a scene
   SceneOptions scene;                  // fixes style, time or weather
   std::vector<DesignedPath> designed;  // used in rotation instead of random trajectories
+  bool tour = false;                   // begin with a tour of the scene; the rest is a random path
+  // Instead of those of the scene's style: metres per second, degrees per second.
+  std::optional<double> speed, turn_rate;
   int threads = 1;                     // per frame; the clip does not depend on it
 };
 

@@ -56,7 +56,7 @@ Start find_start(const FreeSpace& free_space, const Scene& scene, DesignedPath p
                             ? square_room(free_space, *free, place.turn,
                                           random.uniform(0.4, 1) * std::min(4.0, duration / 6))
                             : room_ahead(free_space, *free, place.turn,
-                                         std::min(12.0, 0.9 * duration * options.speed));
+                                         std::min(12.0, 0.9 * duration * options.motion.speed));
     if (room > best.room) best = {*free, place.turn, room};
   }
   if (best.room < 0) fail("scene {} has no free place for a camera", scene.seed);
@@ -128,8 +128,9 @@ std::vector<camera::Pose> make_designed_path(const FreeSpace& free_space, const 
   const Start start = find_start(free_space, scene, path, options, random);
   TrajectorySimulator simulator(options, start.at, start.yaw, Random(random.next()));
   // The distance that allows to move out and back with two turns in the time.
-  follow(path, start, 0.3 * static_cast<double>(options.frames) / options.fps * options.speed,
-         simulator);
+  const double longest =
+      0.3 * static_cast<double>(options.frames) / options.fps * options.motion.speed;
+  follow(path, start, longest, simulator);
   return std::move(simulator).poses();
 }
 

@@ -15,14 +15,18 @@ struct Stop {
   double time;
 };
 
+constexpr double kTourAside = 22;  // degrees between the view and the middle
+constexpr int kTourStops = 6;      // views of the tour to which the walk after it returns
+
 class TrajectoryPlanner {
  public:
   TrajectoryPlanner(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
                     const PathOptions& options)
       : free_space_(free_space), scene_(scene), options_(options), random_({seed, 0x70617468}) {
     // Paths differ in speed.
-    options_.speed *= random_.uniform(0.85, 1.2);
-    options_.turn_rate *= random_.uniform(0.9, 1.25);
+    Motion& motion = options_.motion;
+    motion.speed *= random_.uniform(motion.speed_range[0], motion.speed_range[1]);
+    motion.turn_rate *= random_.uniform(motion.turn_range[0], motion.turn_range[1]);
   }
 
   std::vector<camera::Pose> run() {
@@ -31,18 +35,45 @@ class TrajectoryPlanner {
     stops_.push_back({start, yaw, 0});
     if (simulator.left() < 11) {
       short_clip(simulator);
-    } else if (options_.returns) {
-      while (!simulator.done()) episode(simulator);
     } else {
-      while (!simulator.done()) {
-        go_on(simulator, 3, 14);
-        if (!simulator.done()) look_about(simulator);
-      }
+      walk(simulator);
     }
     return std::move(simulator).poses();
   }
 
+  std::vector<camera::Pose> run_with_tour() {
+    const double radius = scene_.tour_radius, around = random_.uniform(0, 360);
+    const Point start{radius * exact_sin(around * (kPi / 180)),
+                      radius * exact_cos(around * (kPi / 180))};
+    // Once around the middle, looking past it: this shows the landmark there from all sides, and
+    // everything else from the opposite side.
+    const double whole = 360 * sign(), aside = whole > 0 ? kTourAside : -kTourAside;
+    const double ahead = around + 180 + aside;
+    TrajectorySimulator simulator(options_, start, ahead, Random(random_.next()));
+    for (int part = 0; part < kTourStops; ++part) {
+      const double share = static_cast<double>(part) / kTourStops;
+      const double angle = (around + whole * share) * (kPi / 180);
+      stops_.push_back({{radius * exact_sin(angle), radius * exact_cos(angle)},
+                        ahead + whole * share,
+                        share * kTourSeconds});
+    }
+    simulator.sweep({0, 0}, whole, whole, kTourSeconds);
+    walk(simulator);
+    return std::move(simulator).poses();
+  }
+
  private:
+  void walk(TrajectorySimulator& simulator) {
+    while (!simulator.done()) {
+      if (options_.returns) {
+        episode(simulator);
+      } else {
+        go_on(simulator, 3, 14);
+        if (!simulator.done()) look_about(simulator);
+      }
+    }
+  }
+
   std::pair<Point, double> start_place() {
     // A viewpoint with a random offset, so that clips of a scene start differently.
     for (int attempt = 0; attempt < 40; ++attempt) {
@@ -59,9 +90,12 @@ class TrajectoryPlanner {
     return {*anywhere, open_view(*anywhere, 0, 180)};
   }
 
+  double tilt(double low, double high) { return options_.motion.tilt * random_.uniform(low, high); }
   double sign() { return random_.chance(0.5) ? 1 : -1; }
-  double turn_time(double degrees) const { return std::abs(degrees) / options_.turn_rate + 0.7; }
-  double travel_time(double metres) const { return metres / options_.speed + 0.8; }
+  double turn_time(double degrees) const {
+    return std::abs(degrees) / options_.motion.turn_rate + 0.7;
+  }
+  double travel_time(double metres) const { return metres / options_.motion.speed + 0.8; }
 
   // A direction within `spread` degrees of `yaw` with a long free distance.
   double open_view(const Point& at, double yaw, double spread) {
@@ -118,7 +152,7 @@ class TrajectoryPlanner {
   void look_about(TrajectorySimulator& simulator) {
     const Point at = simulator.position();
     if (random_.chance(0.35))
-      simulator.look(open_view(at, simulator.yaw(), 80), random_.uniform(-5, 8));
+      simulator.look(open_view(at, simulator.yaw(), 80), tilt(-5, 8));
     if (random_.chance(0.4)) simulator.pause(random_.uniform(0.2, 0.9));
     if (random_.chance(0.75)) simulator.look(open_view(at, simulator.yaw(), 110));
     if (random_.chance(0.3)) simulator.pause(random_.uniform(0.2, 0.8));
@@ -135,7 +169,7 @@ class TrajectoryPlanner {
       return;
     }
     // Looking away and back takes twice the time of the turn.
-    const double most = std::max(20.0, (0.5 * duration - 0.9) * options_.turn_rate);
+    const double most = std::max(20.0, (0.5 * duration - 0.9) * options_.motion.turn_rate);
     const double sweep = std::min(random_.uniform(62, 115), most);
     if (kind < 0.35) {
       simulator.turn(sweep * sign());
@@ -145,7 +179,7 @@ class TrajectoryPlanner {
       // Move on while looking aside and ahead again.
       const std::vector<Point> route = find_route(simulator, 2.5, 6, 40);
       const TrajectorySimulator::Glance glance{sweep * sign(), random_.uniform(0.2, 0.7),
-                                               sweep / options_.turn_rate + 0.2};
+                                               sweep / options_.motion.turn_rate + 0.2};
       if (route.empty()) {
         simulator.turn(glance.angle);
         simulator.look(yaw);
@@ -168,7 +202,7 @@ class TrajectoryPlanner {
     if (kind < 0.50 && left > 14 && circle(simulator)) return;
     if (kind < 0.80 && left > turn_time(400) + 3 && out_and_back(simulator)) return;
     if (left > 10 && kind < 0.9 && look_away(simulator)) return;
-    go_on(simulator, 2.5, std::clamp(0.45 * left * options_.speed, 3.0, 13.0));
+    go_on(simulator, 2.5, std::clamp(0.45 * left * options_.motion.speed, 3.0, 13.0));
     if (!simulator.done()) look_about(simulator);
   }
 
@@ -184,7 +218,7 @@ class TrajectoryPlanner {
     simulator.turn(away);
     if (simulator.left() < 7) return true;
     const double spare = std::max(0.0, 8.2 - 2 * turn_time(away));
-    simulator.look(stop.yaw + 1.4 * away, random_.uniform(-6, 10));
+    simulator.look(stop.yaw + 1.4 * away, tilt(-6, 10));
     if (spare > 1.5) simulator.pause(0.4 * spare);
     simulator.look(stop.yaw + 0.8 * away);
     while (!simulator.done() && simulator.time() - stop.time < 8.1 - turn_time(away))
@@ -197,7 +231,7 @@ class TrajectoryPlanner {
   bool out_and_back(TrajectorySimulator& simulator) {
     const Stop stop{simulator.position(), simulator.yaw(), simulator.time()};
     const double budget = simulator.left() - turn_time(60) - 2 * turn_time(180) - 2.5;
-    const double farthest = std::min(0.5 * budget * options_.speed, 12.0);
+    const double farthest = std::min(0.5 * budget * options_.motion.speed, 12.0);
     if (farthest < 0.9) return false;
     const std::vector<Point> route =
         find_route(simulator, std::max(0.9, 0.45 * farthest), farthest / 1.15, 75);
@@ -276,6 +310,12 @@ std::vector<camera::Pose> make_path(const FreeSpace& free_space, const Scene& sc
   LOCI_CHECK(options.frames > 0 && options.fps > 0, "a path of {} frames at {} fps", options.frames,
              options.fps);
   return TrajectoryPlanner(free_space, scene, seed, options).run();
+}
+
+std::vector<camera::Pose> make_tour(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
+                                    const PathOptions& options) {
+  if (scene.tour_radius <= 0) fail("scenes of the style {} have no tour", name_of(scene.style));
+  return TrajectoryPlanner(free_space, scene, seed, options).run_with_tour();
 }
 
 }  // namespace loci::world

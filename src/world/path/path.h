@@ -14,8 +14,7 @@ struct PathOptions {
   int64_t frames = 321;
   double fps = 16;
   bool returns = true;      // return to earlier views; otherwise always move on to new places
-  double speed = 1.0;       // metres per second
-  double turn_rate = 32;    // degrees per second
+  Motion motion;            // usually that of the scene's style
   double eye_height = 1.6;  // metres
   bool glances = true;      // look aside while moving
 };
@@ -24,6 +23,13 @@ struct PathOptions {
 // It is determined by its arguments, bit by bit, on every machine.
 std::vector<camera::Pose> make_path(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
                                     const PathOptions& options);
+
+// A tour that shows the whole scene and ends where it began, then a random path that returns to
+// views of the tour. A scene without a tour (Scene::tour_radius) is bad input.
+std::vector<camera::Pose> make_tour(const FreeSpace& free_space, const Scene& scene, uint64_t seed,
+                                    const PathOptions& options);
+// Length of the tour alone.
+inline constexpr double kTourSeconds = 25;
 
 // The fixed paths of the paper's test set C.
 enum class DesignedPath {

@@ -11,6 +11,7 @@
 #include "loci/camera/path/resample.h"
 #include "loci/camera/revisit.h"
 #include "loci/world/path/free_space.h"
+#include "loci/world/path/picture_survey.h"
 
 namespace loci::world {
 
@@ -28,6 +29,8 @@ struct Measured {
   std::vector<double> speeds, turn_rates;
   int64_t still = 0, steps = 0;
   double nearest = std::numeric_limits<double>::infinity();
+  std::vector<double> motions;
+  std::optional<Coverage> tour;
 };
 
 size_t gap_class(double gap) {
@@ -61,6 +64,21 @@ Measured measure(const ClipMaker::PlannedTrajectory& trajectory, double fps) {
   return m;
 }
 
+// The frames of a tour are compared at four per second, those after it at one per second.
+void measure_pictures(Measured& m, const ClipMaker::PlannedTrajectory& trajectory,
+                      const ClipOptions& options) {
+  const PictureFormat format{lens_of(options), options.width, options.height};
+  const std::vector<camera::Pose>& poses = trajectory.poses;
+  m.motions = picture_motion(trajectory.scene, poses, format);
+  const auto end = static_cast<size_t>(std::llround(kTourSeconds * options.fps));
+  if (!options.tour || poses.size() <= end) return;
+  const auto second = static_cast<size_t>(std::max<int64_t>(1, std::llround(options.fps)));
+  std::vector<camera::Pose> before, after;
+  for (size_t i = 0; i < end; i += std::max<size_t>(1, second / 4)) before.push_back(poses[i]);
+  for (size_t i = end; i < poses.size(); i += second) after.push_back(poses[i]);
+  m.tour = measure_coverage(trajectory.scene, before, after, format);
+}
+
 PathSurvey::Spread spread(std::vector<double> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
@@ -70,10 +88,30 @@ PathSurvey::Spread spread(std::vector<double> values) {
   return {at(0.5), at(0.95), values.back()};
 }
 
+PathSurvey::Pictures summarise_pictures(const std::vector<Measured>& all) {
+  PathSurvey::Pictures pictures;
+  std::vector<double> motions;
+  PathSurvey::Pictures::Tour tour;
+  double tours = 0;
+  for (const Measured& m : all) {
+    motions.insert(motions.end(), m.motions.begin(), m.motions.end());
+    if (!m.tour) continue;
+    ++tours;
+    tour.shown += m.tour->shown;
+    tour.sharp += m.tour->sharp;
+    tour.least_shown = std::min(tour.least_shown, m.tour->shown);
+  }
+  pictures.motion = spread(std::move(motions));
+  if (tours > 0) pictures.tour = {tour.shown / tours, tour.sharp / tours, tour.least_shown};
+  return pictures;
+}
+
 }  // namespace
 
-PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options, int workers) {
+PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options, int workers,
+                        bool pictures) {
   if (paths < 1) fail("{} paths; there must be at least one", paths);
+  if (pictures && options.xi > 0) fail("pictures can be measured only with a pinhole lens (xi 0)");
   std::vector<Measured> all(static_cast<size_t>(paths));
   const int64_t group = options.clips_per_scene;
   {
@@ -82,7 +120,10 @@ PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options
       return [&, maker = std::make_shared<ClipMaker>(options)](size_t job) {
         const int64_t first = static_cast<int64_t>(job) * group;
         for (int64_t i = first; i < std::min(first + group, paths); ++i) {
-          all[static_cast<size_t>(i)] = measure(maker->plan_trajectory(seed, i), options.fps);
+          const ClipMaker::PlannedTrajectory trajectory = maker->plan_trajectory(seed, i);
+          Measured& m = all[static_cast<size_t>(i)];
+          m = measure(trajectory, options.fps);
+          if (pictures) measure_pictures(m, trajectory, options);
           progress.advance();
         }
       };
@@ -115,6 +156,7 @@ PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options
   }
   survey.speed = spread(std::move(speeds));
   survey.turn_rate = spread(std::move(turn_rates));
+  if (pictures) survey.pictures = summarise_pictures(all);
   survey.still = steps > 0 ? static_cast<double>(still) / static_cast<double>(steps) : 1;
   return survey;
 }
@@ -131,7 +173,7 @@ Json to_json(const PathSurvey& survey) {
                     {"paths", survey.paths_by_gap[i]},
                     {"frames", survey.frames_by_gap[i]}});
   }
-  return {
+  Json json = {
       {"paths", survey.paths},
       {"seconds", survey.seconds},
       {"planned_to_return", survey.planned},
@@ -145,6 +187,15 @@ Json to_json(const PathSurvey& survey) {
       {"nearest_obstacle_m", survey.nearest},
       {"collisions", survey.collisions},
   };
+  if (survey.pictures) {
+    json["motion_px_a_latent"] = spread_json(survey.pictures->motion);
+    if (const auto& tour = survey.pictures->tour) {
+      json["tour"] = {{"shown", tour->shown},
+                      {"shown_at_half_resolution", tour->sharp},
+                      {"least_shown", tour->least_shown}};
+    }
+  }
+  return json;
 }
 
 }  // namespace loci::world

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "loci/base/config.h"
 #include "loci/world/clip/clip_maker.h"
@@ -31,11 +32,24 @@ struct PathSurvey {
   double still = 0;                // share of steps that neither move nor turn
   double nearest = 0;              // least distance of a camera from an obstacle, metres
   int64_t collisions = 0;          // paths closer to an obstacle than FreeSpace::kMargin
+
+  // By rendering depth, with `pictures`.
+  struct Pictures {
+    Spread motion;  // of picture_motion(), pixels per latent
+    // Of paths that continue after a tour: the share of the pixels after it that the tour shows,
+    // the share that it shows with at least half of the resolution, and the least share of a path.
+    struct Tour {
+      double shown = 0, sharp = 0, least_shown = 1;
+    };
+    std::optional<Tour> tour;
+  };
+  std::optional<Pictures> pictures;
 };
 
 // Measures the paths of clips 0 to `paths` - 1 on `workers` threads. The result does not depend on
-// the number of threads.
-PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options, int workers = 1);
+// the number of threads. `pictures` needs a pinhole lens.
+PathSurvey survey_paths(uint64_t seed, int64_t paths, const ClipOptions& options, int workers = 1,
+                        bool pictures = false);
 
 Json to_json(const PathSurvey& survey);
 

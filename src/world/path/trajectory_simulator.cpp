@@ -5,7 +5,8 @@ namespace loci::world {
 
 namespace {
 
-constexpr int kSubsteps = 4;  // time steps per frame
+constexpr int kSubsteps = 4;    // time steps per frame
+constexpr double kSweepRamp = 1;  // seconds in which a sweep reaches its speed
 
 double heading(const Point& d) { return exact_atan2(d.x, d.z) * (180 / kPi); }
 
@@ -53,9 +54,12 @@ void TrajectorySimulator::step(double yaw_target, double pitch_target,
                                const std::vector<Point>* route, double aside) {
   const double dt = 1 / (options_.fps * kSubsteps);
   const double error = wrap(yaw_target - yaw_);
-  yaw_speed_ = approach(error, yaw_speed_, options_.turn_rate * 1.15, 75, dt);
+  const Motion& motion = options_.motion;
+  yaw_speed_ = approach(error, yaw_speed_, motion.turn_rate * motion.highest_turn_rate,
+                        motion.turn_acceleration, dt);
   yaw_ += yaw_speed_ * dt;
-  pitch_speed_ = approach(pitch_target - pitch_, pitch_speed_, options_.turn_rate * 0.6, 40, dt);
+  pitch_speed_ = approach(pitch_target - pitch_, pitch_speed_, motion.turn_rate * 0.6,
+                          motion.pitch_acceleration, dt);
   pitch_ += pitch_speed_ * dt;
   double wanted = 0;
   if (route != nullptr) {
@@ -63,10 +67,10 @@ void TrajectorySimulator::step(double yaw_target, double pitch_target,
     const double rest = route_length(*route) - along_;
     const double ahead = heading(point_along(*route, along_ + 0.5) - at_);
     const double bend = std::max(0.0, std::abs(wrap(ahead - yaw_)) - std::abs(aside));
-    wanted = options_.speed * std::clamp(1.25 - bend / 55, 0.12, 1.0);
+    wanted = motion.speed * std::clamp(1.25 - bend / 55, 0.12, 1.0);
     wanted = std::min(wanted, std::sqrt(2 * 0.8 * std::max(rest, 0.0)) + 0.03);
   }
-  const double change = 1.6 * dt;
+  const double change = motion.acceleration * dt;
   speed_ += std::clamp(wanted - speed_, -change, change);
   if (route != nullptr) {
     along_ += std::max(speed_, 0.0) * dt;
@@ -102,7 +106,7 @@ void TrajectorySimulator::follow(const std::vector<Point>& route, const Glance* 
       first_glance = nullptr;
     } else if (calm <= 0 && options_.glances && total - along_ > 1.5) {
       glance = random_.uniform(15, 45) * (random_.chance(0.5) ? 1 : -1);
-      tilt = random_.uniform(-4, 7);
+      tilt = options_.motion.tilt * random_.uniform(-4, 7);
       glance_left = random_.uniform(0.8, 1.8);
     }
     const Point ahead = point_along(route, std::min(along_ + 0.9, total));
@@ -129,6 +133,30 @@ void TrajectorySimulator::turn(double angle) {
 void TrajectorySimulator::pause(double seconds) {
   const double end = time() + seconds, yaw = yaw_, pitch = pitch_;
   while (!done() && time() < end) step(yaw, pitch, nullptr);
+}
+
+void TrajectorySimulator::sweep(const Point& centre, double orbit, double turn, double seconds) {
+  const Point start = at_ - centre;
+  const double yaw = yaw_, ramp = std::min(kSweepRamp / seconds, 0.5);
+  const auto steps =
+      std::max<int64_t>(1, static_cast<int64_t>(seconds * options_.fps * kSubsteps + 0.5));
+  for (int64_t i = 1; i <= steps && !done(); ++i) {
+    // The speed rises linearly in the first share `ramp` of the time and falls in the last.
+    const double t = static_cast<double>(i) / static_cast<double>(steps);
+    const double rest = 1 - t, top = 1 / (1 - ramp);
+    const double part = t < ramp      ? 0.5 * top * t * t / ramp
+                        : rest < ramp ? 1 - 0.5 * top * rest * rest / ramp
+                                      : top * (t - 0.5 * ramp);
+    const double angle = part * orbit * (kPi / 180);
+    const double c = exact_cos(angle), s = exact_sin(angle);
+    at_ = centre + Point{start.x * c + start.z * s, start.z * c - start.x * s};
+    yaw_ = yaw + part * turn;
+    if (++substep_ == kSubsteps) {
+      substep_ = 0;
+      if (!done()) record();
+    }
+  }
+  yaw_speed_ = speed_ = 0;
 }
 
 std::vector<camera::Pose> TrajectorySimulator::poses() && {

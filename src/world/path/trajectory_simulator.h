@@ -40,6 +40,9 @@ class TrajectorySimulator {
   // Turns by a signed angle, which may exceed 180 degrees.
   void turn(double angle);
   void pause(double seconds);
+  // Moves around `centre` by `orbit` degrees (to the right as seen from above) and turns by `turn`
+  // degrees at the same time, in `seconds`. Starts and stops smoothly.
+  void sweep(const Point& centre, double orbit, double turn, double seconds);
 
   std::vector<camera::Pose> poses() &&;
 

@@ -2,6 +2,7 @@
 #include "loci/world/scene/builder.h"
 
 #include <array>
+#include <vector>
 
 namespace loci::world {
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr float kLightTexel = 0.6f;  // metres
 constexpr int kMaxLightTexels = 40;  // per side
+constexpr int kArcSteps = 8;         // sides of a half circle
 
 struct Turn {
   float cosine, sine;
@@ -194,6 +196,61 @@ void SceneBuilder::pyramid(const Place& at, float width, float height, float dep
   planar(base + y * height, z, x, std::max(depth * 0.5f * top, 0.01f),
          std::max(width * 0.5f * top, 0.01f), material);
   planar(base, x, z, width * 0.5f, depth * 0.5f, material);
+}
+
+void SceneBuilder::prism(const Place& at, std::span<const Corner> outline, float depth,
+                         int32_t material) {
+  const Turn turn(at.turn);
+  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), base{at.x, at.y, at.z};
+  const size_t count = outline.size();
+  const float half_depth = 0.5f * depth;
+  std::vector<Plane> planes = {{-z, dot(-z, base) + half_depth}, {z, dot(z, base) + half_depth}};
+  Corner low = outline[0], high = outline[0];
+  for (size_t i = 0; i < count; ++i) {
+    const Corner &a = outline[i], &b = outline[(i + 1) % count];
+    low = {std::min(low.x, a.x), std::min(low.y, a.y)};
+    high = {std::max(high.x, a.x), std::max(high.y, a.y)};
+    const float length = std::sqrt((b.x - a.x) * (b.x - a.x) + (b.y - a.y) * (b.y - a.y));
+    const Float3 normal = x * ((b.y - a.y) / length) + y * ((a.x - b.x) / length);
+    planes.push_back({normal, dot(normal, base + x * a.x + y * a.y)});
+  }
+  hull(planes, at);
+  const float half_x = 0.5f * (high.x - low.x), half_y = 0.5f * (high.y - low.y);
+  const Float3 middle = base + x * (low.x + half_x) + y * (low.y + half_y);
+  planar(middle - z * half_depth, -x, y, half_x, half_y, material);
+  planar(middle + z * half_depth, x, y, half_x, half_y, material);
+  for (size_t i = 0; i < count; ++i) {
+    const Corner &a = outline[i], &b = outline[(i + 1) % count];
+    const float length = std::sqrt((b.x - a.x) * (b.x - a.x) + (b.y - a.y) * (b.y - a.y));
+    const Float3 along = x * ((b.x - a.x) / length) + y * ((b.y - a.y) / length);
+    planar(base + x * (0.5f * (a.x + b.x)) + y * (0.5f * (a.y + b.y)), z, along, half_depth,
+           0.5f * length, material);
+  }
+}
+
+void SceneBuilder::arch(const Place& at, float width, float height, float depth,
+                        int32_t material) {
+  const float radius = 0.5f * width;
+  std::array<Corner, kArcSteps + 3> outline;
+  outline[0] = {-radius, 0};
+  outline[1] = {radius, 0};
+  for (int i = 0; i <= kArcSteps; ++i) {
+    const double angle = kPi * i / kArcSteps;
+    outline[static_cast<size_t>(i) + 2] = {radius * static_cast<float>(exact_cos(angle)),
+                                           height - radius +
+                                               radius * static_cast<float>(exact_sin(angle))};
+  }
+  prism(at, outline, depth, material);
+}
+
+void SceneBuilder::disc(const Place& at, float radius, float depth, int32_t material) {
+  std::array<Corner, 2 * kArcSteps> outline;
+  for (int i = 0; i < 2 * kArcSteps; ++i) {
+    const double angle = kPi * i / kArcSteps;
+    outline[static_cast<size_t>(i)] = {radius * static_cast<float>(exact_cos(angle)),
+                                       radius + radius * static_cast<float>(exact_sin(angle))};
+  }
+  prism(at, outline, depth, material);
 }
 
 void SceneBuilder::lamp(const Float3& position, const Float3& colour, float reach, float falloff) {

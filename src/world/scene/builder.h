@@ -54,9 +54,19 @@ class SceneBuilder {
   // Four sloping sides; the flat top has the share `top` of the base's size.
   void pyramid(const Place& at, float width, float height, float depth, float top,
                int32_t material);
+  // An upright panel with the outline of an arch: `height` includes the half circle at the top.
+  void arch(const Place& at, float width, float height, float depth, int32_t material);
+  // An upright round panel. `at` is the lowest point of its middle plane.
+  void disc(const Place& at, float radius, float depth, int32_t material);
   void lamp(const Float3& position, const Float3& colour, float reach, float falloff = 0.35f);
 
  private:
+  // A convex outline in the x-y plane of `at`, counterclockwise seen from -z, with the given depth
+  // along z. The middle plane contains `at`.
+  struct Corner {
+    float x, y;
+  };
+  void prism(const Place& at, std::span<const Corner> outline, float depth, int32_t material);
   // The caller must add one planar surface per plane afterwards.
   void hull(std::span<const Plane> planes, const Place& at);
   // Adds a planar surface whose corners are centre ± half_u axis_u ± half_v axis_v.

@@ -28,9 +28,11 @@ std::array<std::string_view, 2> nouns(Style style) {
     case Style::kRuins:
       return {"field of ruins", "ruined temple"};
     case Style::kGarden:
+      return {"formal garden", "park with hedges"};
+    case Style::kPlaza:
       break;
   }
-  return {"formal garden", "park with hedges"};
+  return {"sunny square", "small sunny square"};
 }
 
 std::string_view adjective(Weather weather) {

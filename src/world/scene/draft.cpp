@@ -13,8 +13,7 @@ constexpr NamedColour kAccents[] = {
     {"pink", 0xea6f9c},  {"black", 0x2c2c36},
 };
 
-constexpr int kGroundSize = 512;     // samples per side, 17 cm apart
-constexpr float kGroundExtent = 44;  // metres
+constexpr int kGroundSize = 512;  // samples per side
 
 float distance_to_segment(float x, float z, const GroundStroke& s) {
   const float ax = s.x1 - s.x0, az = s.z1 - s.z0, px = x - s.x0, pz = z - s.z0;
@@ -29,11 +28,11 @@ float distance_to_segment(float x, float z, const GroundStroke& s) {
 PaintedGround Ground::paint() const {
   PaintedGround result;
   result.size = kGroundSize;
-  result.half_extent = kGroundExtent;
+  result.half_extent = extent;
   result.far_albedo = mix(base, second, 0.5f);
   result.samples.resize(static_cast<size_t>(kGroundSize) * kGroundSize);
-  const float metre = 2 * kGroundExtent / (kGroundSize - 1);
-  const auto place = [metre](int i) { return static_cast<float>(i) * metre - kGroundExtent; };
+  const float metre = 2 * extent / (kGroundSize - 1);
+  const auto place = [&](int i) { return static_cast<float>(i) * metre - extent; };
 
   // Low-frequency noise needs only every fourth sample.
   constexpr int kStep = 4, kCoarse = kGroundSize / kStep + 2;
@@ -63,7 +62,7 @@ PaintedGround Ground::paint() const {
   for (const GroundStroke& stroke : strokes) {
     const float reach = std::max(stroke.radius, 0.0f) + stroke.soft + 0.3f;
     const auto cell = [&](float value) {
-      return std::clamp(static_cast<int>(std::floor((value + kGroundExtent) / metre)), 0,
+      return std::clamp(static_cast<int>(std::floor((value + extent) / metre)), 0,
                         kGroundSize - 1);
     };
     const bool rough = stroke.radius >= 0 && stroke.soft > 0.2f;  // a trodden path, not paving

@@ -31,6 +31,7 @@ struct GroundStroke {
 struct Ground {
   Float3 base, second;  // mixed by low-frequency noise
   float patch = 9;      // feature size of the noise, metres
+  float extent = 44;    // the painted square extends this far from the origin, metres
   uint32_t seed = 0;
   std::vector<GroundStroke> strokes;
 
@@ -77,6 +78,7 @@ class Draft {
   std::vector<std::string> features;
   std::vector<Place> viewpoints;  // good camera places; `turn` is a good direction to look
   float trajectory_radius = 24;   // cameras stay within this distance of the origin, metres
+  float tour_radius = 0;          // see Scene
 
  private:
   struct Disc {

@@ -264,21 +264,7 @@ Float3 direction_of(int column, int row) {
   return normalise({x, std::max(0.0f, 1 - std::abs(x) - std::abs(z)), z});
 }
 
-}  // namespace
-
-Float3 colour(uint32_t rgb) {
-  const auto channel = [rgb](int shift) {
-    const float value = static_cast<float>(rgb >> shift & 255) / 255;
-    return value * value;
-  };
-  return {channel(16), channel(8), channel(0)};
-}
-
-void make_sky(SceneGeometry& geometry, const Mood& mood, Horizon horizon, Random& random) {
-  const Sky& sky = choose_sky(mood.time, random);
-  set_atmosphere(geometry.atmosphere, mood, sky, random);
-  const Painter painter(mood, horizon, sky, geometry.atmosphere, random);
-  SkyMap& map = geometry.sky;
+void paint_sky(SkyMap& map, const Painter& painter) {
   map.size = kSkySize;
   map.scale = 4;
   map.texels.resize(static_cast<size_t>(kSkySize) * kSkySize);
@@ -301,6 +287,40 @@ void make_sky(SceneGeometry& geometry, const Mood& mood, Horizon horizon, Random
           pack_light(painter(direction_of(column, row), thickness), map.scale);
     }
   }
+}
+
+}  // namespace
+
+Float3 colour(uint32_t rgb) {
+  const auto channel = [rgb](int shift) {
+    const float value = static_cast<float>(rgb >> shift & 255) / 255;
+    return value * value;
+  };
+  return {channel(16), channel(8), channel(0)};
+}
+
+void make_sky(SceneGeometry& geometry, const Mood& mood, Horizon horizon, Random& random) {
+  const Sky& sky = choose_sky(mood.time, random);
+  set_atmosphere(geometry.atmosphere, mood, sky, random);
+  paint_sky(geometry.sky, Painter(mood, horizon, sky, geometry.atmosphere, random));
+}
+
+void make_fair_sky(SceneGeometry& geometry) {
+  constexpr Sky kSky = {0x3f8fd2, 0x86c5ee, 0xfaeed6, 0xffecc0, 0xffeccb, 0xffffff, 0x9fb4c8};
+  const Mood mood{Time::kDay, Weather::kClear};
+  Random random{0x66616972};
+  Atmosphere& air = geometry.atmosphere;
+  set_atmosphere(air, mood, kSky, random);
+  // High enough to light most of the square, and oblique to its sides.
+  const double azimuth = 215 * (kPi / 180), height = 52 * (kPi / 180);
+  air.sun_direction = {static_cast<float>(exact_cos(height) * exact_sin(azimuth)),
+                       static_cast<float>(exact_sin(height)),
+                       static_cast<float>(exact_cos(height) * exact_cos(azimuth))};
+  air.sun_colour = colour(kSky.sun) * 1.15f;
+  air.sky_light = Float3{0.84f, 0.86f, 0.92f};
+  air.ground_light = Float3{0.64f, 0.54f, 0.43f};
+  air.haze_density = 0.002f;
+  paint_sky(geometry.sky, Painter(mood, Horizon::kHills, kSky, air, random));
 }
 
 }  // namespace loci::world

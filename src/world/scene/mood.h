@@ -30,5 +30,8 @@ Float3 colour(uint32_t rgb);
 
 // Sets the atmosphere and paints the sky.
 void make_sky(SceneGeometry& geometry, const Mood& mood, Horizon horizon, Random& random);
+// The same for styles that exist in one mood: a warm, clear day. Sun and clouds are always at the
+// same place.
+void make_fair_sky(SceneGeometry& geometry);
 
 }  // namespace loci::world

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/world/scene/scene.h"
 
+#include "loci/base/error.h"
 #include "loci/world/render/bvh.h"
 #include "loci/world/scene/caption.h"
 #include "loci/world/scene/light.h"
@@ -12,7 +13,7 @@ namespace loci::world {
 namespace {
 
 constexpr std::string_view kStyleNames[] = {"town",     "courtyard", "forest", "desert",
-                                            "interior", "ruins",     "garden"};
+                                            "interior", "ruins",     "garden", "plaza"};
 constexpr std::string_view kTimeNames[] = {"day", "dusk", "night"};
 constexpr std::string_view kWeatherNames[] = {"clear", "fog", "snow"};
 
@@ -43,6 +44,8 @@ void build(Style style, Draft& draft) {
       return build_ruins(draft);
     case Style::kGarden:
       return build_garden(draft);
+    case Style::kPlaza:
+      return build_plaza(draft);
   }
 }
 
@@ -55,6 +58,29 @@ Style parse_style(std::string_view name) { return value_of<Style>("style", name,
 Time parse_time(std::string_view name) { return value_of<Time>("time", name, kTimeNames); }
 Weather parse_weather(std::string_view name) {
   return value_of<Weather>("weather", name, kWeatherNames);
+}
+
+std::optional<Style> parse_family(std::string_view family, std::string_view where) {
+  if (family.empty()) return std::nullopt;
+  return value_of<Style>(fmt::format("family in {}/generation.json:", where), family, kStyleNames);
+}
+
+Motion motion_of(Style style) {
+  Motion motion;
+  if (style == Style::kPlaza) {
+    // Slow enough that at 75 degrees over 192 pixels and 16 frames per second, a turn moves the
+    // picture by at most 10 pixels in the four frames of a latent.
+    motion.speed = 0.8;
+    motion.turn_rate = 15.5;
+    motion.acceleration = 1.0;
+    motion.turn_acceleration = 30;
+    motion.pitch_acceleration = 20;
+    motion.highest_turn_rate = 1.05;
+    motion.tilt = 0.5;
+    motion.speed_range = {0.9, 1.1};
+    motion.turn_range = {0.9, 1.05};
+  }
+  return motion;
 }
 
 Scene make_scene(uint64_t seed, const SceneOptions& options) {
@@ -72,12 +98,23 @@ Scene make_scene(uint64_t seed, const SceneOptions& options) {
   scene.mood.weather = options.weather.value_or(weather < 0.66   ? Weather::kClear
                                                 : weather < 0.82 ? Weather::kFog
                                                                  : Weather::kSnow);
+  if (has_one_mood(scene.style)) {
+    if (options.time.value_or(Time::kDay) != Time::kDay ||
+        options.weather.value_or(Weather::kClear) != Weather::kClear)
+      fail("the style {} exists only by day in clear weather; omit time and weather",
+           name_of(scene.style));
+    scene.mood = {Time::kDay, Weather::kClear};
+  }
   const bool dry = scene.style == Style::kDesert || scene.style == Style::kInterior;
   if (!options.weather && dry && scene.mood.weather == Weather::kSnow)
     scene.mood.weather = Weather::kClear;
   if (!options.weather && scene.style == Style::kInterior) scene.mood.weather = Weather::kClear;
 
-  make_sky(scene.geometry, scene.mood, horizon_of(scene.style, random), random);
+  if (has_one_mood(scene.style)) {
+    make_fair_sky(scene.geometry);
+  } else {
+    make_sky(scene.geometry, scene.mood, horizon_of(scene.style, random), random);
+  }
   Draft draft(scene.geometry, scene.mood, seed);
   build(scene.style, draft);
   build_hierarchy(scene.geometry);
@@ -85,6 +122,7 @@ Scene make_scene(uint64_t seed, const SceneOptions& options) {
   scene.features = draft.features;
   scene.viewpoints = draft.viewpoints;
   scene.trajectory_radius = draft.trajectory_radius;
+  scene.tour_radius = draft.tour_radius;
   scene.captions = make_captions(scene, random);
   return scene;
 }

@@ -14,5 +14,6 @@ void build_desert(Draft& draft);
 void build_interior(Draft& draft);
 void build_ruins(Draft& draft);
 void build_garden(Draft& draft);
+void build_plaza(Draft& draft);
 
 }  // namespace loci::world
