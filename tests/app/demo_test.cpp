@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "loci/base/config.h"
+#include "loci/base/file.h"
 #include "loci/io/media/video.h"
 
 #include "tests/app/run_command.h"
@@ -43,6 +45,18 @@ TEST_F(DemoCommand, WritesAVideoAndPrintsItsPath) {
   int64_t frames = 0;
   while (video.next()) ++frames;
   EXPECT_EQ(frames, 97);
+}
+
+TEST_F(DemoCommand, BeginsWithTheTourOfTheModelsFamily) {
+  const fs::path model = folder_ / "models" / "tiny";
+  Json defaults = load_json(model / "generation.json");
+  defaults["family"] = "plaza";
+  write_file(model / "generation.json", defaults.dump());
+  const Outcome outcome = run_command({"demo", "--model", model.string(), "--out",
+                                       (folder_ / "out").string(), "--seconds", "2", "--quiet"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("a sunny square"));
+  EXPECT_THAT(outcome.out, HasSubstr("25 s of recorded context"));
 }
 
 TEST_F(DemoCommand, FindsItsModelOrReportsThatItIsMissing) {

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "loci/base/config.h"
+#include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/camera/path/trajectory_io.h"
 #include "loci/io/media/frames.h"
@@ -114,6 +116,37 @@ TEST_F(HttpApi, DescribesTheServer) {
   EXPECT_EQ(head.body, "");
   EXPECT_EQ(http(port(), "GET", "/nothing").json()["error"]["code"], "not_found");
   EXPECT_EQ(http(port(), "DELETE", "/v1/models").headers.at("allow"), "GET, HEAD");
+}
+
+TEST_F(HttpApi, OffersTheFamilyOfItsModels) {
+  for (const char* model : {"tiny", "other"}) {
+    Json defaults = load_json(folder_ / model / "generation.json");
+    defaults["family"] = "plaza";
+    write_file(folder_ / model / "generation.json", defaults.dump());
+  }
+  start();
+  const Json models = http(port(), "GET", "/v1/models").json();
+  EXPECT_EQ(models["data"][0]["loci"]["family"], "plaza");
+  const Json starts = http(port(), "GET", "/v1/starts").json();
+  EXPECT_EQ(starts["styles"], Json::array({"plaza"}));
+  ASSERT_EQ(starts["data"].size(), 8U);
+  for (const Json& start : starts["data"]) {
+    EXPECT_EQ(start["style"], "plaza");
+    EXPECT_EQ(start["tour_seconds"], 25);
+    EXPECT_EQ(differs_from_schema(start, "Start"), "");
+  }
+  EXPECT_EQ(starts["data"][2]["id"], "plaza-3");
+  // The keys move as fast as the cameras of the training data.
+  const Begun walk = begin({{"start", "plaza-3"}, {"paused", true}});
+  EXPECT_NEAR(walk.session["camera"]["move"].get<double>(), 0.8, 1e-9);
+  EXPECT_NEAR(walk.session["camera"]["turn"].get<double>(), 15.5, 1e-9);
+  // A model without a family can show every style.
+  write_file(folder_ / "other" / "generation.json", R"({"width": 48, "height": 32, "steps": 2})");
+  start();
+  EXPECT_EQ(http(port(), "GET", "/v1/starts").json()["styles"].size(), 7U);
+  EXPECT_EQ(http(port(), "GET", "/v1/models").json()["data"][1]["loci"]["family"], nullptr);
+  write_file(folder_ / "other" / "generation.json", R"({"family": "plazza"})");
+  EXPECT_THROW(start(), Error);
 }
 
 TEST_F(HttpApi, GeneratesVideos) {

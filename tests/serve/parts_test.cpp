@@ -91,6 +91,33 @@ TEST(Tour, TurnsOnceAroundThenWalks) {
   for (size_t i = 1; i < yaws.size(); ++i) EXPECT_LT(yaws[i] - yaws[i - 1], 30);
 }
 
+// A plaza has its own tour, which ends where it began.
+TEST(Tour, ShowsAWholePlaza) {
+  world::ClipOptions options;
+  options.width = 48;
+  options.height = 32;
+  options.split = world::Split::kTest;
+  options.scene.style = world::Style::kPlaza;
+  constexpr int64_t kChunks = 20;  // 25 s
+  Tour tour(options, 1, {.chunks = kChunks});
+  EXPECT_EQ(tour.first().image.sizes(), at::IntArrayRef({32, 48, 3}));
+  std::vector<camera::Pose> poses;
+  while (!tour.done()) {
+    const Tour::Part part = tour.next();
+    poses.insert(poses.end(), part.poses.begin(), part.poses.end());
+  }
+  ASSERT_EQ(poses.size(), 5U * kChunks);
+  double away = 0, turned = 0;
+  for (size_t i = 1; i < poses.size(); ++i) {
+    away = std::max(away, camera::norm(poses[i].position));
+    turned += camera::degrees(camera::angle_between(poses[i].rotation, poses[i - 1].rotation));
+  }
+  EXPECT_GT(away, 5);
+  EXPECT_NEAR(turned, 360, 5);
+  EXPECT_LT(camera::norm(poses.back().position), 0.05);
+  EXPECT_LT(camera::degrees(poses.back().yaw()), 1);
+}
+
 TEST(Engine, SharesTimeNotSlices) {
   Metrics metrics;
   Engine engine(metrics);
@@ -193,6 +220,17 @@ TEST(Controls, TurnKeysSticksAndLooksIntoPoses) {
   controls.apply(state({{"actions", Json::array()}, {"axes", {{"forward", 0.5}}}}));
   controls.set_pose(camera::Pose());
   EXPECT_NEAR(controls.take(1)[0].position.z, 0.125, 1e-9);
+}
+
+TEST(Controls, MoveAtTheGivenSpeeds) {
+  camera::KeySpeeds speeds;
+  speeds.move = 0.8;
+  speeds.turn = camera::radians(16);
+  Controls controls(16, 4, 4096, speeds);
+  controls.apply(state({{"actions", {"w"}}}));
+  EXPECT_NEAR(controls.take(4).back().position.z, 0.8, 1e-9);
+  controls.apply(state({{"actions", {"right"}}}));
+  EXPECT_NEAR(controls.take(4).back().yaw(), camera::radians(16), 1e-9);
 }
 
 TEST(Controls, FollowScriptsFrameByFrameAndRefuseInvalidOnes) {

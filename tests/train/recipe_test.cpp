@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/error.h"
+#include "loci/base/file.h"
 #include "loci/camera/lens.h"
 #include "loci/model/text/text_prompts.h"
 #include "loci/model/weights/weights.h"
@@ -118,6 +119,14 @@ TEST_F(RecipeTest, ExportWritesTheFrameSizeAndTheLens) {
   EXPECT_EQ(settings.width, 4 * vae.config().spatial_factor());
   EXPECT_EQ(settings.height, 4 * vae.config().spatial_factor());
   EXPECT_NEAR(settings.fov, camera::degrees(1.2), 0.05);
+  EXPECT_EQ(settings.family, "");
+  // The manifest of procedural clips names their style.
+  write_file(folder_ / "clips" / "manifest.json", R"({"style": "plaza"})");
+  export_model(folder_ / "run", folder_ / "plaza", {.vae = folder_ / "vae"});
+  EXPECT_EQ(sample::GenerationDefaults::load(folder_ / "plaza").family, "plaza");
+  write_file(folder_ / "clips" / "manifest.json", R"({"style": null})");
+  export_model(folder_ / "run", folder_ / "any", {.vae = folder_ / "vae"});
+  EXPECT_EQ(sample::GenerationDefaults::load(folder_ / "any").family, "");
   // Without the data they are unknown.
   std::filesystem::remove_all(folder_ / "clips");
   export_model(folder_ / "run", folder_ / "bare", {.vae = folder_ / "vae"});

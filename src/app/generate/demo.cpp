@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include <ATen/ATen.h>
 
@@ -40,7 +41,8 @@ struct Options {
   std::string model = "models/mini";
   std::string out = "out/demo";
   uint64_t seed = 1;
-  double context = 10, seconds = 15;
+  std::optional<double> context;  // default: the tour of the model's family, or 10 s
+  double seconds = 15;
 };
 
 // A recording whose beginning is the context.
@@ -50,18 +52,23 @@ struct DemoClip {
   std::vector<camera::Revisit> returns;  // from generated frames to frames of the context
 };
 
-// The recording, among the first few of the seed, with the most returns to its context.
-DemoClip choose_clip(const Options& o, const sample::GenerationDefaults& d,
-                     const camera::TimeGrid& grid) {
+// The recording, among the first few of the seed, with the most returns to its context. If the
+// scenes of the model's family have a tour, the context is the tour.
+DemoClip choose_clip(const Options& o, const sample::ModelFolder& folder) {
+  const sample::GenerationDefaults& d = folder.defaults();
+  const camera::TimeGrid grid = folder.time_grid();
   constexpr int64_t kTried = 24;
   const auto chunks = [&](double seconds) {
     return std::max<int64_t>(
         1, std::llround(seconds * d.fps / static_cast<double>(grid.frames_per_chunk())));
   };
-  DemoClip chosen;
-  chosen.context = grid.latents_in_chunks(1 + chunks(o.context));
-  chosen.latents = grid.latents_in_chunks(1 + chunks(o.context) + chunks(o.seconds));
   world::ClipOptions options;
+  options.scene.style = world::parse_family(d.family, folder.path().string());
+  options.tour = options.scene.style && world::has_tour(*options.scene.style);
+  DemoClip chosen;
+  const int64_t context = chunks(o.context.value_or(options.tour ? world::kTourSeconds : 10));
+  chosen.context = grid.latents_in_chunks(1 + context);
+  chosen.latents = grid.latents_in_chunks(1 + context + chunks(o.seconds));
   options.frames = grid.frames_in_latents(chosen.latents);
   options.width = static_cast<int>(d.width);
   options.height = static_cast<int>(d.height);
@@ -120,10 +127,10 @@ void demo(const Options& o) {
   const sample::GenerationDefaults& d = folder.defaults();
   const model::Vae& vae = folder.vae();
   const camera::TimeGrid grid = folder.time_grid();
-  const DemoClip recording = choose_clip(o, d, grid);
+  const DemoClip recording = choose_clip(o, folder);
   fmt::print("\"{1}\", {0:.0f} s: {2:.0f} s of recorded context, the rest is generated.\n",
              static_cast<double>(recording.clip.frames.size(0)) / d.fps, recording.clip.caption,
-             o.context);
+             static_cast<double>(grid.frames_in_latents(recording.context)) / d.fps);
 
   const std::string prompt = folder.has_text_encoder() ? recording.clip.caption : "";
   sample::Stream stream = sample::open_stream(folder, {.seed = o.seed}, folder.prompt(prompt, ""));
@@ -202,10 +209,11 @@ void add_demo(CLI::App& app) {
       ->type_name("N")
       ->check(seed_number())
       ->capture_default_str();
-  app.add_option("--context", o->context, "length of the recorded context in seconds")
+  app.add_option("--context", o->context,
+                 "length of the recorded context in seconds (default: the tour of the model's "
+                 "family, or 10)")
       ->type_name("S")
-      ->check(number_in(0.1, 3600.0))
-      ->capture_default_str();
+      ->check(number_in(0.1, 3600.0));
   app.add_option("--seconds", o->seconds, "length of the generated video in seconds")
       ->type_name("S")
       ->check(number_in(0.1, 3600.0))

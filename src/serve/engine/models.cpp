@@ -6,6 +6,7 @@
 #include "loci/base/error.h"
 #include "loci/base/log.h"
 #include "loci/base/text.h"
+#include "loci/camera/lens.h"
 #include "loci/model/weights/summary.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"
@@ -15,7 +16,9 @@ namespace loci::serve {
 namespace fs = std::filesystem;
 
 ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType dtype)
-    : id_(std::move(id)), folder_(folder, dtype) {
+    : id_(std::move(id)),
+      folder_(folder, dtype),
+      family_(world::parse_family(folder_.defaults().family, folder.string())) {
   const model::Transformer& transformer = folder_.transformer();
   const model::Vae& vae = folder_.vae();
   frames_per_latent_ = vae.config().temporal_factor();
@@ -45,8 +48,19 @@ ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType 
                        .parameters = parameters,
                        .recurrent = recurrent_,
                        .text = has_text_};
+  if (family_) description_.loci.family = world::name_of(*family_);
   log_info("model {}: {} parameters, {}x{} at {} frames per second", id_, format_count(parameters),
            d.width, d.height, d.fps);
+}
+
+camera::KeySpeeds ServedModel::key_speeds() const {
+  camera::KeySpeeds speeds;
+  if (family_) {
+    const world::Motion motion = world::motion_of(*family_);
+    speeds.move = motion.speed;
+    speeds.turn = camera::radians(motion.turn_rate);
+  }
+  return speeds;
 }
 
 Models::Models(const std::vector<fs::path>& folders, at::ScalarType dtype) {
@@ -69,6 +83,16 @@ const ServedModel& Models::find(const std::string& id) const {
   std::vector<std::string> ids;
   for (const auto& model : models_) ids.push_back(model->id());
   refuse("not_found", "model: there is no such model; choose one of: {}", fmt::join(ids, ", "));
+}
+
+std::vector<world::Style> Models::families() const {
+  std::vector<world::Style> families;
+  for (const auto& model : models_) {
+    if (!model->family()) return {};
+    if (std::find(families.begin(), families.end(), *model->family()) == families.end())
+      families.push_back(*model->family());
+  }
+  return families;
 }
 
 const ServedModel& Models::maker(const std::string& id, const std::string& weights) const {

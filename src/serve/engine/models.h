@@ -5,12 +5,15 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "loci/camera/path/keys.h"
 #include "loci/camera/time_grid.h"
 #include "loci/sample/model_folder.h"
 #include "loci/serve/protocol/http_bodies.h"
+#include "loci/world/scene/scene.h"
 
 namespace loci::serve {
 
@@ -29,6 +32,10 @@ class ServedModel {
   int64_t side() const { return side_; }
   bool has_text() const { return has_text_; }
   bool recurrent() const { return recurrent_; }
+  // The family of scenes that the model was trained for.
+  const std::optional<world::Style>& family() const { return family_; }
+  // Speeds of the keys: those of the family's training data.
+  camera::KeySpeeds key_speeds() const;
   // Hash of the weights of transformer and autoencoder.
   const std::string& weights() const { return weights_; }
   // Whether both models use the same autoencoder, and so the same latents.
@@ -43,6 +50,7 @@ class ServedModel {
   sample::ModelFolder folder_;
   int64_t frames_per_latent_ = 4, chunk_latents_ = 5, side_ = 32;
   bool has_text_ = false, recurrent_ = false;
+  std::optional<world::Style> family_;
   std::string weights_;
   ModelInfo description_;
 };
@@ -56,6 +64,9 @@ class Models {
   const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }
   // An empty id means the first model. Unknown ids are refused ("not_found").
   const ServedModel& find(const std::string& id) const;
+  // The families of scenes that the models were trained for; empty if a model was not trained for a
+  // family.
+  std::vector<world::Style> families() const;
   // The model that a world was generated with. Other weights are refused ("bad_world").
   const ServedModel& maker(const std::string& id, const std::string& weights) const;
 

@@ -25,7 +25,7 @@ Services::Services(const std::vector<std::filesystem::path>& model_folders, at::
                    const Limits& all_limits)
     : limits(all_limits),
       models(model_folders, dtype),
-      starts(picture_folders(start_pictures, model_folders)),
+      starts(picture_folders(start_pictures, model_folders), models.families()),
       disk(data, limits, metrics),
       worlds(data, limits, disk),
       videos(data, limits, disk),

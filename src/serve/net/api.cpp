@@ -181,7 +181,7 @@ HttpResponse Api::route(const HttpRequest& request, const Target& target, std::s
   }
   if (is({"v1", "starts"})) {
     Json starts = list_of_maps(services_.starts.list());
-    starts["styles"] = Starts::style_names();
+    starts["styles"] = services_.starts.style_names();
     return json_response(starts);
   }
   if (known && path[3] == "path") return start_path(target);

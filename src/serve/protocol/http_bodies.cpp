@@ -120,6 +120,9 @@ const Table<ModelDetails>& table_of() {
     t.field("parameters", &M::parameters, "number of parameters of the transformer").require();
     t.field("recurrent", &M::recurrent, "the model has recurrent states").require();
     t.field("text", &M::text, "the model uses prompts").require();
+    t.field("family", &M::family,
+            "style of the rendered scenes that the model was trained for; null: any")
+        .or_null();
     return t;
   }();
   return made;
@@ -152,6 +155,10 @@ const Table<StartInfo>& table_of() {
     t.field("prompt", &M::prompt, "its prompt; may be empty").require();
     t.field("style", &M::style, "style of a rendered scene").or_null();
     t.field("path", &M::path, "address of a camera path through it").or_null();
+    t.field("tour_seconds", &M::tour_seconds,
+            "length of the tour that shows the whole scene, in seconds; null if the tour has no "
+            "fixed length")
+        .or_null();
     t.field("picture", &M::picture, "address of a JPEG").require();
     return t;
   }();

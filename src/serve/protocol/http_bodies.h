@@ -68,6 +68,7 @@ struct ModelDetails {
   int64_t chunk_latents = 0, frames_per_latent = 0;
   uint64_t parameters = 0;
   bool recurrent = false, text = false;
+  std::optional<std::string> family;
 };
 struct ModelInfo {
   std::string id;
@@ -79,6 +80,7 @@ struct ModelInfo {
 struct StartInfo {
   std::string id, kind, title, prompt;
   std::optional<std::string> style, path;
+  std::optional<double> tour_seconds;
   std::string picture;
 };
 

@@ -16,8 +16,12 @@ namespace loci::serve {
 class Controls {
  public:
   // `script_limit`: maximum number of video frames in the script.
-  Controls(double fps, int64_t frames_per_latent, size_t script_limit)
-      : fps_(fps), frames_per_latent_(frames_per_latent), script_limit_(script_limit) {}
+  Controls(double fps, int64_t frames_per_latent, size_t script_limit,
+           const camera::KeySpeeds& speeds = {})
+      : fps_(fps),
+        frames_per_latent_(frames_per_latent),
+        script_limit_(script_limit),
+        speeds_(speeds) {}
 
   // A script that is too long for the queue is refused ("limit") and changes nothing.
   void apply(const CameraActions& actions);

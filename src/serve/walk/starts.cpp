@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kStartWidth = 288, kStartHeight = 192;  // of thumbnails
 constexpr size_t kMostPictures = 64;
+constexpr uint64_t kFamilyScenes = 8;  // listed scenes if there is only one style
 constexpr uint64_t kPromptBytes = 4000;
 
 std::vector<world::Style> styles() {
@@ -42,6 +43,7 @@ world::ClipOptions scene_options(const world::SceneOptions& look, int64_t width,
                       ? world::Split::kHeldOut
                       : world::Split::kTest;
   options.scene = look;
+  options.tour = world::has_tour(*look.style);  // begins with the first frame of the tour
   return options;
 }
 
@@ -107,22 +109,31 @@ void Starts::add_pictures(const fs::path& folder) {
   }
 }
 
-Starts::Starts(const std::vector<fs::path>& folders) {
+void Starts::add_scene(world::Style style, uint64_t seed) {
+  const std::string name(world::name_of(style));
+  Start start;
+  start.id = fmt::format("{}-{}", name, seed);
+  start.seed = seed;
+  start.look.style = style;
+  if (world::has_one_mood(style)) {
+    start.title = fmt::format("{} {}", name, seed);
+  } else {
+    // The first scene of each style is by day; the others alternate between dusk and night.
+    const world::Time time = seed == 1                 ? world::Time::kDay
+                             : starts_.size() % 2 == 0 ? world::Time::kDusk
+                                                       : world::Time::kNight;
+    start.title = fmt::format("{} {} {}", name, seed == 1 ? "by" : "at", world::name_of(time));
+    start.look.time = time;
+  }
+  starts_.push_back(std::move(start));
+}
+
+Starts::Starts(const std::vector<fs::path>& folders, std::vector<world::Style> families)
+    : styles_(families.empty() ? styles() : std::move(families)) {
+  const uint64_t scenes = styles_.size() == 1 ? kFamilyScenes : 2;
   for (const fs::path& folder : folders) add_pictures(folder);
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
-    for (const world::Style style : styles()) {
-      const std::string name(world::name_of(style));
-      // The first scene of each style is by day; the second ones alternate between dusk and night.
-      const world::Time time = seed == 1                 ? world::Time::kDay
-                               : starts_.size() % 2 == 0 ? world::Time::kDusk
-                                                         : world::Time::kNight;
-      Start start;
-      start.id = fmt::format("{}-{}", name, seed);
-      start.title = fmt::format("{} {} {}", name, seed == 1 ? "by" : "at", world::name_of(time));
-      start.look = {.style = style, .time = time};
-      start.seed = seed;
-      starts_.push_back(std::move(start));
-    }
+  for (uint64_t seed = 1; seed <= scenes; ++seed) {
+    for (const world::Style style : styles_) add_scene(style, seed);
   }
 }
 
@@ -163,16 +174,19 @@ std::vector<StartInfo> Starts::list() {
     info.kind = procedural ? "procedural" : "picture";
     info.title = start.title;
     info.prompt = start.prompt;
-    if (procedural) info.style = world::name_of(*start.look.style);
+    if (procedural) {
+      info.style = world::name_of(*start.look.style);
+      if (world::has_tour(*start.look.style)) info.tour_seconds = world::kTourSeconds;
+    }
     if (!start.path.empty()) info.path = "/v1/starts/" + start.id + "/path";
     info.picture = "/v1/starts/" + start.id + "/picture";
   }
   return data;
 }
 
-std::vector<std::string> Starts::style_names() {
+std::vector<std::string> Starts::style_names() const {
   std::vector<std::string> names;
-  for (const world::Style style : styles()) names.emplace_back(world::name_of(style));
+  for (const world::Style style : styles_) names.emplace_back(world::name_of(style));
   return names;
 }
 

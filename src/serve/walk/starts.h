@@ -38,16 +38,18 @@ struct Start {
 // Any thread may call every function.
 class Starts {
  public:
-  // Lists the pictures (.png, .jpg, .jpeg) of the folders, then two scenes of every style. A .txt
-  // file beside a picture contains its prompt, a .json file a camera path; both are optional. Of
-  // several pictures with the same name, the first is used.
-  explicit Starts(const std::vector<std::filesystem::path>& folders = {});
+  // Lists the pictures (.png, .jpg, .jpeg) of the folders, then two scenes of every style, or some
+  // scenes of each of the `families` if there are any. A .txt file beside a picture contains its
+  // prompt, a .json file a camera path; both are optional. Of several pictures with the same name,
+  // the first is used.
+  explicit Starts(const std::vector<std::filesystem::path>& folders = {},
+                  std::vector<world::Style> families = {});
 
   // Renders the thumbnails of all scenes, so that list() need not, until `stop` returns true.
   void prepare(const std::function<bool()>& stop);
   std::vector<StartInfo> list();
-  // The styles of rendered scenes.
-  static std::vector<std::string> style_names();
+  // The styles of the listed scenes.
+  std::vector<std::string> style_names() const;
   // A JPEG of 288x192 pixels.
   std::string thumbnail(const std::string& id);
   // The start's camera path at `fps` frames per second: at most `most` poses, the first one the
@@ -66,12 +68,14 @@ class Starts {
 
  private:
   void add_pictures(const std::filesystem::path& folder);
+  void add_scene(world::Style style, uint64_t seed);
   size_t find(const std::string& id) const;
   // Null if `start` is a scene. Unknown starts are refused.
   const Start* listed(const std::optional<StartChoice>& start) const;
   // A start with prompt and thumbnail; renders them if necessary.
   Start with_thumbnail(size_t index);
 
+  std::vector<world::Style> styles_;  // of rendered scenes
   std::vector<Start> starts_;
   std::mutex mutex_;  // guards prompt and thumbnail of starts_
 };

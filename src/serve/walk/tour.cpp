@@ -20,19 +20,25 @@ int64_t turn_frames(const TourShape& shape, double fps) {
   return std::min<int64_t>(frames_of(shape) / 2, std::llround(kMostTurnSeconds * fps));
 }
 
-// The rest is a walk that comes back, because it shows the same places from several sides.
-world::ClipOptions walk_options(world::ClipOptions options, const TourShape& shape) {
-  options.frames = frames_of(shape) - turn_frames(shape, options.fps);
+bool has_own_tour(const world::ClipOptions& options) {
+  return options.scene.style && world::has_tour(*options.scene.style);
+}
+
+// Of a scene without its own tour, the rest after the turn is a walk that comes back, because it
+// shows the same places from several sides.
+world::ClipOptions path_options(world::ClipOptions options, const TourShape& shape) {
   options.revisit_share = 1;
+  options.tour = has_own_tour(options);
+  options.frames = frames_of(shape) - (options.tour ? 0 : turn_frames(shape, options.fps));
   return options;
 }
 
 }  // namespace
 
 Tour::Tour(const world::ClipOptions& options, uint64_t seed, const TourShape& shape)
-    : shape_(shape), maker_(walk_options(options, shape)), seed_(seed) {
+    : shape_(shape), maker_(path_options(options, shape)), seed_(seed) {
   const std::vector<camera::Pose> walk = maker_.plan_trajectory(seed, 0).poses;
-  const int64_t turn = turn_frames(shape, options.fps);
+  const int64_t turn = has_own_tour(options) ? 0 : turn_frames(shape, options.fps);
   for (int64_t i = 0; i < turn; ++i) {
     camera::Pose pose = walk.front();
     pose.rotation =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded frames of a rendered scene that a walk's models are shown before the client takes over:
-// the camera turns once around, then walks and comes back.
+// Recorded frames of a rendered scene that a walk's models are shown before the client takes over.
+// In a scene with a tour of its own (world::has_tour), this is its beginning, followed by a walk if
+// there is time left. In other scenes the camera turns once around, then walks and comes back.
 #pragma once
 
 #include <vector>

@@ -146,7 +146,8 @@ void Walk::become_ready(bool resumed) {
   const WorldFacts& facts = memory_.facts();
   const ClientPtr client = mailbox_->client();
   const bool first = mailbox_->open_controls(
-      Controls(facts.fps, facts.frames_per_latent, services_.limits.script_frames),
+      Controls(facts.fps, facts.frames_per_latent, services_.limits.script_frames,
+               memory_.views().front().model().key_speeds()),
       memory_.path().back());
   if (client == nullptr) return;
   if (first) {

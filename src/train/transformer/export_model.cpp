@@ -19,7 +19,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Settings for generation: the frame size and the lens of the training data; none if the data no
+// The style of all training data, from their manifests; empty if they have several or none.
+std::string family_of(const TransformerRecipe& config) {
+  std::string family;
+  for (const auto& phase : config.phases) {
+    for (const auto& data : phase.data) {
+      const fs::path manifest = fs::path(data.folder) / "manifest.json";
+      if (!fs::exists(manifest)) return "";
+      const Json style = load_json(manifest).value("style", Json());
+      if (!style.is_string() || (!family.empty() && style != family)) return "";
+      family = style;
+    }
+  }
+  return family;
+}
+
+// Settings for generation: frame size, lens and family of the training data; none if the data no
 // longer exist.
 std::optional<Json> generation_settings(const TransformerRecipe& config,
                                         const model::VaeConfig& vae) {
@@ -28,10 +43,12 @@ std::optional<Json> generation_settings(const TransformerRecipe& config,
   const LatentFolder clips(data, config.loop.seed);
   const std::vector<int64_t> shape = clips.latent_shape();
   const double fov = camera::degrees(clips.window(0, 1).cameras.front().lens.fov_x);
-  return Json{{"width", shape[2] * vae.spatial_factor()},
-              {"height", shape[1] * vae.spatial_factor()},
-              {"fov", std::round(10 * fov) / 10},
-              {"steps", config.validation.steps}};
+  Json settings = {{"width", shape[2] * vae.spatial_factor()},
+                   {"height", shape[1] * vae.spatial_factor()},
+                   {"fov", std::round(10 * fov) / 10},
+                   {"steps", config.validation.steps}};
+  if (const std::string family = family_of(config); !family.empty()) settings["family"] = family;
+  return settings;
 }
 
 }  // namespace

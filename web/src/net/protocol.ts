@@ -378,6 +378,8 @@ export interface ModelDetails {
   recurrent: boolean;
   /** the model uses prompts */
   text: boolean;
+  /** style of the rendered scenes that the model was trained for; null: any */
+  family: string | null;
 }
 
 /** A start of a world, in `GET /v1/starts`. */
@@ -394,6 +396,8 @@ export interface Start {
   style: string | null;
   /** address of a camera path through it */
   path: string | null;
+  /** length of the tour that shows the whole scene, in seconds; null if the tour has no fixed length */
+  tour_seconds: number | null;
   /** address of a JPEG */
   picture: string;
 }

@@ -10,7 +10,7 @@ import { historyName } from "./names.js";
 import { pictureIn, readPicture } from "./upload.js";
 import { worldCard } from "./worlds.js";
 
-const kTourSeconds = 18; // a full turn, then a walk of the same length
+const kTourSeconds = 18; // a full turn, then a walk of the same length; for scenes without a tour
 
 export interface StartActions {
   go: (init: Init) => void;
@@ -40,6 +40,7 @@ export class StartScreen {
   });
   #tour = h("input", { type: "checkbox", role: "switch", checked: true });
   #tourField: HTMLElement;
+  #tourLength = h("span", {});
   #second = h("input", { type: "checkbox", role: "switch" });
   #other = select("Second memory", [], () => undefined);
   #otherModel = select("Second model", [], () => this.#offerSecond());
@@ -66,7 +67,7 @@ export class StartScreen {
         "span",
         {},
         h("b", {}, "Show this place to the model first"),
-        `The model watches a recorded tour of ${kTourSeconds} s. Take a step to end it early.`,
+        this.#tourLength,
       ),
     );
     this.#second.addEventListener("change", () => (secondFields.hidden = !this.#second.checked));
@@ -281,6 +282,9 @@ export class StartScreen {
       source ? h("img", { src: source, alt: start?.title ?? "Your picture" }) : null,
     );
     this.#tourField.hidden = start?.kind !== "procedural";
+    this.#tourLength.textContent =
+      `The model watches a recorded tour of ${tourSeconds(start)} s. ` +
+      "Take a step to end it early.";
     if (start) this.#prompt.value = start.prompt;
   }
 
@@ -337,7 +341,9 @@ export class StartScreen {
     if (this.#chosen === "own" && this.#own)
       init.first_frame = new Uint8Array(await this.#own.blob.arrayBuffer());
     else if (this.#chosen) init.start = this.#chosen;
-    if (!this.#tourField.hidden && this.#tour.checked) init.tour_seconds = kTourSeconds;
+    if (!this.#tourField.hidden && this.#tour.checked) {
+      init.tour_seconds = tourSeconds(this.#starts.find(({ id }) => id === this.#chosen));
+    }
     if (this.#second.checked)
       init.second = { model: this.#otherModel.value, history: this.#other.value };
     this.#actions.go(init);
@@ -363,4 +369,9 @@ export function secondFor(
 
 function historyChoices(model: Model): Choice[] {
   return model.loci.histories.map((value) => ({ value, label: historyName(value).label }));
+}
+
+/** Length of the tour of a start in seconds. */
+function tourSeconds(start: Start | undefined): number {
+  return start?.tour_seconds ?? kTourSeconds;
 }
