@@ -19,11 +19,10 @@
 
 #include <fmt/format.h>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
-#include "loci/base/flush.h"
 #include "loci/base/output_path.h"
 #include "loci/base/random.h"
-#include "loci/base/remove_folder.h"
 #include "loci/base/text.h"
 
 namespace loci {

@@ -15,8 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/base/flush.h"
-#include "loci/base/remove_folder.h"
+#include "loci/base/durable.h"
 
 #include "tests/base/expect_error.h"
 

@@ -16,8 +16,8 @@
 
 #include "loci/app/cli/command.h"
 #include "loci/app/world/world_options.h"
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
-#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/jobs.h"
 #include "loci/base/progress.h"

@@ -7,8 +7,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
-#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
 #include "loci/camera/lens.h"

@@ -6,8 +6,8 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
-#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/text.h"
 #include "loci/camera/formats/mind.h"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/base/progress.h"

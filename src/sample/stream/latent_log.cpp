@@ -5,9 +5,9 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/base/flush.h"
 #include "loci/base/output_path.h"
 #include "loci/io/tensors/safetensors.h"
 

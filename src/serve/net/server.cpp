@@ -15,8 +15,8 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
-#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/serve/net/network.h"

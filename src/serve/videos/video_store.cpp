@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/log.h"
-#include "loci/base/remove_folder.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"
 

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
-#include "loci/base/remove_folder.h"
 #include "loci/base/text.h"
 #include "loci/sample/stream/finite.h"
 

@@ -3,9 +3,9 @@
 
 #include <ATen/ATen.h>
 
+#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/base/flush.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/progress.h"
 #include "loci/camera/path/resample.h"

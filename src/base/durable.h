@@ -15,4 +15,10 @@ void flush_to_disk(const std::filesystem::path& path);
 // left unchanged. A path that cannot be created is bad input.
 void make_folders(const std::filesystem::path& folder);
 
+// Renames the folder to a temporary name, flushes the name to disk, then deletes the folder. After a
+// kill or a power loss, the folder is either complete or gone under its own name, and it is gone once
+// the function has returned. The next process that writes to the parent folder removes the leftover
+// (see AtomicFile).
+void remove_folder(const std::filesystem::path& folder);
+
 }  // namespace loci
