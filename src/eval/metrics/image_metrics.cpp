@@ -96,17 +96,4 @@ std::vector<double> ssim(const at::Tensor& a, const at::Tensor& b, SsimBorder bo
   return to_list(map.mean({1, 2, 3}));
 }
 
-std::vector<double> sharpness(const at::Tensor& frames) {
-  const at::Tensor rgb = planes(frames) * 255;
-  if (std::min(rgb.size(2), rgb.size(3)) < 3) {
-    fail("frames of {}x{} are too small for sharpness; expected at least 3x3", rgb.size(3),
-         rgb.size(2));
-  }
-  const at::Tensor luma =
-      0.299 * rgb.select(1, 0) + 0.587 * rgb.select(1, 1) + 0.114 * rgb.select(1, 2);
-  const at::Tensor kernel = at::tensor({0., 1., 0., 1., -4., 1., 0., 1., 0.}, at::kDouble);
-  const at::Tensor laplacian = at::conv2d(luma.unsqueeze(1), kernel.view({1, 1, 3, 3}));
-  return to_list(laplacian.flatten(1).var(1, /*unbiased=*/false));
-}
-
 }  // namespace loci::eval

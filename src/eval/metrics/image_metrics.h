@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "loci/io/media/image_statistics.h"
+
 namespace loci::eval {
 
 std::vector<double> mse(const at::Tensor& a, const at::Tensor& b);
@@ -25,8 +27,8 @@ enum class SsimBorder { kMirrored, kCropped };
 std::vector<double> ssim(const at::Tensor& a, const at::Tensor& b,
                          SsimBorder border = SsimBorder::kMirrored);
 
-// Variance of the Laplacian (4 neighbours) of the luma (0 to 255), without the border. Low for
-// blurred pictures.
-std::vector<double> sharpness(const at::Tensor& frames);
+// Of single pictures (image_statistics.h).
+using io::contrast;
+using io::sharpness;
 
 }  // namespace loci::eval
