@@ -15,71 +15,22 @@
 #include "loci/eval/metrics/masked_error.h"
 #include "loci/io/tensors/safetensors.h"
 
+#include "../model/formula_weights.h"
+
 namespace loci::eval {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The same formula as in tests/data/eval/make_networks.py.
-at::Tensor noise(at::IntArrayRef shape, uint64_t seed, double scale) {
-  at::Tensor values = at::empty(shape, at::kFloat);
-  float* data = values.data_ptr<float>();
-  for (int64_t i = 0; i < values.numel(); ++i) {
-    uint64_t x = (static_cast<uint64_t>(i) * 2654435761 + seed * 40503 + 12345) & 0xffffffff;
-    x ^= x >> 16;
-    x = x * 73244475 & 0xffffffff;
-    x ^= x >> 16;
-    data[i] = static_cast<float>((static_cast<double>(x) / 4294967296. - 0.5) * scale);
-  }
-  return values;
-}
-
-at::Tensor weight(const std::string& name, at::IntArrayRef shape) {
-  uint64_t seed = 0;
-  for (const char c : name) seed += static_cast<unsigned char>(c);
-  int64_t numel = 1;
-  for (const int64_t side : shape) numel *= side;
-  const double fan = shape.size() > 1 ? static_cast<double>(numel / shape[0]) : 0;
-  const at::Tensor value = noise(shape, seed, fan > 0 ? 3 / std::sqrt(fan) : 0.5);
-  return shape.size() == 1 && name.ends_with("weight") ? value + 1 : value;
-}
+using model::formula_lpips;
+using model::formula_noise;
+using model::formula_weight;
 
 Json expected() { return load_json(fs::path(LOCI_TEST_DATA) / "eval" / "networks.json"); }
 
-Lpips formula_lpips(LpipsNet net) {
-  const auto find = [&](const std::string& name) {
-    // Shapes of the classifiers, listed here so that the check of shapes is tested.
-    static const std::map<std::string, std::vector<int64_t>> kAlex = {
-        {"features.0", {64, 3, 11, 11}},
-        {"features.3", {192, 64, 5, 5}},
-        {"features.6", {384, 192, 3, 3}},
-        {"features.8", {256, 384, 3, 3}},
-        {"features.10", {256, 256, 3, 3}}};
-    static const std::map<std::string, std::vector<int64_t>> kVgg = {
-        {"features.0", {64, 3, 3, 3}},     {"features.2", {64, 64, 3, 3}},
-        {"features.5", {128, 64, 3, 3}},   {"features.7", {128, 128, 3, 3}},
-        {"features.10", {256, 128, 3, 3}}, {"features.12", {256, 256, 3, 3}},
-        {"features.14", {256, 256, 3, 3}}, {"features.17", {512, 256, 3, 3}},
-        {"features.19", {512, 512, 3, 3}}, {"features.21", {512, 512, 3, 3}},
-        {"features.24", {512, 512, 3, 3}}, {"features.26", {512, 512, 3, 3}},
-        {"features.28", {512, 512, 3, 3}}};
-    static const std::vector<int64_t> kAlexHeads = {64, 192, 384, 256, 256};
-    static const std::vector<int64_t> kVggHeads = {64, 128, 256, 512, 512};
-    const bool alex = net == LpipsNet::kAlex;
-    if (name.starts_with("lin")) {
-      const auto index = static_cast<size_t>(name[3] - '0');
-      return noise({1, (alex ? kAlexHeads : kVggHeads).at(index), 1, 1}, 77 + index, 0.2).abs();
-    }
-    const std::vector<int64_t>& shape = (alex ? kAlex : kVgg).at(name.substr(0, name.rfind('.')));
-    if (name.ends_with(".bias")) return weight(name, {shape[0]});
-    return weight(name, shape);
-  };
-  return Lpips(net, find, "formula");
-}
-
 TEST(MaskedError, IgnoresPixelsOutsideTheMask) {
   const Lpips lpips = formula_lpips(LpipsNet::kAlex);
-  const at::Tensor a = (noise({1, 40, 52, 3}, 1, 1) * 255 + 128).clamp(0, 255).to(at::kByte);
+  const at::Tensor a =
+      (formula_noise({1, 40, 52, 3}, 1, 1) * 255 + 128).clamp(0, 255).to(at::kByte);
   at::Tensor b = a.clone();
   b.narrow(2, 0, 10).fill_(0);
   at::Tensor left = at::zeros({40, 52}, at::kBool), right = left.clone();
@@ -102,8 +53,8 @@ TEST(MaskedError, IgnoresPixelsOutsideTheMask) {
 
 TEST(Lpips, MatchesTheOriginal) {
   const Json values = expected()["lpips"];
-  const at::Tensor a = noise({2, 40, 52, 3}, 1, 1) + 0.5;
-  const at::Tensor b = (a + noise({2, 40, 52, 3}, 2, 0.3)).clamp(0, 1);
+  const at::Tensor a = formula_noise({2, 40, 52, 3}, 1, 1) + 0.5;
+  const at::Tensor b = (a + formula_noise({2, 40, 52, 3}, 2, 0.3)).clamp(0, 1);
   for (const auto& [net, name] :
        {std::pair{LpipsNet::kAlex, "alex"}, std::pair{LpipsNet::kVgg, "vgg"}}) {
     const Lpips lpips = formula_lpips(net);
@@ -128,7 +79,7 @@ TEST(Lpips, MatchesTheOriginal) {
 std::map<std::string, at::Tensor> dino_weights(int64_t registers) {
   std::map<std::string, at::Tensor> w;
   const auto add = [&](const std::string& name, at::IntArrayRef shape) {
-    w[name] = weight(name, shape);
+    w[name] = formula_weight(name, shape);
   };
   add("cls_token", {1, 1, 128});
   add("pos_embed", {1, 26, 128});
@@ -170,9 +121,9 @@ TEST(VisionTower, MatchesTheOriginalDino) {
   const Json cases = expected()["dino"];
   for (const auto& [name, registers] : {std::pair{"plain", 0}, std::pair{"registers", 2}}) {
     const VisionTower tower(TowerKind::kDino, dino_weights(registers), "formula");
-    expect_probe(tower.tokens(noise({2, 3, 70, 70}, 5, 2)), cases[name]["70x70"]);
-    expect_probe(tower.tokens(noise({2, 3, 42, 84}, 5, 2)), cases[name]["42x84"]);
-    EXPECT_THROW(tower.tokens(noise({1, 3, 42, 80}, 5, 2)), Error);
+    expect_probe(tower.tokens(formula_noise({2, 3, 70, 70}, 5, 2)), cases[name]["70x70"]);
+    expect_probe(tower.tokens(formula_noise({2, 3, 42, 84}, 5, 2)), cases[name]["42x84"]);
+    EXPECT_THROW(tower.tokens(formula_noise({1, 3, 42, 80}, 5, 2)), Error);
   }
 }
 
@@ -203,7 +154,8 @@ TEST(VisionTower, ReadsHuggingFaceNames) {
     renamed[to + "layer_scale2.lambda1"] = original.at(from + "ls2.gamma");
   }
   const VisionTower tower(TowerKind::kDino, renamed, "renamed");
-  expect_probe(tower.tokens(noise({2, 3, 70, 70}, 5, 2)), expected()["dino"]["plain"]["70x70"]);
+  expect_probe(tower.tokens(formula_noise({2, 3, 70, 70}, 5, 2)),
+               expected()["dino"]["plain"]["70x70"]);
   const VisionTower::Features features = tower(at::full({2, 32, 48, 3}, 90, at::kByte));
   EXPECT_EQ(features.patches.sizes(), at::IntArrayRef({2, 25, 37, 128}));
   EXPECT_NEAR(features.global[1].square().sum().item<double>(), 1, 1e-5);
@@ -214,7 +166,7 @@ TEST(VisionTower, ReadsHuggingFaceNames) {
 TEST(VisionTower, MatchesTheOriginalClip) {
   std::map<std::string, at::Tensor> w;
   const auto add = [&](const std::string& name, at::IntArrayRef shape) {
-    w["visual." + name] = weight("visual." + name, shape);
+    w["visual." + name] = formula_weight("visual." + name, shape);
   };
   add("class_embedding", {128});
   add("positional_embedding", {17, 128});
@@ -237,7 +189,8 @@ TEST(VisionTower, MatchesTheOriginalClip) {
     add(n + "mlp.c_proj.bias", {128});
   }
   const VisionTower tower(TowerKind::kClip, w, "formula");
-  expect_probe(tower.project(tower.tokens(noise({2, 3, 64, 64}, 6, 2))), expected()["clip"]);
+  expect_probe(tower.project(tower.tokens(formula_noise({2, 3, 64, 64}, 6, 2))),
+               expected()["clip"]);
   const VisionTower::Features features = tower(at::zeros({1, 30, 50, 3}, at::kByte));
   EXPECT_EQ(features.global.sizes(), at::IntArrayRef({1, 32}));
   EXPECT_FALSE(features.patches.defined());

@@ -7,13 +7,13 @@
 #include <ATen/ATen.h>
 
 #include "loci/base/error.h"
-#include "loci/eval/suites/continuation_scores.h"
 #include "loci/eval/metrics/image_metrics.h"
+#include "loci/eval/suites/continuation_scores.h"
 
 namespace loci::eval {
 
 MaskedError masked_error(const at::Tensor& generated, const at::Tensor& truth,
-                         const at::Tensor& mask, const Lpips* lpips) {
+                         const at::Tensor& mask, const model::Lpips* lpips) {
   if (generated.sizes() != truth.sizes() || generated.dim() != 4 || generated.size(0) != 1 ||
       mask.sizes() != generated.sizes().slice(1, 2)) {
     fail("frames of shape [{}] and [{}] and a mask of shape [{}] do not match",

@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/eval/networks/lpips.h"
+#include "loci/model/perceptual/lpips.h"
 
 namespace loci::eval {
 
@@ -17,6 +17,6 @@ struct MaskedError {
 // `generated` and `truth` are uint8 [1, H, W, 3], `mask` is bool [H, W]. LPIPS is the mean of its
 // distance map within the mask; `lpips` may be null.
 MaskedError masked_error(const at::Tensor& generated, const at::Tensor& truth,
-                         const at::Tensor& mask, const Lpips* lpips);
+                         const at::Tensor& mask, const model::Lpips* lpips);
 
 }  // namespace loci::eval

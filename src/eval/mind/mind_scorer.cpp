@@ -45,7 +45,7 @@ int64_t scored_frames(int64_t frames, const MindScoring& scoring) {
 
 MindFrames score_mind_frames(const std::filesystem::path& recording, int64_t mark, int64_t total,
                              const std::filesystem::path& prediction, const MindScoring& scoring,
-                             const Lpips* lpips) {
+                             const model::Lpips* lpips) {
   io::VideoReader truth(recording), made(prediction);
   const int64_t frames = std::min({total - mark, made.frame_count(), truth.frame_count() - mark});
   if (frames < 1) {

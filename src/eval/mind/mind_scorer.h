@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/eval/metrics/image_metrics.h"
-#include "loci/eval/networks/lpips.h"
+#include "loci/model/perceptual/lpips.h"
 
 namespace loci::eval {
 
@@ -27,7 +27,7 @@ struct MindFrames {
 };
 MindFrames score_mind_frames(const std::filesystem::path& recording, int64_t mark, int64_t total,
                              const std::filesystem::path& prediction, const MindScoring& scoring,
-                             const Lpips* lpips);
+                             const model::Lpips* lpips);
 
 // Number of frames that count, out of `frames`.
 int64_t scored_frames(int64_t frames, const MindScoring& scoring);

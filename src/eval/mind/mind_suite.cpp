@@ -15,7 +15,7 @@ constexpr int64_t kFirstFrames = 480;  // 20 s
 }
 
 MetricValues mind_values(const MindRecording& recording, const std::filesystem::path& prediction,
-                         const MindScoring& scoring, const Lpips* lpips) {
+                         const MindScoring& scoring, const model::Lpips* lpips) {
   const MindFrames frames = score_mind_frames(recording.video, recording.mark_time,
                                               recording.total_time, prediction, scoring, lpips);
   MetricValues values;

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <vector>
 
-#include "loci/eval/suites/eval_models.h"
 #include "loci/eval/mind/mind_data.h"
 #include "loci/eval/mind/mind_scorer.h"
 #include "loci/eval/networks/networks.h"
+#include "loci/eval/suites/eval_models.h"
 #include "loci/eval/suites/suite.h"
 
 namespace loci::eval {
@@ -16,7 +16,7 @@ namespace loci::eval {
 // Metrics mse, psnr, ssim and lpips of the whole prediction, and with suffix _20 of its first 20 s.
 // Metrics without a counted frame are omitted.
 MetricValues mind_values(const MindRecording& recording, const std::filesystem::path& prediction,
-                         const MindScoring& scoring, const Lpips* lpips);
+                         const MindScoring& scoring, const model::Lpips* lpips);
 
 struct MindPredictionSetup {
   std::vector<ModelChoice> trees;  // names and root folders of predictions

@@ -7,10 +7,13 @@
 #include <string>
 
 #include "loci/base/config.h"
-#include "loci/eval/networks/lpips.h"
 #include "loci/eval/networks/vision_tower.h"
+#include "loci/model/perceptual/lpips.h"
 
 namespace loci::eval {
+
+using model::Lpips;
+using model::LpipsNet;
 
 struct Networks {
   std::optional<Lpips> alex, vgg;

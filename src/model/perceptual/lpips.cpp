@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/eval/networks/lpips.h"
+#include "loci/model/perceptual/lpips.h"
+
+#include <algorithm>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
@@ -7,7 +9,7 @@
 #include "loci/base/error.h"
 #include "loci/io/tensors/safetensors.h"
 
-namespace loci::eval {
+namespace loci::model {
 
 namespace {
 
@@ -36,33 +38,26 @@ const std::vector<ConvShape>& shapes(LpipsNet net) {
   return net == LpipsNet::kAlex ? alex : vgg;
 }
 
-// Smallest side for which every layer has at least one pixel.
-constexpr int64_t kMinSide = 35;
-
-// Frames as [T, 3, H, W], normalised as in LPIPS.
-at::Tensor prepared(const at::Tensor& frames) {
+// Frames [T, H, W, 3] as pictures [T, 3, H, W] in [-1, 1].
+at::Tensor pictures_of(const at::Tensor& frames) {
   if (frames.dim() != 4 || frames.size(3) != 3) {
     fail("frames have shape [{}]; expected [frames, height, width, 3]",
          fmt::join(frames.sizes(), ", "));
   }
-  if (std::min(frames.size(1), frames.size(2)) < kMinSide) {
-    fail("frames of {}x{} are too small for LPIPS; expected at least {}x{}", frames.size(2),
-         frames.size(1), kMinSide, kMinSide);
-  }
   at::Tensor x = frames.to(at::kFloat).permute({0, 3, 1, 2});
   if (frames.scalar_type() == at::kByte) x = x / 255;
-  const at::Tensor shift = at::tensor({-.030f, -.088f, -.188f}).view({1, 3, 1, 1});
-  const at::Tensor scale = at::tensor({.458f, .448f, .450f}).view({1, 3, 1, 1});
-  return (2 * x - 1 - shift) / scale;
+  return 2 * x - 1;
 }
 
+// Channel vectors of length 1. The small term under the root changes no other value, but keeps the
+// gradient of a zero vector finite.
 at::Tensor unit(const at::Tensor& features) {
-  return features / (features.square().sum(1, /*keepdim=*/true).sqrt() + 1e-10);
+  return features / ((features.square().sum(1, /*keepdim=*/true) + 1e-20).sqrt() + 1e-10);
 }
 
 }  // namespace
 
-Lpips::Lpips(LpipsNet net, const FindWeight& find, const std::string& source) {
+Lpips::Lpips(LpipsNet net, const FindWeight& find, const std::string& source) : net_(net) {
   const auto checked = [&](const std::string& name, at::IntArrayRef shape) {
     const at::Tensor tensor = find(name);
     if (!tensor.defined() || tensor.sizes() != shape) {
@@ -70,7 +65,7 @@ Lpips::Lpips(LpipsNet net, const FindWeight& find, const std::string& source) {
            tensor.defined() ? fmt::format("{}", fmt::join(tensor.sizes(), ", ")) : "missing",
            fmt::join(shape, ", "));
     }
-    return tensor.to(at::kFloat).contiguous();
+    return tensor.to(at::kFloat).contiguous().detach();
   };
   for (const ConvShape& shape : shapes(net)) {
     const std::string name = fmt::format("features.{}", shape.feature);
@@ -89,9 +84,25 @@ Lpips Lpips::load(LpipsNet net, const std::filesystem::path& file) {
       net, [&](const std::string& name) { return weights.tensor(name); }, file.string());
 }
 
-std::vector<at::Tensor> Lpips::features(const at::Tensor& frames) const {
+Lpips Lpips::load(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) {
+    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+    fail("{} does not exist; python3 scripts/fetch_lpips.py {} writes the weights of LPIPS",
+         file.string(), folder.string());
+  }
+  const bool vgg = io::SafetensorsFile::open(file).has("features.28.weight");
+  return load(vgg ? LpipsNet::kVgg : LpipsNet::kAlex, file);
+}
+
+std::vector<at::Tensor> Lpips::features(const at::Tensor& pictures) const {
+  if (std::min(pictures.size(2), pictures.size(3)) < kMinSide) {
+    fail("pictures of {}x{} are too small for LPIPS; expected at least {}x{}", pictures.size(3),
+         pictures.size(2), kMinSide, kMinSide);
+  }
+  const at::Tensor shift = at::tensor({-.030f, -.088f, -.188f}).view({1, 3, 1, 1});
+  const at::Tensor scale = at::tensor({.458f, .448f, .450f}).view({1, 3, 1, 1});
   std::vector<at::Tensor> taps;
-  at::Tensor x = prepared(frames);
+  at::Tensor x = (pictures - shift) / scale;
   for (const Conv& conv : convs_) {
     if (conv.pool > 0) x = at::max_pool2d(x, {conv.pool, conv.pool}, {2, 2});
     x = at::relu(at::conv2d(x, conv.weight, conv.bias, conv.stride, conv.padding));
@@ -100,13 +111,34 @@ std::vector<at::Tensor> Lpips::features(const at::Tensor& frames) const {
   return taps;
 }
 
+at::Tensor Lpips::loss(const at::Tensor& pictures, const at::Tensor& targets) const {
+  LOCI_CHECK(pictures.dim() == 4 && pictures.sizes() == targets.sizes(),
+             "LPIPS of pictures [{}] and targets [{}]", fmt::join(pictures.sizes(), ", "),
+             fmt::join(targets.sizes(), ", "));
+  const std::vector<at::Tensor> wanted = [&] {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> taps = features(targets);
+    for (at::Tensor& tap : taps) tap = unit(tap);
+    return taps;
+  }();
+  const std::vector<at::Tensor> taps = features(pictures);
+  at::Tensor sum;
+  for (size_t i = 0; i < heads_.size(); ++i) {
+    // The mean over pixels first: the head is linear.
+    const at::Tensor squares = (unit(taps[i]) - wanted[i]).square().mean({0, 2, 3});
+    const at::Tensor part = at::dot(squares, heads_[i].flatten());
+    sum = sum.defined() ? sum + part : part;
+  }
+  return sum;
+}
+
 std::vector<at::Tensor> Lpips::layer_maps(const at::Tensor& a, const at::Tensor& b) const {
   if (a.sizes() != b.sizes()) {
     fail("cannot compare frames of shape [{}] with frames of shape [{}]; resize or crop them first",
          fmt::join(a.sizes(), ", "), fmt::join(b.sizes(), ", "));
   }
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> left = features(a), right = features(b);
+  const std::vector<at::Tensor> left = features(pictures_of(a)), right = features(pictures_of(b));
   std::vector<at::Tensor> maps;
   for (size_t i = 0; i < heads_.size(); ++i) {
     maps.push_back(at::conv2d((unit(left[i]) - unit(right[i])).square(), heads_[i]));
@@ -137,4 +169,4 @@ at::Tensor Lpips::distance_map(const at::Tensor& a, const at::Tensor& b) const {
   return sum;
 }
 
-}  // namespace loci::eval
+}  // namespace loci::model
