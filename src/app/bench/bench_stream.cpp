@@ -77,8 +77,9 @@ std::vector<eval::StreamCost> measure(const BenchStreamOptions& o, const std::st
   options.kv.format = memory::parse_kv_format(o.kv);
   options.kv.staging_bytes = o.staging_mib << 20;
   options.solver.steps = o.steps;
+  constexpr double kLatentsPerSecond = 4;  // of the published models: 16 frames per second
   return eval::measure_stream(transformer, options, o.seconds,
-                              fmt::format("{} {}", model_name, history));
+                              fmt::format("{} {}", model_name, history), kLatentsPerSecond);
 }
 
 Json to_json(const Row& row) {

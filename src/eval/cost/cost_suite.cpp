@@ -5,7 +5,6 @@
 
 #include "loci/base/error.h"
 #include "loci/base/machine.h"
-#include "loci/camera/path/resample.h"
 #include "loci/eval/cost/stream_cost.h"
 
 namespace loci::eval {
@@ -38,6 +37,8 @@ std::vector<Metric> CostSuite::metrics() const {
 
 PartResult CostSuite::run(size_t) {
   const sample::GenerationDefaults& defaults = folder().defaults();
+  const double latents_per_second =
+      defaults.fps / static_cast<double>(folder().time_grid().frames_per_latent);
   PartResult part;
   for (const Arm& arm : setup_.arms) {
     const std::string name = variant(arm);
@@ -46,9 +47,8 @@ PartResult CostSuite::run(size_t) {
                        stream_options(folder(), arm, setup_.sampling,
                                       setup_.sampling.width.value_or(defaults.width),
                                       setup_.sampling.height.value_or(defaults.height)),
-                       setup_.seconds, name);
-    const camera::TimeGrid grid{camera::kFramesPerLatent, folder().config().chunk_size};
-    const double chunk = static_cast<double>(grid.frames_per_chunk()) / kStreamCostFps;  // seconds
+                       setup_.seconds, name, latents_per_second);
+    const double chunk = static_cast<double>(folder().config().chunk_size) / latents_per_second;
     double spent = 0, before = 0;
     std::vector<Curve>& curves = part.curves[name];
     curves = {{"cpu", {}}, {"history", {}}, {"peak", {}}};

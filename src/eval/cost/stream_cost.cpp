@@ -13,7 +13,7 @@
 #include "loci/base/interrupt.h"
 #include "loci/base/machine.h"
 #include "loci/base/progress.h"
-#include "loci/camera/path/resample.h"
+#include "loci/camera/pose.h"
 #include "loci/sample/stream/stream.h"
 
 namespace loci::eval {
@@ -21,8 +21,7 @@ namespace loci::eval {
 namespace {
 
 // Camera on a circle with a radius of 8 m at 1 m/s that looks ahead and swings to the sides.
-camera::Pose circle_pose(int64_t latent) {
-  const double t = static_cast<double>(camera::kPathGrid.camera_frame(latent)) / kStreamCostFps;
+camera::Pose circle_pose(double t) {
   const double angle = t / 8;
   return {camera::rotation_from_angles(angle + 0.4 * std::sin(t / 3), 0),
           {8 * (1 - std::cos(angle)), 0, 8 * std::sin(angle)}};
@@ -34,15 +33,12 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double video_seconds(const sample::Stream& stream) {
-  return static_cast<double>(camera::kPathGrid.camera_frame(stream.frames() - 1)) / kStreamCostFps;
-}
-
 }  // namespace
 
 std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
                                        const sample::StreamOptions& options,
-                                       std::span<const double> lengths, const std::string& title) {
+                                       std::span<const double> lengths, const std::string& title,
+                                       double latents_per_second) {
   using Clock = std::chrono::steady_clock;
   const model::TransformerConfig& config = transformer.config();
   malloc_trim(0);
@@ -51,18 +47,20 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
   const std::vector<camera::Camera> origin = {{circle_pose(0), {}}};
   stream.accept(at::randn({1, config.channels, 1, options.latent_height, options.latent_width}),
                 origin);
-  const camera::TimeGrid grid{camera::kFramesPerLatent, config.chunk_size};
-  const double chunk_video = static_cast<double>(grid.frames_per_chunk()) / kStreamCostFps;
+  const auto time = [&](int64_t latent) {
+    return static_cast<double>(latent) / latents_per_second;
+  };
+  const double chunk_video = time(config.chunk_size);
   const auto total = static_cast<uint64_t>(std::ceil(lengths.back() / chunk_video));
   Progress progress(title, total, "chunks");
   std::vector<StreamCost> rows;
   std::vector<double> times, processor;
   for (const double seconds : lengths) {
-    while (video_seconds(stream) < seconds) {
+    while (time(stream.frames() - 1) < seconds) {
       check_interrupt();
       std::vector<camera::Camera> cameras;
       for (int64_t i = 0; i < config.chunk_size; ++i) {
-        cameras.push_back({circle_pose(stream.frames() + i), {}});
+        cameras.push_back({circle_pose(time(stream.frames() + i)), {}});
       }
       const auto started = Clock::now();
       const std::clock_t processor_started = std::clock();
@@ -74,7 +72,7 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
     }
     if (times.empty()) continue;
     const ProcessMemory held = process_memory().value_or(ProcessMemory());
-    rows.push_back({video_seconds(stream), stream.frames(), median(times), median(processor),
+    rows.push_back({time(stream.frames() - 1), stream.frames(), median(times), median(processor),
                     static_cast<uint64_t>(stream.history_bytes()), held.now, held.peak});
     times.clear();
     processor.clear();

@@ -23,14 +23,12 @@ struct StreamCost {
   uint64_t peak = 0;           // peak resident memory since the start of the stream
 };
 
-// Frame rate of measured streams, in video frames per second.
-inline constexpr double kStreamCostFps = 16;
-
-// Streams along a circular path with revisits, without an autoencoder, at kStreamCostFps and 4
-// frames per latent. `seconds` ascends. Lengths that end in the same chunk share a row. `title`
-// is the label of the progress bar.
+// Streams along a circular path with revisits, without an autoencoder. `seconds` ascends. Lengths
+// that end in the same chunk share a row. `title` is the label of the progress bar.
+// `latents_per_second`: the frame rate divided by the autoencoder's temporal factor.
 std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
                                        const sample::StreamOptions& options,
-                                       std::span<const double> seconds, const std::string& title);
+                                       std::span<const double> seconds, const std::string& title,
+                                       double latents_per_second);
 
 }  // namespace loci::eval
