@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "vae_training.h"
+
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -7,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
-#include "loci/io/media/frames.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/model/autoencoder/vae_stream.h"
 #include "loci/model/weights/weights.h"
@@ -23,64 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-// A moving colour gradient, [frames, height, width, 3].
-at::Tensor moving_gradient(int64_t frames, int64_t height, int64_t width, double colour) {
-  const at::Tensor t = at::arange(frames).view({-1, 1, 1, 1}) / 6.0;
-  const at::Tensor y = at::arange(height).view({1, -1, 1, 1}) / 14.0;
-  const at::Tensor x = at::arange(width).view({1, 1, -1, 1}) / 11.0;
-  const at::Tensor c = at::arange(3) * colour;
-  return (127.5 + 110 * at::sin(x + t + c) * at::cos(y + c)).round().to(at::kByte);
-}
-
-class VaeTraining : public ::testing::Test {
- protected:
-  // 8x8 pixels and 2 frames per latent. The videos are resized for training.
-  VaeTraining() : folder_(fresh_folder("vae")) {
-    fs::create_directories(folder_ / "videos/more");
-    for (int i = 0; i < 3; ++i) {
-      io::write_video(folder_ / fmt::format("videos/{}.mp4", i),
-                      moving_gradient(6, 40, 52, 0.4 + 0.5 * i));
-    }
-    io::write_frame_sequence(folder_ / "videos/more/pictures", moving_gradient(5, 40, 52, 2.1));
-    recipe_ = {{"model",
-                {{"base_dim", 6},
-                 {"decoder_base_dim", 8},
-                 {"z_dim", 4},
-                 {"dim_mult", {1, 2, 2}},
-                 {"num_res_blocks", 1},
-                 {"temperal_downsample", {true, false}},
-                 {"patch_size", 2}}},
-               {"data", {{"folder", (folder_ / "videos").string()}, {"width", 32}, {"height", 32}}},
-               {"optimizer",
-                {{"learning_rate", 3e-3}, {"muon_learning_rate", 0.02}, {"warmup_updates", 2}}},
-               {"updates", 6},
-               {"batch", 1},
-               {"phases",
-                {{{"frames", 1}, {"batch", 2}, {"width", 16}, {"height", 16}},
-                 {{"from", 3}, {"frames", 3}}}},
-               {"checkpoint_updates", 3},
-               {"validation", {{"clips", 1}, {"frames", 5}}},
-               {"seed", 4}};
-  }
-  ~VaeTraining() override { fs::remove_all(folder_); }
-
-  VaeRecipe config() const { return VaeRecipe::from_json(recipe_, "toy"); }
-
-  std::vector<double> losses(const std::string& run) const {
-    std::vector<double> losses;
-    std::ifstream file(folder_ / run / "metrics.jsonl");
-    for (std::string line; std::getline(file, line);) {
-      const Json json = Json::parse(line);
-      if (json.contains("loss")) losses.push_back(json.at("loss").get<double>());
-    }
-    return losses;
-  }
-
-  fs::path folder_;
-  Json recipe_;
-  std::unique_ptr<Communicator> alone_ = make_single_communicator();
-};
 
 TEST_F(VaeTraining, ReducesTheLossOnAFolderOfVideos) {
   for (const char* kind : {"adamw", "muon"}) {
@@ -398,18 +341,18 @@ TEST(VaeLoss, IsZeroForEqualFramesAndGrowsWithErrors) {
   EXPECT_GT(with_noise(0.05), 0.001);
   EXPECT_GT(with_noise(0.3), 2 * with_noise(0.05));
   const model::Vae::Posterior unit{at::zeros({1, 2, 1, 2, 2}), at::zeros({1, 2, 1, 2, 2})};
-  EXPECT_EQ(vae_loss(clip, clip, unit, {}).kl, 0);
-  EXPECT_EQ(vae_loss(clip + 0.25, clip, unit, {}).l1, 0.25);
+  EXPECT_EQ(kl_loss(unit).item<double>(), 0);
+  EXPECT_EQ(reconstruction_loss(clip + 0.25, clip, {}).l1, 0.25);
   // A step of 0.5 between the left and the right columns.
   const at::Tensor edge = at::zeros({1, 3, 1, 4, 5});
   edge.narrow(4, 2, 3).fill_(0.5);
   EXPECT_NEAR(gradient_loss(edge).item<double>(), 0.5 / 4, 1e-6);
-  EXPECT_NEAR((vae_loss(edge, at::zeros_like(edge), unit, {.gradient = 2}).total -
-               vae_loss(edge, at::zeros_like(edge), unit, {}).total)
+  EXPECT_NEAR((reconstruction_loss(edge, at::zeros_like(edge), {.gradient = 2}).total -
+               reconstruction_loss(edge, at::zeros_like(edge), {}).total)
                   .item<double>(),
               0.25, 1e-6);
   const model::Vae::Posterior apart{at::ones({1, 2, 1, 2, 2}), at::zeros({1, 2, 1, 2, 2})};
-  EXPECT_NEAR(vae_loss(clip, clip, apart, {}).kl, 0.5, 1e-6);
+  EXPECT_NEAR(kl_loss(apart).item<double>(), 0.5, 1e-6);
   EXPECT_NEAR(psnr(at::zeros({1, 8, 8, 3}, at::kByte), at::full({1, 8, 8, 3}, 255, at::kByte)), 0,
               1e-9);
 }

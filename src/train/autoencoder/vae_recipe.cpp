@@ -3,6 +3,7 @@
 
 #include "loci/camera/time_grid.h"
 #include "loci/model/autoencoder/vae.h"
+#include "loci/model/perceptual/lpips.h"
 
 namespace loci::train {
 
@@ -102,6 +103,35 @@ void check_world_model(const VaeRecipe& recipe, const std::string& where) {
   }
 }
 
+// Clips that are too small or too short for a loss.
+void check_losses(const VaeRecipe& recipe, const std::string& where) {
+  for (size_t i = 0; i < recipe.phases.size(); ++i) {
+    const VaePhase& phase = recipe.phases[i];
+    if (recipe.lpips.weight > 0 && std::min(phase.width, phase.height) < model::Lpips::kMinSide) {
+      fail("{}: loss.lpips needs frames of at least {}x{} pixels; phase {} has {}x{}", where,
+           model::Lpips::kMinSide, model::Lpips::kMinSide, i, phase.width, phase.height);
+    }
+    const bool ends_before =
+        i + 1 < recipe.phases.size() && recipe.loop.phases[i + 1].from <= recipe.adversarial.from;
+    const AdversarialConfig& adversarial = recipe.adversarial;
+    if (adversarial.weight == 0 || ends_before) continue;
+    if (phase.frames < adversarial.parts.stack) {
+      fail(
+          "{}: loss.adversarial judges {} frames at once; phase {} has clips of {}: raise "
+          "loss.adversarial.from to the update after this phase, or its frames",
+          where, adversarial.parts.stack, i, phase.frames);
+    }
+    const int64_t side = std::min(phase.width, phase.height);
+    const int64_t seen = adversarial.parts.crop > 0 ? std::min(adversarial.parts.crop, side) : side;
+    if (const int64_t least = int64_t{1} << adversarial.layers; seen < least) {
+      fail(
+          "{}: loss.adversarial with {} layers needs pictures of at least {}x{} pixels; phase {} "
+          "has {}",
+          where, adversarial.layers, least, least, i, seen);
+    }
+  }
+}
+
 }  // namespace
 
 VaeRecipe VaeRecipe::from_json(const Json& json, const std::string& where) {
@@ -116,13 +146,24 @@ VaeRecipe VaeRecipe::from_json(const Json& json, const std::string& where) {
   recipe.data = VideoClipsConfig::from(reader.section("data"));
   recipe.model.check_frame_size(recipe.data.height, recipe.data.width);
   recipe.loss = VaeLossWeights::from(reader.section("loss"));
+  recipe.lpips = LpipsLossConfig::from_section(reader.section("loss").section("lpips"));
+  recipe.adversarial =
+      AdversarialConfig::from_section(reader.section("loss").section("adversarial"));
   for (const ConfigReader& phase : phase_sections(reader)) {
     recipe.phases.push_back(read_vae_phase(phase, recipe));
   }
+  check_losses(recipe, where);
   if (!recipe.world_model.empty()) check_world_model(recipe, where);
   const ConfigReader validation = reader.section("validation");
   recipe.validation.clips = validation.get<int64_t>("clips", recipe.validation.clips, 1, 10'000);
   recipe.validation.frames = validation.get<int64_t>("frames", recipe.validation.frames, 1, 1000);
+  recipe.validation.lpips = validation.get<std::string>("lpips", recipe.lpips.file.string());
+  if (!recipe.validation.lpips.empty() &&
+      std::min(recipe.data.width, recipe.data.height) < model::Lpips::kMinSide) {
+    fail("{}: LPIPS needs frames of at least {}x{} pixels; those of the data are {}x{}",
+         validation.where(), model::Lpips::kMinSide, model::Lpips::kMinSide, recipe.data.width,
+         recipe.data.height);
+  }
   check_clip_length(validation.where() + ".frames", recipe.validation.frames, recipe.model);
   reader.finish();
   return recipe;

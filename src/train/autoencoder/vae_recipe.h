@@ -10,6 +10,8 @@
 #include "loci/model/autoencoder/vae_config.h"
 #include "loci/train/data/video_clips.h"
 #include "loci/train/loop/loop_config.h"
+#include "loci/train/losses/adversarial_loss.h"
+#include "loci/train/losses/lpips_loss.h"
 #include "loci/train/losses/vae_loss.h"
 
 namespace loci::train {
@@ -24,7 +26,8 @@ struct VaePhase {
 // The section "validation".
 struct VaeValidationConfig {
   int64_t clips = 8;
-  int64_t frames = 17;  // per clip
+  int64_t frames = 17;          // per clip
+  std::filesystem::path lpips;  // weights of the LPIPS that is reported; empty: none
 };
 
 struct VaeRecipe {
@@ -33,6 +36,8 @@ struct VaeRecipe {
   model::VaeConfig model;
   VideoClipsConfig data;
   VaeLossWeights loss;
+  LpipsLossConfig lpips;
+  AdversarialConfig adversarial;
   VaeValidationConfig validation;
   // A folder or file that Vae::load() reads, with the initial weights. Its sizes and statistics are
   // then the model's, and the recipe can add a refiner and channels. Empty: random weights.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/autoencoder/vae_score.h"
 
+#include <numeric>
+
 #include <ATen/ATen.h>
 
+#include "loci/io/media/image_statistics.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/train/losses/vae_loss.h"
 
@@ -15,10 +18,21 @@ std::vector<double> to_list(const at::Tensor& values) {
   return {wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel()};
 }
 
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Of the means over a clip: single frames can have next to no detail. 1 if the recording has none.
+double ratio(const std::vector<double>& reconstructed, const std::vector<double>& recorded) {
+  const double whole = mean(recorded);
+  return whole > 0 ? mean(reconstructed) / whole : 1;
+}
+
 }  // namespace
 
 VaeScore score_autoencoder(const model::Vae& vae, VideoClips& clips,
-                           const VaeValidationConfig& config, const LatentGenerator* generator) {
+                           const VaeValidationConfig& config, const LatentGenerator* generator,
+                           const model::Lpips* lpips) {
   const at::NoGradGuard no_grad;
   VaeScore score;
   std::vector<at::Tensor> means, deviations;
@@ -39,6 +53,11 @@ VaeScore score_autoencoder(const model::Vae& vae, VideoClips& clips,
     }
     score.first_psnr += share * psnr(reconstructed[0], frames[0]);
     score.structure += share * structure_loss(decoded, pixels).item<double>();
+    score.sharpness += share * ratio(io::sharpness(reconstructed), io::sharpness(frames));
+    score.contrast += share * ratio(io::contrast(reconstructed), io::contrast(frames));
+    if (lpips != nullptr) {
+      score.lpips = score.lpips.value_or(0) + share * mean(lpips->distance(reconstructed, frames));
+    }
     means.push_back(posterior.mean.transpose(0, 1).flatten(1));  // [z, latents * h * w]
     deviations.push_back(at::exp(0.5 * posterior.log_variance).transpose(0, 1).flatten(1));
   }

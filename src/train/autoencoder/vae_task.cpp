@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/train/autoencoder/vae_task.h"
 
+#include <algorithm>
+
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
@@ -24,6 +27,26 @@ bool belongs_to_encoder(const model::Parameter& parameter) {
   return parameter.name.starts_with("encoder.") || parameter.name.starts_with("quant_conv.");
 }
 
+// Standard normal noise for latents [B, …]; key i determines that of clip i.
+at::Tensor sample_noise(const at::Tensor& latents, std::span<const uint64_t> keys) {
+  std::vector<at::Tensor> noise;
+  for (const uint64_t key : keys) {
+    at::Generator random = at::make_generator<at::CPUGeneratorImpl>(key);
+    noise.push_back(at::randn(latents.sizes().slice(1), random, at::kFloat));
+  }
+  return at::stack(noise);
+}
+
+// The weight of the last convolution before the pixels: the refiner's, if there is one.
+at::Tensor last_weight(const model::Vae& vae) {
+  const std::string name =
+      vae.config().refiner_dim > 0 ? "decoder.refiner.conv_out.weight" : "decoder.conv_out.weight";
+  const std::vector<model::Parameter>& all = vae.parameters().all();
+  const auto found = std::ranges::find(all, name, &model::Parameter::name);
+  LOCI_CHECK(found != all.end(), "the autoencoder has no {}", name);
+  return found->tensor;
+}
+
 bool belongs_to_transform(const model::Parameter& parameter) {
   return parameter.name.find("_transform.") != std::string::npos;
 }
@@ -40,6 +63,33 @@ VaeTask::VaeTask(VaeRecipe recipe, const std::filesystem::path& folder, Communic
   training_ = open_video_clips(recipe_.data, ClipSplit::kTraining, recipe_.loop.seed,
                                communicator_.rank(), communicator_.size());
   validation_ = open_video_clips(recipe_.data, ClipSplit::kValidation, recipe_.loop.seed);
+  if (recipe_.lpips.weight > 0) lpips_ = model::Lpips::load(recipe_.lpips.file);
+  if (!recipe_.validation.lpips.empty() && communicator_.leader()) {
+    validation_lpips_ = model::Lpips::load(recipe_.validation.lpips);
+  }
+  if (recipe_.adversarial.weight > 0) {
+    adversary_ =
+        std::make_unique<Adversary>(recipe_.adversarial, recipe_.loop.optimizer, recipe_.loop.seed,
+                                    compute_type(recipe_.loop.compute, at::kCPU), communicator_);
+  }
+}
+
+io::NamedTensors VaeTask::task_state() {
+  return adversary_ ? adversary_->state() : io::NamedTensors();
+}
+
+void VaeTask::load_task_state(const io::SafetensorsFile* state, const std::string& source) {
+  if (!adversary_) return;
+  if (state == nullptr) {
+    fail("the checkpoint in {} has no discriminator; resume with the recipe of the run", source);
+  }
+  adversary_->load_state(*state, source);
+}
+
+Json VaeTask::architecture() const {
+  Json json{{"model", recipe_.model.to_json()}};
+  if (recipe_.adversarial.weight > 0) json["discriminator"] = recipe_.adversarial.architecture();
+  return json;
 }
 
 void VaeTask::create_model(const io::SafetensorsFile* checkpoint, const std::string& source) {
@@ -50,9 +100,9 @@ void VaeTask::create_model(const io::SafetensorsFile* checkpoint, const std::str
       tensors.emplace(info.name, checkpoint->tensor(info.name));
     }
   }
-  vae_ = std::make_unique<model::Vae>(
-      checkpoint != nullptr ? model::Vae::from_tensors(recipe_.model, tensors, source)
-                            : initial_vae(recipe_));
+  vae_ = std::make_unique<model::Vae>(checkpoint != nullptr
+                                          ? model::Vae::from_tensors(recipe_.model, tensors, source)
+                                          : initial_vae(recipe_));
   vae_->set_compute_type(compute);
   if (!recipe_.world_model.empty()) {
     generator_ = std::make_unique<LatentGenerator>(recipe_.world_model, compute);
@@ -117,33 +167,84 @@ LossTerms VaeTask::add_gradients(const UpdateSamples& samples) {
     }
   }
   const at::Tensor pixels = at::cat(pictures);
-  const uint64_t noise_key =
-      static_cast<uint64_t>(samples.update) * static_cast<uint64_t>(communicator_.size()) +
-      static_cast<uint64_t>(communicator_.rank());
-  at::Generator random =
-      at::make_generator<at::CPUGeneratorImpl>(hash_keys({recipe_.loop.seed, noise_key}));
-  samples.before_last_backward();
   const model::Vae::Posterior posterior = [&] {
     const at::AutoGradMode differentiate(!recipe_.decoder_only);
     return vae_->encode(pixels);
   }();
-  const at::Tensor noise = at::randn(posterior.mean.sizes(), random, at::kFloat);
-  at::Tensor latents = sample_posterior(posterior, noise);
+  std::vector<uint64_t> keys;
+  for (const uint64_t index : samples.indices) {
+    keys.push_back(hash_keys({recipe_.loop.seed, index}));
+  }
+  at::Tensor latents = sample_posterior(posterior, sample_noise(posterior.mean, keys));
   if (generator_) {
     std::vector<at::Tensor> generated;
     for (size_t i = 0; i < clips.size(); ++i) {
-      generated.push_back(
-          generator_->generate(*vae_, posterior.mean.narrow(0, static_cast<int64_t>(i), 1),
-                               clips[i], hash_keys({recipe_.loop.seed, samples.indices[i]})));
+      generated.push_back(generator_->generate(
+          *vae_, posterior.mean.narrow(0, static_cast<int64_t>(i), 1), clips[i], keys[i]));
     }
     latents = at::cat(generated);
   }
-  const VaeLoss loss = vae_loss(vae_->decode(latents), pixels, posterior, recipe_.loss);
-  loss.total.backward();
-  return {{"loss", loss.total.item<double>()},
-          {"l1", loss.l1},
-          {"structure", loss.structure},
-          {"kl", loss.kl}};
+  const at::Tensor decoded = vae_->decode(latents);
+  PixelLosses losses = pixel_losses(samples.update, decoded, pixels, keys);
+  const at::Tensor kl = kl_loss(posterior);
+  losses.terms.front().second += recipe_.loss.kl * kl.item<double>();
+  losses.terms.emplace_back("kl", kl.item<double>());
+  samples.before_last_backward();
+  if (kl.requires_grad() && recipe_.loss.kl > 0) {
+    torch::autograd::backward({decoded, recipe_.loss.kl * kl}, {losses.gradient, {}});
+  } else {
+    torch::autograd::backward({decoded}, {losses.gradient});
+  }
+  return std::move(losses.terms);
+}
+
+// The gradient stops at the decoded pixels. The networks of the losses are thus differentiated
+// once, although an adaptive weight needs the gradients of two losses.
+VaeTask::PixelLosses VaeTask::pixel_losses(int64_t update, const at::Tensor& decoded,
+                                           const at::Tensor& pixels,
+                                           std::span<const uint64_t> keys) {
+  const at::Tensor leaf = decoded.detach().requires_grad_(true);
+  const ReconstructionLoss loss = reconstruction_loss(leaf, pixels, recipe_.loss);
+  at::Tensor total = loss.total;
+  PixelLosses all;
+  all.terms = {{"loss", 0}, {"l1", loss.l1}, {"structure", loss.structure}};
+  if (lpips_) {
+    const ClipParts parts(recipe_.lpips.parts, pixels.sizes(), keys);
+    const at::Tensor lpips = lpips_->loss(parts.of(leaf), parts.of(pixels));
+    total = total + recipe_.lpips.weight * lpips;
+    all.terms.emplace_back("lpips", lpips.item<double>());
+  }
+  double value = total.item<double>();
+  all.gradient = torch::autograd::grad({total}, {leaf}).front();
+  if (adversary_ && adversary_->begun(update)) {
+    const Adversary::Result judged = adversary_->update(update, decoded, pixels, keys);
+    double weight = recipe_.adversarial.weight;
+    if (recipe_.adversarial.adaptive) {
+      weight *= adversarial_factor(decoded, all.gradient, judged.gradient);
+    }
+    all.gradient.add_(judged.gradient, weight);
+    value += weight * judged.loss.item<double>();
+    all.terms.emplace_back("adversarial", judged.loss.item<double>());
+    all.terms.emplace_back("adversarial_weight", weight);
+    all.terms.emplace_back("discriminator", judged.discriminator);
+  }
+  all.terms.front().second = value;
+  return all;
+}
+
+double VaeTask::adversarial_factor(const at::Tensor& decoded, const at::Tensor& others,
+                                   const at::Tensor& adversarial) {
+  const auto at_last_layer = [&](const at::Tensor& gradient) {
+    return torch::autograd::grad({decoded}, {last_weight(*vae_)}, {gradient},
+                                 /*retain_graph=*/true)
+        .front()
+        .flatten();
+  };
+  // Averaged over ranks, so that the factor does not depend on their number.
+  const at::Tensor both = at::stack({at_last_layer(others), at_last_layer(adversarial)});
+  communicator_.all_reduce_mean(both);
+  const at::Tensor norms = both.norm(2, 1);
+  return adaptive_factor(norms[0].item<double>(), norms[1].item<double>());
 }
 
 void VaeTask::validate(int64_t update, RunLog& log) {
@@ -154,7 +255,8 @@ void VaeTask::validate(int64_t update, RunLog& log) {
     model::Vae vae = model::Vae::from_tensors(recipe_.model, weights, "the EMA weights");
     vae.set_compute_type(compute_type(recipe_.loop.compute, at::kCPU));
     const VaeScore score =
-        score_autoencoder(vae, *validation_, recipe_.validation, generator_.get());
+        score_autoencoder(vae, *validation_, recipe_.validation, generator_.get(),
+                          validation_lpips_ ? &*validation_lpips_ : nullptr);
     if (!recipe_.decoder_only) vae.set_statistics(score.mean, score.deviation);
     AtomicDirectory target(folder_ / "vae", AtomicDirectory::Existing::kReplace);
     vae.save(target.temporary());
@@ -162,15 +264,22 @@ void VaeTask::validate(int64_t update, RunLog& log) {
     Json values{{"validation/psnr", score.psnr},
                 {"validation/first_psnr", score.first_psnr},
                 {"validation/structure", score.structure},
+                {"validation/sharpness", score.sharpness},
+                {"validation/contrast", score.contrast},
                 {"validation/posterior_deviation", score.posterior_deviation}};
-    if (score.generated_psnr) values["validation/generated_psnr"] = *score.generated_psnr;
+    std::string more =
+        fmt::format(", sharpness {:.2f}, contrast {:.2f}", score.sharpness, score.contrast);
+    if (score.lpips) {
+      values[fmt::format("validation/lpips_{}", validation_lpips_->name())] = *score.lpips;
+      more += fmt::format(", LPIPS {:.3f}", *score.lpips);
+    }
+    if (score.generated_psnr) {
+      values["validation/generated_psnr"] = *score.generated_psnr;
+      more += fmt::format(", {:.2f} dB from generated latents", *score.generated_psnr);
+    }
     log.metrics(update, std::move(values));
-    const std::string generated =
-        score.generated_psnr
-            ? fmt::format(", {:.2f} dB from generated latents", *score.generated_psnr)
-            : std::string();
     log_info("update {}: validation PSNR {:.2f} dB, {:.2f} dB in first frames{}", update,
-             score.psnr, score.first_psnr, generated);
+             score.psnr, score.first_psnr, more);
   });
 }
 

@@ -2,6 +2,7 @@
 #include "loci/train/data/video_clips.h"
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -22,35 +23,61 @@ namespace {
 // Creating a scene takes as long as rendering 25 of its frames, so several clips share one.
 constexpr int64_t kClipsPerScene = 4;
 
-class SceneClips : public VideoClips {
+// Clips of one length after the other from worker threads.
+class LoadedClips : public VideoClips {
  public:
-  SceneClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed, int rank, int ranks)
-      : seed_(seed) {
-    loading_.workers = static_cast<int>(config.workers);
-    loading_.rank = rank;
-    loading_.ranks = ranks;
-    options_.width = static_cast<int>(config.width);
-    options_.height = static_cast<int>(config.height);
-    options_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
-    options_.clips_per_scene = kClipsPerScene;
+  LoadedClips(const VideoClipsConfig& config, int rank, int ranks) {
+    options_.workers = static_cast<int>(config.workers);
+    options_.rank = rank;
+    options_.ranks = ranks;
   }
 
   world::Clip clip(uint64_t number, int64_t frames) override {
     // Numbers ascend by one, except at the start of a run and when the clip length changes.
     const auto position = static_cast<int64_t>(number);
-    if (!loader_ || options_.frames != frames || loader_->position() != position) {
-      options_.frames = frames;
+    if (!loader_ || frames_ != frames || loader_->position() != position) {
       loader_.reset();
-      loading_.start = position;
-      loader_ = world::load_scene_clips(seed_, options_, loading_);
+      frames_ = frames;
+      options_.start = position;
+      loader_ = load(frames, options_);
     }
     return loader_->next();
   }
 
+ protected:
+  // A loader of clips of this length. It may refer to members until stop().
+  virtual std::unique_ptr<world::ClipLoader> load(int64_t frames,
+                                                  const world::LoaderOptions& options) = 0;
+  // Ends the worker threads. Call it in the destructor of a class whose members they use.
+  void stop() { loader_.reset(); }
+
  private:
-  world::ClipOptions options_;
-  world::LoaderOptions loading_;
+  world::LoaderOptions options_;
+  int64_t frames_ = 0;
   std::unique_ptr<world::ClipLoader> loader_;
+};
+
+class SceneClips : public LoadedClips {
+ public:
+  SceneClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed, int rank, int ranks)
+      : LoadedClips(config, rank, ranks), seed_(seed) {
+    options_.width = static_cast<int>(config.width);
+    options_.height = static_cast<int>(config.height);
+    options_.scene = config.scene;
+    options_.fps = config.fps;
+    options_.fov = config.fov;
+    options_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
+    options_.clips_per_scene = kClipsPerScene;
+  }
+
+ private:
+  std::unique_ptr<world::ClipLoader> load(int64_t frames,
+                                          const world::LoaderOptions& options) override {
+    options_.frames = frames;
+    return world::load_scene_clips(seed_, options_, options);
+  }
+
+  world::ClipOptions options_;
   uint64_t seed_;
 };
 
@@ -75,10 +102,60 @@ std::vector<fs::path> find_videos(const fs::path& folder) {
   return found;
 }
 
-class FolderClips : public VideoClips {
+// The videos of a folder as clips of one length. One per worker thread.
+class VideoSource : public world::ClipSource {
+ public:
+  // `reported`: whether a message about resizing has been shown; shared by all workers.
+  VideoSource(const VideoClipsConfig& config, const std::vector<fs::path>& videos, uint64_t seed,
+              int64_t frames, std::atomic<bool>& reported)
+      : config_(config), videos_(videos), seed_(seed), frames_(frames), reported_(reported) {}
+
+  world::Clip make(int64_t index) override {
+    // Another sequence than that of random crops.
+    Random random{seed_, static_cast<uint64_t>(index), 0x766964656f};
+    // If a video is too short, the next one is tried.
+    size_t at = random.below(videos_.size());
+    for (size_t tries = 0; tries < videos_.size(); ++tries, at = (at + 1) % videos_.size()) {
+      const std::unique_ptr<io::FrameSource> source = io::FrameSource::open(videos_[at]);
+      if (source->frame_count() < frames_) continue;
+      source->seek(random.between(0, source->frame_count() - frames_));
+      world::Clip clip;
+      clip.frames = read(*source, videos_[at]);
+      return clip;
+    }
+    fail("no video in {} has {} frames; lower phases[].frames or validation.frames", config_.folder,
+         frames_);
+  }
+
+ private:
+  at::Tensor read(io::FrameSource& source, const fs::path& path) const {
+    std::vector<at::Tensor> frames;
+    while (static_cast<int64_t>(frames.size()) < frames_) {
+      const std::optional<at::Tensor> frame = source.next();
+      if (!frame)
+        fail("{} ends before the {} frames that its header declares", path.string(),
+             source.frame_count());
+      const io::FittedImage fitted = io::resize_and_crop(*frame, config_.width, config_.height);
+      if (!fitted.note.empty() && !reported_.exchange(true)) {
+        log_info("{}: {}; further videos are resized without a message", path.filename().string(),
+                 fitted.note);
+      }
+      frames.push_back(fitted.image);
+    }
+    return at::stack(frames);
+  }
+
+  const VideoClipsConfig& config_;
+  const std::vector<fs::path>& videos_;
+  uint64_t seed_;
+  int64_t frames_;
+  std::atomic<bool>& reported_;
+};
+
+class FolderClips : public LoadedClips {
  public:
   FolderClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed, int rank, int ranks)
-      : config_(config), seed_(seed), rank_(rank), ranks_(ranks) {
+      : LoadedClips(config, rank, ranks), config_(config), seed_(seed) {
     const std::vector<fs::path> all = find_videos(config.folder);
     for (size_t i = 0; i < all.size(); ++i) {
       const bool validation = i % 16 == 0;
@@ -92,48 +169,20 @@ class FolderClips : public VideoClips {
           config.folder);
     }
   }
-
-  world::Clip clip(uint64_t number, int64_t frames) override {
-    const uint64_t index = number * static_cast<uint64_t>(ranks_) + static_cast<uint64_t>(rank_);
-    Random random{seed_, index, 0x766964656f};  // another sequence than that of random crops
-    // If a video is too short, the next one is tried.
-    size_t at = random.below(videos_.size());
-    for (size_t tries = 0; tries < videos_.size(); ++tries, at = (at + 1) % videos_.size()) {
-      const std::unique_ptr<io::FrameSource> source = io::FrameSource::open(videos_[at]);
-      if (source->frame_count() < frames) continue;
-      source->seek(random.between(0, source->frame_count() - frames));
-      world::Clip clip;
-      clip.frames = read(*source, videos_[at], frames);
-      return clip;
-    }
-    fail("no video in {} has {} frames; lower phases[].frames or validation.frames", config_.folder,
-         frames);
-  }
+  ~FolderClips() override { stop(); }
 
  private:
-  at::Tensor read(io::FrameSource& source, const fs::path& path, int64_t count) {
-    std::vector<at::Tensor> frames;
-    while (static_cast<int64_t>(frames.size()) < count) {
-      const std::optional<at::Tensor> frame = source.next();
-      if (!frame)
-        fail("{} ends before the {} frames that its header declares", path.string(),
-             source.frame_count());
-      const io::FittedImage fitted = io::resize_and_crop(*frame, config_.width, config_.height);
-      if (!fitted.note.empty() && !reported_) {
-        log_info("{}: {}; further videos are resized without a message", path.filename().string(),
-                 fitted.note);
-        reported_ = true;
-      }
-      frames.push_back(fitted.image);
-    }
-    return at::stack(frames);
+  std::unique_ptr<world::ClipLoader> load(int64_t frames,
+                                          const world::LoaderOptions& options) override {
+    return std::make_unique<world::ClipLoader>(
+        [&] { return std::make_unique<VideoSource>(config_, videos_, seed_, frames, reported_); },
+        options);
   }
 
   VideoClipsConfig config_;
   uint64_t seed_;
-  int rank_, ranks_;
   std::vector<fs::path> videos_;
-  bool reported_ = false;
+  std::atomic<bool> reported_ = false;
 };
 
 }  // namespace
@@ -144,6 +193,20 @@ VideoClipsConfig VideoClipsConfig::from(const ConfigReader& reader) {
   config.width = reader.get<int64_t>("width", config.width, 8, 8192);
   config.height = reader.get<int64_t>("height", config.height, 8, 8192);
   config.workers = reader.get<int64_t>("workers", config.workers, 0, 256);
+  reader.ignore({"style", "time", "weather"});  // known even when absent
+  if (reader.has("style"))
+    config.scene.style = world::parse_style(reader.get<std::string>("style"));
+  if (reader.has("time")) config.scene.time = world::parse_time(reader.get<std::string>("time"));
+  if (reader.has("weather")) {
+    config.scene.weather = world::parse_weather(reader.get<std::string>("weather"));
+  }
+  config.fps = reader.get<double>("fps", config.fps, 1.0, 240.0);
+  config.fov = reader.get<double>("fov", config.fov, 10.0, 150.0);
+  for (const char* key : {"style", "time", "weather", "fps", "fov"}) {
+    if (!config.folder.empty() && reader.has(key)) {
+      fail("{}: {} is a property of procedural scenes; remove it or folder", reader.where(), key);
+    }
+  }
   return config;
 }
 

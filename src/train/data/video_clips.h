@@ -15,9 +15,13 @@ namespace loci::train {
 struct VideoClipsConfig {
   std::string folder;  // of videos and image sequences; empty: procedural scenes
   int64_t width = 192, height = 128;
-  // Number of threads that render scenes in advance; 0: a clip is rendered when it is needed. The
-  // number does not change the clips.
+  // Number of threads that render or decode clips in advance; 0: a clip is made when it is needed.
+  // The number does not change the clips.
   int64_t workers = 1;
+  // Of procedural scenes. By default, clips have every style, time of day and weather.
+  world::SceneOptions scene;
+  double fps = 16;  // frames per second; the camera moves less per frame at a higher rate
+  double fov = 75;  // horizontal field of view, degrees
 
   static VideoClipsConfig from(const ConfigReader& reader);
 };

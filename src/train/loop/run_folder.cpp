@@ -24,6 +24,7 @@ constexpr const char* kEma = "ema.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kConfig = "config.json";
 constexpr std::array kFiles = {kModel, kEma, kOptimizer, kConfig};  // with checksums
+constexpr const char* kTask = "task.safetensors";                   // likewise, if it exists
 constexpr const char* kState = "state.json";
 
 std::vector<std::pair<int64_t, fs::path>> checkpoints(const fs::path& folder) {
@@ -49,8 +50,10 @@ SavedState open_checkpoint(const fs::path& path, int64_t update) {
                    .model = io::SafetensorsFile::open(path / kModel),
                    .ema = io::SafetensorsFile::open(path / kEma),
                    .optimizer = io::SafetensorsFile::open(path / kOptimizer),
+                   .task = {},
                    .config = load_json(path / kConfig),
                    .definition = {}};
+  if (fs::exists(path / kTask)) state.task = io::SafetensorsFile::open(path / kTask);
   const Json facts = load_json(path / kState);
   if (facts.contains("definition")) {
     state.definition = RunDefinition::from_json(facts.at("definition"), (path / kState).string());
@@ -68,7 +71,9 @@ std::string damage_of(const fs::path& checkpoint, int64_t update) {
       return fmt::format("{} belongs to another update", kState);
     }
     const Json hashes = state.section("hashes").json();
-    for (const char* name : kFiles) {
+    std::vector<std::string> names(kFiles.begin(), kFiles.end());
+    if (hashes.contains(kTask)) names.emplace_back(kTask);
+    for (const std::string& name : names) {
       const io::InputFile input = io::InputFile::open(checkpoint / name);
       if (!hashes.empty() && hashes.value(name, Json()) != input.hash()) {
         return fmt::format("{} does not match its checksum", name);
@@ -93,16 +98,14 @@ fs::path set_checkpoint_aside(const fs::path& checkpoint) {
 
 }  // namespace
 
-RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) {
-  make_folders(folder_);
-}
+RunFolder::RunFolder(fs::path folder) : folder_(std::move(folder)) { make_folders(folder_); }
 
 void RunFolder::lock() {
   lock_ = FileLock::lock_folder(folder_, "wait until it ends, or choose another --out");
 }
 
 void RunFolder::save(const TrainingState& state, int64_t keep) const {
-  for (const io::NamedTensors* part : {&state.model, &state.ema, &state.optimizer}) {
+  for (const io::NamedTensors* part : {&state.model, &state.ema, &state.optimizer, &state.task}) {
     for (const auto& [name, tensor] : *part) {
       if (sample::all_finite(tensor)) continue;
       fail_check(
@@ -121,9 +124,12 @@ void RunFolder::save(const TrainingState& state, int64_t keep) const {
   write_file(inside / kConfig, state.config.dump(2) + "\n");
   Json hashes = Json::object();
   for (const char* name : kFiles) hashes[name] = io::InputFile::open(inside / name).hash();
-  const Json facts = {{"update", state.update},
-                      {"definition", state.definition.to_json()},
-                      {"hashes", hashes}};
+  if (!state.task.empty()) {
+    io::write_safetensors(inside / kTask, state.task);
+    hashes[kTask] = io::InputFile::open(inside / kTask).hash();
+  }
+  const Json facts = {
+      {"update", state.update}, {"definition", state.definition.to_json()}, {"hashes", hashes}};
   write_file(inside / kState, facts.dump(2) + "\n");
   target.commit();
   const auto all = checkpoints(folder_);

@@ -17,6 +17,7 @@ namespace loci::train {
 struct TrainingState {
   int64_t update = 0;
   io::NamedTensors model, ema, optimizer;
+  io::NamedTensors task;  // TrainingTask::task_state(); in a file of its own, unless empty
   Json config;
   RunDefinition definition;
 };
@@ -26,6 +27,7 @@ struct SavedState {
   std::filesystem::path folder;
   int64_t update = 0;
   io::SafetensorsFile model, ema, optimizer;
+  std::optional<io::SafetensorsFile> task;
   Json config;
   std::optional<RunDefinition> definition;  // none in checkpoints of earlier versions
 };

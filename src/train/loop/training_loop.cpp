@@ -50,6 +50,7 @@ TrainingLoop::TrainingLoop(LoopConfig config, TrainingTask& task,
     }
   }
   task_.create_model(saved ? &saved->model : nullptr, folder.string());
+  if (saved) task_.load_task_state(saved->task ? &*saved->task : nullptr, folder.string());
   if (saved && communicator_.leader()) {
     // After create_model(), which adds measured values to the recipe.
     const std::string changes = recipe_changes(saved->config, task_.recipe());
@@ -175,6 +176,7 @@ void TrainingLoop::save() {
   // Gathered from all ranks.
   state.optimizer = optimizer_->state();
   state.ema = ema_->gathered();
+  state.task = task_.task_state();
   communicator_.as_leader([&] {
     for (const auto& [name, tensor] : task_.parameters()) {
       state.model.emplace_back(name, tensor.detach().cpu());

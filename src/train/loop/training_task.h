@@ -56,6 +56,14 @@ class TrainingTask {
   // The parameters that the optimizer updates; by default all. Frozen groups are removed later.
   virtual std::vector<model::Parameter> trained_parameters() const { return parameters(); }
 
+  // What a checkpoint holds besides the parameters and their optimizer, such as a discriminator
+  // that only training needs: complete on the leader. Every rank must call it.
+  virtual io::NamedTensors task_state() { return {}; }
+  // Restores it from a checkpoint, after create_model(); null if the checkpoint has none. `source`
+  // names the checkpoint in messages.
+  virtual void load_task_state(const io::SafetensorsFile* /*state*/,
+                               const std::string& /*source*/) {}
+
   // The recipe as written into checkpoints.
   virtual const Json& recipe() const = 0;
 

@@ -65,22 +65,23 @@ at::Tensor sample_posterior(const model::Vae::Posterior& posterior, const at::Te
   return posterior.mean + at::exp(0.5 * log_variance) * noise;
 }
 
-VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
-                 const model::Vae::Posterior& posterior, const VaeLossWeights& weights) {
+ReconstructionLoss reconstruction_loss(const at::Tensor& decoded, const at::Tensor& pixels,
+                                       const VaeLossWeights& weights) {
   const at::Tensor error = decoded - pixels;
   const at::Tensor l1 = error.abs().mean();
   const at::Tensor structure = structure_loss(decoded, pixels);
-  const at::Tensor log_variance = posterior.log_variance.clamp(kMinLogVariance, kMaxLogVariance);
-  const at::Tensor kl =
-      0.5 * (posterior.mean.square() + log_variance.exp() - 1 - log_variance).mean();
-  VaeLoss loss;
-  loss.total = weights.l1 * l1 + weights.structure * structure + weights.kl * kl;
+  ReconstructionLoss loss;
+  loss.total = weights.l1 * l1 + weights.structure * structure;
   if (weights.gradient > 0) loss.total = loss.total + weights.gradient * gradient_loss(error);
   if (weights.l2 > 0) loss.total = loss.total + weights.l2 * error.square().mean();
   loss.l1 = l1.item<double>();
   loss.structure = structure.item<double>();
-  loss.kl = kl.item<double>();
   return loss;
+}
+
+at::Tensor kl_loss(const model::Vae::Posterior& posterior) {
+  const at::Tensor log_variance = posterior.log_variance.clamp(kMinLogVariance, kMaxLogVariance);
+  return 0.5 * (posterior.mean.square() + log_variance.exp() - 1 - log_variance).mean();
 }
 
 double psnr(const at::Tensor& a, const at::Tensor& b) {

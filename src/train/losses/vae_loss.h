@@ -14,22 +14,23 @@ struct VaeLossWeights {
   double l2 = 0;           // mean squared difference, from which PSNR is computed
   double gradient = 0;     // see gradient_loss()
   double structure = 0.2;  // see structure_loss()
-  // Mean KL divergence of a latent value from a standard normal distribution. It keeps the
-  // posterior wide enough for the decoder to tolerate small errors in latents. At 1e-3 the
-  // resulting noise is about 16 dB below the reconstruction error.
+  // See kl_loss(). It keeps the posterior wide enough for the decoder to tolerate small errors in
+  // latents. At 1e-3 the resulting noise is about 16 dB below the reconstruction error.
   double kl = 1e-3;
 
   static VaeLossWeights from(const ConfigReader& reader);
 };
 
-struct VaeLoss {
-  at::Tensor total;
-  double l1 = 0, structure = 0, kl = 0;  // before weighting
+// The losses of decoded pixels [B, 3, T, H, W], without a discriminator's.
+struct ReconstructionLoss {
+  at::Tensor total;              // weighted sum
+  double l1 = 0, structure = 0;  // before weighting
 };
+ReconstructionLoss reconstruction_loss(const at::Tensor& decoded, const at::Tensor& pixels,
+                                       const VaeLossWeights& weights);
 
-// Pixels [B, 3, T, H, W].
-VaeLoss vae_loss(const at::Tensor& decoded, const at::Tensor& pixels,
-                 const model::Vae::Posterior& posterior, const VaeLossWeights& weights);
+// Mean KL divergence of a latent value from a standard normal distribution.
+at::Tensor kl_loss(const model::Vae::Posterior& posterior);
 
 // Mean absolute error of the differences between neighbouring pixels, rows plus columns. It
 // penalises faint edges between blocks in smooth areas, which are visible although their other
