@@ -5,6 +5,7 @@
 
 #include "loci/kernels/attention/attention_backward_loops.h"
 #include "loci/kernels/attention/attention_loops.h"
+#include "loci/kernels/convolution/conv_weight_gradient_loops.h"
 #include "loci/kernels/delta_rule/delta_rule_loops.h"
 #include "loci/kernels/elementwise/gelu_loops.h"
 #include "loci/kernels/elementwise/norm_silu_loops.h"
@@ -26,6 +27,7 @@ void add_float_kernels(KernelTable& table) {
   table.attention = {attend, attend, attention_kernels::pack<kPackLanes>};
   const auto backward = attention_backward_kernels::Backward<kLanes, 2, kTileRows>::run;
   table.attention_backward = {backward, backward};
+  table.conv_weight_gradient = conv_weight_gradient_kernels::Loops<kLanes, kTileRows>::kKernels;
   using DeltaRule = delta_rule_kernels::DeltaRule<kLanes, 2, kTileRows>;
   table.delta_rule = {DeltaRule::run_forward, DeltaRule::run_backward};
   table.gelu = gelu_kernels::Loops<kLanes>::kKernels;

@@ -10,6 +10,7 @@
 
 #include "loci/kernels/attention/attention_backward_kernel.h"
 #include "loci/kernels/attention/attention_kernel.h"
+#include "loci/kernels/convolution/conv_weight_gradient_kernel.h"
 #include "loci/kernels/delta_rule/delta_rule_kernel.h"
 #include "loci/kernels/elementwise/gelu_kernel.h"
 #include "loci/kernels/elementwise/head_map_kernel.h"
@@ -26,6 +27,7 @@ enum class IsaLevel;
 struct KernelTable {
   attention_kernels::Kernels attention;
   attention_backward_kernels::Kernels attention_backward;
+  conv_weight_gradient_kernels::Kernels conv_weight_gradient;
   delta_rule_kernels::Kernels delta_rule;
   gelu_kernels::Kernels gelu;
   head_map_kernels::Kernels head_map;

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "loci/base/error.h"
+#include "loci/kernels/convolution/conv_3x3.h"
 #include "loci/kernels/elementwise/norm_silu.h"
 
 namespace loci::model {
@@ -48,10 +49,13 @@ at::Tensor conv_frames(const at::Tensor& x, const at::Tensor& weight, const at::
   const at::Tensor kernel = to_type(weight, x);
   const at::Tensor shift = to_type(bias, x);
   if (weight.size(-1) == 1) return at::linear(x, kernel.flatten(1), shift);
-  const int64_t padding = stride == 1 ? 1 : 0;
-  const at::Tensor y = at::conv2d(x.flatten(0, 1).permute({0, 3, 1, 2}), kernel, shift,
-                                  {stride, stride}, {padding, padding});
-  return y.permute({0, 2, 3, 1}).contiguous().unflatten(0, {x.size(0), x.size(1)});
+  const at::Tensor pictures = x.flatten(0, 1);
+  const at::Tensor y =
+      stride == 1 ? kernels::conv_3x3(pictures, kernel, shift)
+                  : at::conv2d(pictures.permute({0, 3, 1, 2}), kernel, shift, {stride, stride})
+                        .permute({0, 2, 3, 1})
+                        .contiguous();
+  return y.unflatten(0, {x.size(0), x.size(1)});
 }
 
 ChannelNorm::ChannelNorm(const Scope& scope, int64_t channels, bool image) {
