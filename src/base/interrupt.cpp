@@ -17,19 +17,26 @@ thread_local int deferred = 0;  // number of DeferInterrupts objects
 
 void on_signal(int signal) { received.store(signal, std::memory_order_relaxed); }
 
+void handle(int signal, void (*handler)(int), int flags) {
+  struct sigaction before {};
+  if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) return;
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  ::sigaction(signal, &action, nullptr);
+}
+
 }  // namespace
 
 void catch_interrupts() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    // Only a second SIGINT ends the process. SIGTERM may arrive twice for one request: from the
-    // sender and from the launcher of a process group.
-    action.sa_flags = signal == SIGINT ? SA_RESETHAND : 0;
-    ::sigaction(signal, &action, nullptr);
-  }
+  // Only a second SIGINT ends the process. SIGTERM may arrive twice for one request: from the
+  // sender and from the launcher of a process group.
+  handle(SIGINT, on_signal, SA_RESETHAND);
+  handle(SIGTERM, on_signal, 0);
+  handle(SIGHUP, on_signal, 0);
+  // A handler without effect, not SIG_IGN, which child processes would inherit.
+  handle(
+      SIGPIPE, [](int) {}, SA_RESTART);
 }
 
 bool interrupted() { return received.load(std::memory_order_relaxed) != 0; }

@@ -19,7 +19,9 @@ class Interrupted : public std::runtime_error {
 };
 
 // Installs the handlers: the first SIGINT, SIGTERM or SIGHUP sets the flag, a second SIGINT ends
-// the process immediately. Signals that the parent process ignores (nohup) stay ignored.
+// the process immediately. Signals that the parent process ignores (nohup) stay ignored. SIGPIPE
+// has no effect: a write to a closed pipe fails with EPIPE, so that a process outlives the reader
+// of its log.
 void catch_interrupts();
 
 // Cheap and thread-safe.

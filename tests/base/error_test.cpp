@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/base/error.h"
 
+#include <cerrno>
+#include <new>
+#include <system_error>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "loci/base/out_of_memory.h"
 
 #include "tests/base/expect_error.h"
 
@@ -20,6 +26,14 @@ TEST(Error, HasAKindAndAnExitCode) {
   EXPECT_EQ(exit_code(ErrorKind::kInternal), 1);
   EXPECT_EQ(exit_code(ErrorKind::kBadInput), 2);
   EXPECT_EQ(exit_code(ErrorKind::kMachine), 3);
+}
+
+TEST(Error, RecognisesALackOfMemory) {
+  EXPECT_TRUE(is_out_of_memory(std::bad_alloc()));
+  EXPECT_TRUE(is_out_of_memory(std::system_error(ENOMEM, std::generic_category())));
+  EXPECT_TRUE(is_out_of_memory(std::runtime_error("DefaultCPUAllocator: can't allocate memory")));
+  EXPECT_FALSE(is_out_of_memory(std::system_error(ENOSPC, std::generic_category())));
+  EXPECT_FALSE(is_out_of_memory(std::runtime_error("broken")));
 }
 
 TEST(Error, ChecksReportTheirLocation) {

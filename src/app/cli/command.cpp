@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/app/cli/command.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <new>
+#include <system_error>
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -18,6 +20,7 @@
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
+#include "loci/base/out_of_memory.h"
 #include "loci/base/progress.h"
 #include "loci/base/terminal.h"
 #include "loci/base/text.h"
@@ -88,15 +91,29 @@ int report(std::string_view kind, std::string_view message, int code) {
   const ProgressPause pause;
   const std::string line = one_line(message);
   const bool colour = wants_colour(STDERR_FILENO);
-  fmt::print(stderr, "loci: {} {}\n", coloured(fmt::format("{}:", kind), Colour::kRed, colour),
-             line);
+  // fmt::print() would throw if the reader of stderr has gone.
+  std::fputs(
+      fmt::format("loci: {} {}\n", coloured(fmt::format("{}:", kind), Colour::kRed, colour), line)
+          .c_str(),
+      stderr);
   return code;
 }
 
-// A result that could not be written to its file or pipe is a failure.
+constexpr int kOutputClosed = 128 + SIGPIPE;  // as shells report a process that SIGPIPE ended
+
+// Whether the reader of standard output has gone, as in `loci … | head`.
+bool output_closed() {
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+// A result that could not be written to its file or pipe is a failure. A reader that wants no more
+// is not.
 int finish_output() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
-  return report("error", fmt::format("cannot write to standard output: {}", std::strerror(errno)),
+  const int reason = errno;
+  if (output_closed()) return kOutputClosed;
+  return report("error", fmt::format("cannot write to standard output: {}", std::strerror(reason)),
                 3);
 }
 
@@ -108,10 +125,12 @@ int report_usage(const CLI::App& cli, const CLI::ParseError& error) {
                 2);
 }
 
-int report_libtorch(const c10::Error& error) {
-  const std::string_view message = first_line(error.what_without_backtrace());
-  const bool memory = message.find("can't allocate memory") != std::string_view::npos;
-  return memory ? report("error", kOutOfMemory, 3) : report("internal error", message, 1);
+// Errors of the standard library and of libtorch.
+int report_other(const std::exception& error) {
+  if (is_out_of_memory(error)) return report("error", kOutOfMemory, 3);
+  const auto* torch = dynamic_cast<const c10::Error*>(&error);
+  return report("internal error",
+                first_line(torch == nullptr ? error.what() : torch->what_without_backtrace()), 1);
 }
 
 }  // namespace
@@ -168,15 +187,15 @@ int run(std::vector<std::string> arguments) {
     return report(internal ? "internal error" : "error", error.what(), exit_code(error.kind()));
   } catch (const Interrupted& error) {
     return report("interrupted", "no partial output files are left behind", error.exit_code());
-  } catch (const std::bad_alloc&) {
-    return report("error", kOutOfMemory, 3);
-  } catch (const c10::Error& error) {
-    return report_libtorch(error);
   } catch (const std::filesystem::filesystem_error& error) {
     const int code = error.code().value();
     return report("error", error.what(), code == ENOSPC || code == EDQUOT ? 3 : 2);
+  } catch (const std::system_error& error) {
+    // fmt::print() throws this error if it cannot write.
+    if (std::ferror(stdout) != 0) return finish_output();
+    return report_other(error);
   } catch (const std::exception& error) {
-    return report("internal error", first_line(error.what()), 1);
+    return report_other(error);
   }
 }
 
