@@ -37,6 +37,9 @@ bool reset_peak_memory();
 // default the C library keeps blocks of up to 32 MiB, and fragmentation makes memory grow.
 void return_large_blocks();
 
+// Raises this process's limit of open files as far as the system allows and returns it.
+uint64_t raise_open_file_limit();
+
 // Free bytes for ordinary users on the file system of `path`; nullopt if it cannot be determined.
 std::optional<uint64_t> free_disk(const std::filesystem::path& path);
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "loci/base/file.h"
+#include "loci/base/log.h"
 #include "loci/serve/protocol/ids.h"
 
 #include "tests/base/expect_error.h"
@@ -37,9 +39,15 @@ TEST(Access, ChecksTokenOriginAndHost) {
   EXPECT_FALSE(closed.origin_allowed(with({{"host", "b.org"}, {"origin", "https://c.org"}})));
   EXPECT_FALSE(closed.origin_allowed(with({{"host", "b.org"}, {"origin", "null"}})));
 
-  const Access open({"", {}, true});
+  EXPECT_TRUE(closed.authorised(with({{"authorization", std::string("bearer ") + kToken}})));
+  EXPECT_TRUE(closed.authorised(with({{"authorization", std::string("BEARER  ") + kToken}})));
+  EXPECT_FALSE(closed.authorised(with({{"authorization", std::string("Basic ") + kToken}})));
+  EXPECT_TRUE(closed.origin_allowed(with({{"host", "B.org"}, {"origin", "https://b.org"}})));
+
+  const Access open({std::nullopt, {}, true});
   EXPECT_TRUE(open.authorised(with({})));
-  for (const char* host : {"localhost", "localhost:8080", "127.0.0.1:1", "[::1]:80"}) {
+  for (const char* host :
+       {"localhost", "localhost:8080", "LOCALHOST", "LocalHost:80", "127.0.0.1:1", "[::1]:80"}) {
     EXPECT_TRUE(open.host_allowed(with({{"host", host}}))) << host;
   }
   for (const char* host :
@@ -49,6 +57,25 @@ TEST(Access, ChecksTokenOriginAndHost) {
   EXPECT_TRUE(is_loopback("127.0.0.1"));
   EXPECT_FALSE(is_loopback("0.0.0.0"));
   EXPECT_FALSE(is_loopback("::"));
+}
+
+TEST(Access, RefusesTokensWithoutRevealingThem) {
+  check_token(kToken, "$LOCI_TOKEN");
+  const auto error_of = [](const std::string& token) {
+    try {
+      check_token(token, "--token-file t");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kBadInput);
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(error_of(""), HasSubstr("--token-file t contains no token"));
+  EXPECT_THAT(error_of("short-secret"), HasSubstr("12 characters; use at least 16"));
+  EXPECT_THAT(error_of("two words of a secret"), HasSubstr("not allowed in cookies"));
+  for (const char* token : {"short-secret", "two-lines-of\na-secret", "a-secret;with-semicolon"}) {
+    EXPECT_THAT(error_of(token), ::testing::Not(HasSubstr("secret"))) << token;
+  }
 }
 
 TEST(Ids, ChecksEveryCharacter) {
@@ -69,6 +96,11 @@ TEST_F(AccessOverTheNetwork, RequiresATokenUnlessOnLoopback) {
   LOCI_EXPECT_ERROR(Server(ServerOptions(open)), kBadInput, HasSubstr("token"));
   open.access.token = "short";
   LOCI_EXPECT_ERROR(Server(ServerOptions(open)), kBadInput, HasSubstr("at least 16"));
+  open.access.token = "";
+  LOCI_EXPECT_ERROR(Server(ServerOptions(open)), kBadInput, HasSubstr("no token"));
+  open.address = "127.0.0.1";
+  LOCI_EXPECT_ERROR(Server(ServerOptions(open)), kBadInput, HasSubstr("no token"));
+  open.address = "0.0.0.0";
   open.access.token = kToken;
   start(open);
   for (const char* target : {"/v1/models", "/v1/worlds", "/v1/videos", "/metrics", "/schema"}) {
@@ -89,6 +121,72 @@ TEST_F(AccessOverTheNetwork, RequiresATokenUnlessOnLoopback) {
   EXPECT_EQ(WalkClient(port()).status(), 401);
   EXPECT_EQ(WalkClient(port(), false, bearer).status(), 101);
   EXPECT_EQ(WalkClient(port(), false, known).status(), 101);
+}
+
+// Requests that mention the token in every place where a client might put it.
+TEST_F(AccessOverTheNetwork, NeverRevealsTheToken) {
+  ServerOptions closed = options(folder_);
+  closed.access.token = kToken;
+  start(closed);
+  const LogLevel before = log_level();
+  set_log_level(LogLevel::kDebug);
+  ::testing::internal::CaptureStderr();
+  const std::string token = kToken;
+  const std::string bearer = "Bearer " + token;
+  std::string said;
+  const auto ask = [&](const std::string& method, const std::string& target,
+                       const testing::Headers& headers, const std::string& body = "") {
+    const testing::Answer answer = http(port(), method, target, headers, body);
+    for (const auto& [name, value] : answer.headers) {
+      // The cookie hands the token to a client that has just sent it.
+      if (name != "set-cookie") said += name + ": " + value + "\n";
+    }
+    said += answer.body;
+    return answer;
+  };
+  const testing::Headers known = {{"Authorization", bearer}, {"Content-Type", "application/json"}};
+  for (const std::string& path :
+       {std::string("/"), std::string("/index.html"), std::string("/none")}) {
+    const testing::Answer login = ask("GET", path + "?token=" + token, {});
+    EXPECT_EQ(login.status, 303) << path;
+    EXPECT_EQ(login.headers.at("location"), "/") << path;
+    EXPECT_EQ(ask("GET", path + "?token=" + token + "x", {}).status, 401) << path;
+  }
+  for (const std::string& target :
+       {"/v1/worlds/" + token, "/v1/videos/" + token, "/v1/videos?after=" + token,
+        "/v1/starts/" + token + "/picture", "/" + token, "/v1/models?token=" + token,
+        "/%zz?token=" + token, "/metrics?token=" + token}) {
+    for (const testing::Headers& headers : {testing::Headers(), known}) {
+      ask("GET", target, headers);
+      ask("DELETE", target, headers);
+      ask("POST", target, headers, R"({"model": ")" + token + "\"}");
+    }
+  }
+  ask("GET", "/v1/models", {{"Authorization", "Basic " + token}});
+  ask("GET", "/v1/models", {{"Authorization", bearer}, {"Authorization", bearer}});
+  ask("GET", "/v1/models", {{"Cookie", "loci_token=" + token + "x"}});
+  ask("POST", "/v1/videos", {{"Origin", "http://" + token}, {"Authorization", bearer}}, "{}");
+  ask("POST", "/v1/videos", {{"Transfer-Encoding", token}, {"Authorization", bearer}});
+  WalkClient walk(port(), true, {{"Authorization", bearer}});
+  for (const char* field : {"world", "model", "start"}) {
+    WalkClient wrong(port(), true, {{"Authorization", bearer}});
+    wrong.send({{"type", "init"}, {field, token}});
+    said += wrong.until("error").dump();
+  }
+  walk.send({{"type", "init"}, {"paused", true}});
+  walk.until("session");
+  walk.send({{"type", token}});
+  said += walk.until("error").dump();
+  const std::string metrics = ask("GET", "/metrics", {{"Authorization", bearer}}).body;
+  EXPECT_THAT(metrics, HasSubstr("loci_http_requests_total"));
+  stop();
+  set_log_level(before);
+  said += ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find(token), said.npos) << said.substr(said.find(token) - 200, 400);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "data")) {
+    if (!entry.is_regular_file()) continue;
+    EXPECT_EQ(read_file(entry.path()).find(token), std::string::npos) << entry.path();
+  }
 }
 
 TEST_F(AccessOverTheNetwork, RefusesPagesOfOtherOrigins) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "loci/app/cli/command.h"
@@ -22,6 +23,7 @@ namespace {
 struct ServeOptions {
   std::vector<std::string> models;
   std::string data, starts, token_file, dtype = "fp32";
+  const CLI::Option* token_option = nullptr;  // --token-file
   serve::ServerOptions server;
   double disk_gib = 20;
   int body_mib = 16, message_mib = 8;
@@ -60,9 +62,10 @@ void add_place(CLI::App& app, ServeOptions& o) {
   app.add_option("--port", o.server.port, "TCP port; 0 selects a free port")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  app.add_option("--token-file", o.token_file,
-                 "file with the secret that clients must send (default: $LOCI_TOKEN)")
-      ->type_name("FILE");
+  o.token_option =
+      app.add_option("--token-file", o.token_file,
+                     "file with the secret that clients must send (default: $LOCI_TOKEN)")
+          ->type_name("FILE");
   app.add_option(
          "--origin", o.server.access.origins,
          "origin that browsers may connect from besides the server's own, such as https://a.org; "
@@ -108,10 +111,19 @@ void add_limits(CLI::App& app, ServeOptions& o) {
          "delete videos, and worlds that are not saved, after this time without use", 0.1, 1e6);
 }
 
-std::string read_token(const ServeOptions& o) {
-  if (!o.token_file.empty()) return std::string(trim(read_file(o.token_file, 4096)));
+// Nothing if no source of a token was given. A source without a valid token is bad input: the
+// server must not start without the protection that its user asked for.
+std::optional<std::string> read_token(const ServeOptions& o) {
+  constexpr uint64_t kMostBytes = 4096;
+  if (o.token_option->count() > 0) {  // also if its value is empty
+    std::string token(trim(read_file(o.token_file, kMostBytes)));
+    serve::check_token(token, "--token-file " + o.token_file);
+    return token;
+  }
   const char* variable = std::getenv("LOCI_TOKEN");
-  return variable == nullptr ? "" : variable;
+  if (variable == nullptr) return std::nullopt;
+  serve::check_token(variable, "$LOCI_TOKEN");
+  return variable;
 }
 
 void run_server(ServeOptions& o) {
@@ -124,7 +136,7 @@ void run_server(ServeOptions& o) {
   options.limits.disk_bytes = static_cast<uint64_t>(o.disk_gib * (1 << 30));
   options.limits.body_bytes = static_cast<size_t>(o.body_mib) << 20;
   options.limits.message_bytes = static_cast<size_t>(o.message_mib) << 20;
-  const bool token = !options.access.token.empty();
+  const bool token = options.access.token.has_value();
   const std::string host = options.address.find(':') == std::string::npos
                                ? options.address
                                : "[" + options.address + "]";

@@ -79,8 +79,12 @@ void Engine::serve(Entry& entry) {
   } catch (...) {
     ++metrics_.errors;
     reply_to_exception("a time slice of the engine");
-    entry.task->failed();
     lost = true;
+    try {
+      entry.task->failed();
+    } catch (...) {
+      reply_to_exception("ending a task of the engine");
+    }
   }
   entry.used += std::chrono::duration<double>(Clock::now() - begun).count();
   // A task that goes on at once has waited since now.

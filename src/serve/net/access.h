@@ -2,6 +2,7 @@
 // Access control: the token, the origins of pages, the host names of this server.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,7 @@
 namespace loci::serve {
 
 struct AccessOptions {
-  std::string token;                 // empty: no token is required
+  std::optional<std::string> token;  // nothing: no token is required; see check_token()
   std::vector<std::string> origins;  // of other pages that may use the server: "https://a.org"
   bool loopback = true;              // the server is bound to a loopback address
 };
@@ -20,7 +21,7 @@ class Access {
  public:
   explicit Access(AccessOptions options) : options_(std::move(options)) {}
 
-  bool has_token() const { return !options_.token.empty(); }
+  bool has_token() const { return options_.token.has_value(); }
   bool token_is(std::string_view token) const;
   // The request has the token in its Authorization header or in its cookie.
   bool authorised(const HttpRequest& request) const;
@@ -36,6 +37,10 @@ class Access {
  private:
   AccessOptions options_;
 };
+
+// A token that is empty, short or not allowed in a cookie is bad input. `source` is where the token
+// came from, such as "$LOCI_TOKEN"; the error names it and never the token.
+void check_token(std::string_view token, std::string_view source);
 
 // Whether an address to bind to can be reached from this machine only.
 bool is_loopback(std::string_view address);

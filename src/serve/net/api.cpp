@@ -60,6 +60,12 @@ bool changes(const HttpRequest& request) {
   return request.method != "GET" && request.method != "HEAD";
 }
 
+// The page contains no secrets, and load balancers need /health.
+bool needs_no_token(const Target& target) {
+  return target.path.empty() || (target.path.front() != "v1" && target.path.front() != "metrics" &&
+                                 target.path.front() != "schema");
+}
+
 bool takes_gzip(const HttpRequest& request) {
   const std::string accepted = request.header("accept-encoding");
   return accepted.find("gzip") != std::string::npos &&
@@ -80,6 +86,10 @@ std::optional<HttpResponse> Api::barrier(const HttpRequest& request, bool open) 
     response.headers.emplace_back("Retry-After", "1");
     return response;
   }
+  return refuse_access(request, open);
+}
+
+std::optional<HttpResponse> Api::refuse_access(const HttpRequest& request, bool open) const {
   if (!access_.host_allowed(request)) {
     return error_response(403, "forbidden", "the Host header does not name this server");
   }
@@ -92,6 +102,14 @@ std::optional<HttpResponse> Api::barrier(const HttpRequest& request, bool open) 
     return response;
   }
   return std::nullopt;
+}
+
+std::optional<HttpResponse> Api::refuse_early(const HttpRequest& request) const {
+  try {
+    return refuse_access(request, needs_no_token(Target::parse(request.target)));
+  } catch (const Refusal& refusal) {
+    return error_response(status_of(refusal.code()), refusal.code(), refusal.what());
+  }
 }
 
 std::optional<HttpResponse> Api::refuse_upgrade(const HttpRequest& request) {
@@ -114,11 +132,7 @@ HttpResponse Api::answer(const HttpRequest& request) {
   HttpResponse response;
   try {
     const Target target = Target::parse(request.target);
-    // The page contains no secrets, and load balancers need /health.
-    const bool open =
-        target.path.empty() || (target.path.front() != "v1" && target.path.front() != "metrics" &&
-                                target.path.front() != "schema");
-    if (auto refused = barrier(request, open)) {
+    if (auto refused = barrier(request, needs_no_token(target))) {
       response = std::move(*refused);
     } else {
       response = route(request, target, name);
@@ -289,8 +303,7 @@ HttpResponse Api::video_content(const HttpRequest& request, const Target& target
 HttpResponse Api::page(const HttpRequest& request, const Target& target) const {
   if (changes(request)) return wrong_method("GET, HEAD");
   // A token in the URL is replaced by a cookie, so that it does not stay in the URL.
-  if (const auto token = target.query.find("token");
-      target.path.empty() && token != target.query.end()) {
+  if (const auto token = target.query.find("token"); token != target.query.end()) {
     if (!access_.token_is(token->second)) {
       return error_response(401, "unauthorised", "the token is wrong");
     }

@@ -19,6 +19,9 @@ class Api {
 
   // Answers a request. Never throws.
   HttpResponse answer(const HttpRequest& request);
+  // Checks the host, origin and token of a request whose body was not read yet. Nothing if the body
+  // may be read; answer() checks everything again.
+  std::optional<HttpResponse> refuse_early(const HttpRequest& request) const;
   // Nothing if the request may become a WebSocket, otherwise the response that refuses it.
   std::optional<HttpResponse> refuse_upgrade(const HttpRequest& request);
 
@@ -26,8 +29,10 @@ class Api {
 
  private:
   using Path = std::vector<std::string>;
-  // The response that refuses a request because of rate, host, origin or token; `open` routes need
-  // no token.
+  // The response that refuses a request because of host, origin or token; `open` routes need no
+  // token.
+  std::optional<HttpResponse> refuse_access(const HttpRequest& request, bool open) const;
+  // The same, and counts the request against the rate of its address.
   std::optional<HttpResponse> barrier(const HttpRequest& request, bool open);
   HttpResponse route(const HttpRequest& request, const Target& target, std::string& name);
   HttpResponse start_path(const Target& target) const;

@@ -23,6 +23,7 @@ enum CloseCode : int {
   kGoingAway = 1001,
   kPolicy = 1008,
   kInternal = 1011,
+  kTryLater = 1013,
   kTakenOver = 4001
 };
 

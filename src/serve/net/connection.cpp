@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves HTTP requests over one connection.
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <chrono>
 #include <fstream>
 #include <utility>  // asio of Boost 1.74 relies on it being there
@@ -10,6 +8,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -18,9 +17,9 @@
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 
-#include "loci/base/text.h"
 #include "loci/serve/net/network.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/net/request_head.h"
 
 namespace loci::serve {
 
@@ -32,17 +31,10 @@ namespace {
 
 constexpr size_t kFilePiece = 64 << 10;
 
-HttpRequest plain(const BeastRequest& request, const std::string& address) {
-  HttpRequest plain;
-  plain.method = std::string(request.method_string());
-  plain.target = std::string(request.target());
-  plain.body = request.body();
-  plain.address = address;
-  for (const auto& field : request) {
-    plain.headers[lower(std::string(field.name_string()))] = std::string(field.value());
-  }
-  return plain;
-}
+constexpr size_t kHeadPiece = 4 << 10;
+// What a client may still send after an answer that ends the connection.
+constexpr size_t kLateBytes = 1 << 20;
+constexpr std::chrono::seconds kLateTime(1);
 
 template <typename Message>
 void set_headers(Message& message, const HttpResponse& response, bool keep_alive) {
@@ -140,30 +132,93 @@ std::optional<HttpResponse> answer_to(const beast::error_code& error) {
   return error_response(400, "bad_request", "the request is not valid HTTP");
 }
 
-// Reads one request. The time limits apply to the whole header and to the whole body, so that a
-// client cannot keep a connection by sending single bytes.
-asio::awaitable<beast::error_code> read_request(Network& network, Stream& stream,
-                                                beast::flat_buffer& buffer, bool first,
-                                                BeastRequest& request) {
-  const Limits& limits = network.services.limits;
+// A request in the order in which it is read.
+struct Incoming {
+  explicit Incoming(const Limits& limits) {
+    parser.header_limit(static_cast<uint32_t>(limits.header_bytes));
+    parser.body_limit(limits.body_bytes);
+  }
+
+  // Header fields only: trailer fields, which follow a chunked body, must not replace them.
+  RequestHead head;
   http::request_parser<http::string_body> parser;
-  parser.header_limit(static_cast<uint32_t>(limits.header_bytes));
-  parser.body_limit(limits.body_bytes);
+  bool keep_alive = false, upgrade = false;
   beast::error_code error;
+  std::optional<HttpResponse> refused;  // the head is malformed
+};
+
+// Reads and checks the head. The time limits apply to the whole head and to the whole body, so that
+// a client cannot keep a connection by sending single bytes.
+asio::awaitable<void> read_head(Network& network, Stream& stream, beast::flat_buffer& buffer,
+                                bool first, Incoming& incoming) {
+  const Limits& limits = network.services.limits;
   stream.expires_after(span(first ? limits.header_seconds : limits.idle_seconds));
-  co_await http::async_read_header(stream, buffer, parser,
-                                   asio::redirect_error(asio::use_awaitable, error));
-  if (error) co_return error;
-  stream.expires_after(span(limits.body_seconds));
-  co_await http::async_read(stream, buffer, parser,
-                            asio::redirect_error(asio::use_awaitable, error));
-  if (!error) request = parser.release();
-  co_return error;
+  HeadScanner scanner;
+  bool blank = false;  // a line that some clients send after the body before
+  std::optional<size_t> size;
+  while (!size) {
+    const std::string_view bytes(static_cast<const char*>(buffer.cdata().data()), buffer.size());
+    if (!blank && bytes.starts_with("\r\n")) {
+      blank = true;
+      buffer.consume(2);
+      continue;
+    }
+    try {
+      if (bytes != "\r") size = scanner.find_end(bytes);
+      if (size) incoming.head = parse_head(bytes.substr(0, *size));
+    } catch (const Refusal& refusal) {
+      incoming.refused = error_response(400, refusal.code(), refusal.what());
+      co_return;
+    }
+    if (size.value_or(bytes.size()) > limits.header_bytes) {
+      incoming.error = http::error::header_limit;
+      co_return;
+    }
+    if (size) break;
+    const size_t got = co_await stream.async_read_some(
+        buffer.prepare(kHeadPiece), asio::redirect_error(asio::use_awaitable, incoming.error));
+    if (incoming.error) co_return;
+    buffer.commit(got);
+  }
+  // The parser finds the head in the buffer. It is needed for the body and for WebSockets.
+  co_await http::async_read_header(stream, buffer, incoming.parser,
+                                   asio::redirect_error(asio::use_awaitable, incoming.error));
+  if (incoming.error) co_return;
+  incoming.keep_alive = incoming.parser.get().keep_alive();
+  incoming.upgrade = beast::websocket::is_upgrade(incoming.parser.get());
+  if (incoming.upgrade && incoming.head.has_body) {
+    incoming.refused = error_response(400, "bad_request", "an upgrade request must have no body");
+  }
+  if (incoming.head.unknown_expectation) {
+    incoming.refused = error_response(417, "bad_request", "Expect: only 100-continue is supported");
+  }
 }
 
-void close(Stream& stream) {
-  beast::error_code ignored;
-  stream.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+asio::awaitable<void> read_body(Network& network, Stream& stream, beast::flat_buffer& buffer,
+                                Incoming& incoming) {
+  stream.expires_after(span(network.services.limits.body_seconds));
+  if (incoming.head.expects_continue) {
+    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    co_await asio::async_write(stream, asio::buffer(kContinue),
+                               asio::redirect_error(asio::use_awaitable, incoming.error));
+    if (incoming.error) co_return;
+  }
+  co_await http::async_read(stream, buffer, incoming.parser,
+                            asio::redirect_error(asio::use_awaitable, incoming.error));
+  if (!incoming.error) incoming.head.request.body = std::move(incoming.parser.get().body());
+}
+
+// Closes the connection after an answer. A client may still be sending: closing the socket with
+// unread bytes would reset the connection, and the client could lose the answer.
+asio::awaitable<void> close_in_order(Stream& stream) {
+  beast::error_code error;
+  stream.socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  stream.expires_after(kLateTime);
+  std::vector<char> ignored(kHeadPiece);
+  for (size_t late = 0; !error && late < kLateBytes;) {
+    late += co_await stream.async_read_some(asio::buffer(ignored),
+                                            asio::redirect_error(asio::use_awaitable, error));
+  }
   stream.close();
 }
 
@@ -191,35 +246,43 @@ void ConnectionCounter::leave(const std::string& address) {
 
 asio::awaitable<void> serve_connection(Network& network, Stream stream, std::string address,
                                        [[maybe_unused]] ConnectionCounter::Place place) {
-  beast::flat_buffer buffer(network.services.limits.header_bytes + (64 << 10));
+  const Limits& limits = network.services.limits;
+  beast::flat_buffer buffer(limits.header_bytes + (64 << 10));
   for (bool first = true;; first = false) {
-    BeastRequest request;
-    const beast::error_code error = co_await read_request(network, stream, buffer, first, request);
-    if (error) {
-      if (error == beast::error::timeout) ++network.services.metrics.connections_cut;
-      const std::optional<HttpResponse> refused = answer_to(error);
-      if (refused) {
-        co_await write_answer(network, stream, *refused, false, false);
-      }
-      break;
-    }
-    const HttpRequest asked = plain(request, address);
-    if (beast::websocket::is_upgrade(request)) {
-      const std::optional<HttpResponse> refused = network.api.refuse_upgrade(asked);
-      if (!refused) {
-        co_await serve_websocket(network, std::move(stream), std::move(request));
+    Incoming incoming(limits);
+    HttpRequest& asked = incoming.head.request;
+    co_await read_head(network, stream, buffer, first, incoming);
+    asked.address = address;
+    if (!incoming.error && !incoming.refused && incoming.upgrade) {
+      incoming.refused = network.api.refuse_upgrade(asked);
+      if (!incoming.refused) {
+        co_await serve_websocket(network, std::move(stream), incoming.parser.release());
         co_return;
       }
-      co_await write_answer(network, stream, *refused, false, false);
+    } else if (!incoming.error && !incoming.refused && incoming.head.has_body) {
+      // A client without access must not fill the memory with bodies.
+      incoming.refused = network.api.refuse_early(asked);
+      if (!incoming.refused) co_await read_body(network, stream, buffer, incoming);
+    }
+    if (incoming.error) incoming.refused = answer_to(incoming.error);
+    if (incoming.refused) {
+      if (!incoming.upgrade) {  // refuse_upgrade() counts its own
+        network.services.metrics.count_request("other", incoming.refused->status);
+      }
+      co_await write_answer(network, stream, *incoming.refused, asked.method == "HEAD", false);
       break;
     }
+    if (incoming.error) {
+      if (incoming.error == beast::error::timeout) ++network.services.metrics.connections_cut;
+      stream.close();
+      co_return;
+    }
     const HttpResponse response = network.api.answer(asked);
-    const bool keep_alive = request.keep_alive();
-    const bool sent =
-        co_await write_answer(network, stream, response, asked.method == "HEAD", keep_alive);
-    if (!sent || !keep_alive) break;
+    const bool sent = co_await write_answer(network, stream, response, asked.method == "HEAD",
+                                            incoming.keep_alive);
+    if (!sent || !incoming.keep_alive) break;
   }
-  close(stream);
+  co_await close_in_order(stream);
 }
 
 }  // namespace loci::serve

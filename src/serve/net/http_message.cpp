@@ -82,6 +82,7 @@ int status_of(std::string_view code) {
   if (code == "busy") return 409;
   if (code == "limit") return 429;
   if (code == "storage") return 507;
+  if (code == "memory") return 503;
   if (code == "internal") return 500;
   return 400;
 }

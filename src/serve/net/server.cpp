@@ -19,7 +19,10 @@
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
+#include "loci/base/machine.h"
 #include "loci/serve/net/network.h"
+#include "loci/serve/net/refusal.h"
+#include "loci/serve/protocol/ids.h"
 #include "loci/serve/videos/video_job.h"
 #include "loci/serve/walk/walk.h"
 #include "loci/serve/walk/walk_registry.h"
@@ -34,25 +37,43 @@ namespace {
 constexpr std::chrono::minutes kSweepEvery(10);
 constexpr std::chrono::milliseconds kRest(100);
 constexpr int kSendBuffer = 256 << 10;
+constexpr std::string_view kTooManyConnections =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    "Content-Type: text/plain\r\nContent-Length: 41\r\n\r\n"
+    "too many connections; try again in a bit\n";
 constexpr std::chrono::milliseconds kGoodbye(500);  // to send the close messages
+
+// Lowers the limits so that all connections and walks together find file descriptors: a connection
+// has a socket, a walk a lock, and walks in memory are up to three times the sessions. The others
+// are for the models, the threads, and the files that are written.
+void fit_into_open_files(Limits& limits) {
+  constexpr uint64_t kOwn = 20;
+  const uint64_t files = std::max(raise_open_file_limit(), kOwn + 8);
+  const auto sessions = std::min(static_cast<uint64_t>(limits.sessions), (files - kOwn) / 4);
+  const auto connections =
+      std::min(static_cast<uint64_t>(limits.connections), files - kOwn - 3 * sessions);
+  if (static_cast<int>(sessions) == limits.sessions &&
+      static_cast<int>(connections) == limits.connections) {
+    return;
+  }
+  limits.sessions = static_cast<int>(sessions);
+  limits.connections = static_cast<int>(connections);
+  log_warning(
+      "this process may open {} files, which is enough for {} walks and {} connections; raise the "
+      "limit (ulimit -n) for more",
+      files, limits.sessions, limits.connections);
+}
 
 ServerOptions checked_options(ServerOptions options) {
   options.access.loopback = is_loopback(options.address);
-  if (!options.access.loopback && options.access.token.empty()) {
+  if (options.access.token) check_token(*options.access.token, "the server's options");
+  if (!options.access.loopback && !options.access.token) {
     fail(
         "{} can be reached by others: give --token-file with a secret of at least 16 characters, "
         "or stay on 127.0.0.1",
         options.address);
   }
-  constexpr size_t kShortest = 16;
-  if (!options.access.token.empty() && options.access.token.size() < kShortest) {
-    fail("the token has {} characters; use at least {}", options.access.token.size(), kShortest);
-  }
-  for (const char c : options.access.token) {
-    const bool plain = (c >= '!' && c <= '~') && c != ';' && c != ',' && c != '"' && c != '\\';
-    if (!plain)
-      fail("the token has a character that is not allowed in cookies; use letters and digits");
-  }
+  fit_into_open_files(options.limits);
   make_folders(options.data);
   return options;
 }
@@ -70,6 +91,7 @@ struct Server::Impl {
         acceptor(context) {}
 
   void listen();
+  void run_network();
   asio::awaitable<void> accept();
   void sweep();
 
@@ -104,9 +126,21 @@ void Server::Impl::listen() {
   }
   asio::co_spawn(context, accept(), asio::detached);
   for (int i = 0; i < std::max(1, options.threads); ++i) {
-    threads.emplace_back([this] { context.run(); });
+    threads.emplace_back([this] { run_network(); });
   }
   sweeper = std::thread([this] { sweep(); });
+}
+
+// An exception of one connection, such as a lack of memory, must not end the others.
+void Server::Impl::run_network() {
+  while (true) {
+    try {
+      context.run();
+      return;
+    } catch (...) {
+      reply_to_exception("a network thread");
+    }
+  }
 }
 
 asio::awaitable<void> Server::Impl::accept() {
@@ -124,6 +158,8 @@ asio::awaitable<void> Server::Impl::accept() {
     const std::string address = socket.remote_endpoint(ignored).address().to_string();
     ConnectionCounter::Place place = network.connections.enter(address);
     if (!place) {
+      // Fits into the empty send buffer.
+      socket.write_some(asio::buffer(kTooManyConnections), ignored);
       socket.close(ignored);
       continue;
     }
@@ -142,12 +178,17 @@ void Server::Impl::sweep() {
     const std::lock_guard lock(mutex);
     return stopping;
   };
+  TimeOfDayWatch time_of_day;
   std::unique_lock lock(mutex);
   while (!stopping) {
     lock.unlock();
     try {
-      services.worlds.sweep();
-      services.videos.sweep();
+      if (time_of_day.settled(Clock::now(), unix_time())) {
+        services.worlds.sweep();
+        services.videos.sweep();
+      } else {
+        log_warning("the time of day was set; expired worlds and videos are kept for an hour");
+      }
       VideoJob::adopt_orphans(services);
       services.starts.prepare(leaving);
     } catch (const Interrupted&) {
