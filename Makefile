@@ -36,6 +36,7 @@ build: bootstrap
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)
 
 test: build
+	@scripts/bootstrap --test
 	@cd $(BUILD) && ctest --output-on-failure --parallel $(JOBS)
 
 web-test:

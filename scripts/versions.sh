@@ -46,6 +46,11 @@ DEBIAN_BROWSER_PACKAGES=(
   chromium                           # 156
 )
 
+# Used by tests that are skipped without them. Unpacked into build/, because installing a server would start it:
+DEBIAN_TEST_PACKAGES=(
+  nginx                              # 1.22.1
+)
+
 # Needed by `make format` and `make lint` only.
 DEBIAN_DEV_PACKAGES=(
   clang-format                       # 14.0.6

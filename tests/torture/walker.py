@@ -79,12 +79,13 @@ class Server:
 class Walk:
     """One WebSocket connection."""
 
-    def __init__(self, server, **init):
+    def __init__(self, server, headers="", **init):
+        """`headers`: more lines of the upgrade request, each with its CR LF. `init`: fields of the first message."""
         self.socket = socket.create_connection(("127.0.0.1", server.port()), timeout=120)
         key = base64.b64encode(secrets.token_bytes(16)).decode()
         self.socket.sendall((
             "GET /v1/realtime_video/generate HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\n"
-            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+            f"Connection: Upgrade\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n{headers}\r\n"
         ).encode())
         self.buffer = b""
         while b"\r\n\r\n" not in self.buffer:
