@@ -138,6 +138,9 @@ fs::path make_temporary(const fs::path& path, Make make) {
 std::string read_file(const fs::path& path, uint64_t limit) {
   // O_NONBLOCK, because opening a named pipe would wait for a writer.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.value < 0 && (errno == EMFILE || errno == ENFILE)) {
+    fail_machine("cannot read {}: {}", path.string(), std::strerror(errno));
+  }
   if (file.value < 0) fail("cannot read {}: {}", path.string(), std::strerror(errno));
   struct stat status {};
   if (::fstat(file.value, &status) != 0) {
@@ -187,7 +190,12 @@ void flush_to_disk(const fs::path& path) {
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   std::error_code ignored;
-  if (fs::is_symlink(path_, ignored)) path_ = fs::weakly_canonical(path_);
+  if (fs::is_symlink(path_, ignored)) {
+    std::error_code error;
+    const fs::path target = fs::weakly_canonical(path_, error);
+    if (error) fail_write(path_, error.value());
+    path_ = target;
+  }
   require_output_folder(path_);
   const fs::file_status status = fs::status(path_, ignored);
   if (fs::is_directory(status)) {

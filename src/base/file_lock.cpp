@@ -77,6 +77,9 @@ FileLock::~FileLock() {
 FileLock FileLock::try_lock(const fs::path& file) {
   FileLock lock;
   lock.descriptor_ = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (lock.descriptor_ < 0 && (errno == EMFILE || errno == ENFILE)) {
+    fail_machine("cannot lock {}: {}", file.string(), std::strerror(errno));
+  }
   if (lock.descriptor_ >= 0 && ::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     ::close(std::exchange(lock.descriptor_, -1));
   }

@@ -185,6 +185,13 @@ TEST_F(File, FollowsSymbolicLinks) {
   EXPECT_EQ(read_file(folder_ / "there" / "target"), "new");
 }
 
+TEST_F(File, CopesWithSymbolicLinksToThemselves) {
+  const fs::path loop = folder_ / "loop";
+  fs::create_symlink("loop", loop);
+  EXPECT_BAD_INPUT(read_file(loop), HasSubstr("symbolic links"));
+  EXPECT_BAD_INPUT(write_file(loop, "x"), HasSubstr("symbolic links"));
+}
+
 TEST_F(File, RejectsUnwritablePaths) {
   EXPECT_BAD_INPUT(AtomicFile(folder_ / "none" / "a"),
                    AllOf(HasSubstr("does not exist"), HasSubstr((folder_ / "none").string())));

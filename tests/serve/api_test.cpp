@@ -280,6 +280,60 @@ TEST_F(HttpApi, FailsJobsThatCrashServersAndOrphanedRecordings) {
   EXPECT_EQ(wait_for(broken)["error"]["code"], "internal");
 }
 
+TEST_F(HttpApi, ListsVideosOfTheSameSecondInTheOrderOfTheirCreation) {
+  start();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 6; ++i) {
+    ids.push_back(post({{"num_frames", 1}, {"num_inference_steps", 1}}).json()["id"]);
+  }
+  const auto listed = [&](const std::string& query) {
+    std::vector<std::string> found;
+    for (const Json& video : http(port(), "GET", "/v1/videos" + query).json()["data"]) {
+      EXPECT_EQ(video["created_us"].get<int64_t>() / 1'000'000, video["created_at"]);
+      found.push_back(video["id"]);
+    }
+    return found;
+  };
+  EXPECT_EQ(listed("?order=asc"), ids);
+  EXPECT_EQ(listed("?order=asc&limit=2&after=" + ids[1]),
+            std::vector(ids.begin() + 2, ids.begin() + 4));
+  std::reverse(ids.begin(), ids.end());
+  EXPECT_EQ(listed(""), ids);
+}
+
+TEST_F(HttpApi, RefusesInvalidPicturesAtOnce) {
+  ServerOptions small = options(folder_);
+  small.limits.upload_pixels = 32 * 48;
+  start(small);
+  at::manual_seed(3);
+  const auto png = [](int64_t height, int64_t width) {
+    const std::vector<std::byte> bytes =
+        io::encode_png(at::randint(0, 256, {height, width, 3}, at::kByte));
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  const std::string good = png(32, 48);
+  const auto upload = [&](const std::string& picture) {
+    const std::string form =
+        "--b\r\nContent-Disposition: form-data; name=\"num_frames\"\r\n\r\n1\r\n"
+        "--b\r\nContent-Disposition: form-data; name=\"input_reference\"; filename=\"x\"\r\n\r\n" +
+        picture + "\r\n--b--\r\n";
+    return http(port(), "POST", "/v1/videos", {{"Content-Type", "multipart/form-data; boundary=b"}},
+                form);
+  };
+  std::string damaged = good;
+  damaged.replace(60, 40, 40, 'x');
+  for (const std::string& picture :
+       {std::string(), std::string("no picture"), std::string("\xff\xd8\xff\xe0"),
+        good.substr(0, 40), good.substr(0, good.size() / 2), damaged}) {
+    const Answer answer = upload(picture);
+    EXPECT_EQ(answer.status, 400) << picture.size() << " bytes: " << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr("picture"));
+  }
+  EXPECT_EQ(upload(png(64, 48)).status, 429);
+  EXPECT_EQ(upload(good).status, 200);
+  EXPECT_EQ(http(port(), "GET", "/v1/videos").json()["data"].size(), 1U);
+}
+
 TEST_F(HttpApi, RefusesInvalidVideoRequests) {
   ServerOptions few = options(folder_);
   few.limits.queued_videos = 1;

@@ -159,7 +159,14 @@ TEST_F(LimitsOverTheNetwork, LimitsWalksConnectionsAndRates) {
     std::vector<std::unique_ptr<Socket>> sockets;
     for (int i = 0; i < 10; ++i) sockets.push_back(std::make_unique<Socket>(port()));
     int refused = 0;
-    for (const auto& socket : sockets) refused += socket->receive(0.2) == "";
+    for (const auto& socket : sockets) {
+      const std::string answer = socket->receive(0.2).value_or("");
+      if (answer.empty()) continue;
+      ++refused;
+      EXPECT_THAT(answer, HasSubstr("503 Service Unavailable"));
+      const size_t body = answer.find("\r\n\r\n") + 4;
+      EXPECT_THAT(answer, HasSubstr(fmt::format("Content-Length: {}", answer.size() - body)));
+    }
     EXPECT_GE(refused, 5);
   }
   for (int i = 0; i < 200; ++i) one.client->send({{"type", "ping"}});
@@ -173,6 +180,45 @@ TEST_F(LimitsOverTheNetwork, LimitsWalksConnectionsAndRates) {
   int limited = 0;
   for (int i = 0; i < 20; ++i) limited += http(port(), "GET", "/health").status == 429;
   EXPECT_GE(limited, 10);
+}
+
+TEST_F(LimitsOverTheNetwork, EndsTheOldestWalkWithoutAClientWhenOthersNeedItsPlace) {
+  ServerOptions small = options(folder_);
+  small.limits.sessions = 2;
+  small.limits.linger_seconds = 3600;
+  start(small);
+  const auto is_open = [&](const std::string& world) {
+    return http(port(), "GET", "/v1/worlds/" + world).json()["open"].get<bool>();
+  };
+  std::vector<std::string> worlds;
+  const auto come_and_go = [&] {
+    const Begun walk = begin({{"paused", true}});
+    worlds.push_back(walk.world());
+  };
+  // A client that closes its connection is noticed soon, but not at once.
+  const auto until_alone = [&] {
+    for (int i = 0; i < 600 && metric("loci_sessions_active") > 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  };
+  for (int i = 0; i < 4; ++i) {  // twice the number of sessions
+    come_and_go();
+    until_alone();
+  }
+  EXPECT_EQ(metric("loci_walks_in_memory"), 4);
+  for (int i = 4; i < 8; ++i) {
+    come_and_go();
+    until_alone();
+    for (int wait = 0; wait < 600 && metric("loci_walks_in_memory") > 4; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(metric("loci_walks_in_memory"), 4);
+    for (int walk = 0; walk <= i; ++walk) EXPECT_EQ(is_open(worlds[walk]), walk > i - 4) << i;
+  }
+  // A walk that was ended continues from its world, with its memory saved.
+  EXPECT_TRUE(
+      std::filesystem::exists(folder_ / "data/worlds" / worlds[0] / "memory.0.safetensors"));
+  EXPECT_EQ(begin({{"world", worlds[0]}, {"paused", true}}).world(), worlds[0]);
 }
 
 TEST_F(LimitsOverTheNetwork, DropsFramesOfSlowReadersInsteadOfGrowing) {

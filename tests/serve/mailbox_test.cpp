@@ -48,6 +48,23 @@ TEST_F(MailboxTest, GreetsEachNewClientOnce) {
   EXPECT_FALSE(mailbox_.status().waiting);
 }
 
+TEST_F(MailboxTest, IsEvictedOnlyWithoutAClient) {
+  const std::shared_ptr<Client> first = client();
+  EXPECT_TRUE(mailbox_.lingering_since());
+  EXPECT_EQ(mailbox_.attach(first), nullptr);
+  EXPECT_FALSE(mailbox_.lingering_since());
+  EXPECT_TRUE(mailbox_.detach(*first));
+  EXPECT_EQ(mailbox_.lingering_since(), mailbox_.status().alone_since);
+  mailbox_.evict();
+  EXPECT_TRUE(mailbox_.status().evicted);
+  EXPECT_FALSE(mailbox_.lingering_since());
+  // A client that comes back in time keeps the walk, also when it leaves again.
+  EXPECT_EQ(mailbox_.attach(first), nullptr);
+  EXPECT_FALSE(mailbox_.status().evicted);
+  EXPECT_TRUE(mailbox_.detach(*first));
+  EXPECT_FALSE(mailbox_.status().evicted);
+}
+
 TEST_F(MailboxTest, ReplacesAClientAndReleasesItsControls) {
   open();
   const std::shared_ptr<Client> first = client(), second = client();

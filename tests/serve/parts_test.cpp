@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <new>
+#include <system_error>
 #include <thread>
 
 #include <ATen/ATen.h>
@@ -13,12 +15,15 @@
 
 #include "loci/camera/lens.h"
 #include "loci/serve/engine/engine.h"
+#include "loci/serve/net/clock.h"
+#include "loci/serve/net/http_message.h"
 #include "loci/serve/net/outbox.h"
 #include "loci/serve/net/rate_limit.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/storage/chunk_record.h"
 #include "loci/serve/walk/controls.h"
 #include "loci/serve/walk/pace.h"
+#include "loci/serve/walk/snapshot_schedule.h"
 #include "loci/serve/walk/tour.h"
 
 namespace loci::serve {
@@ -313,6 +318,66 @@ TEST(Pace, SpreadsFramesOverTheTimeOfAChunk) {
   for (int i = 0; i < 30; ++i) pace.add(at(4.0 * i), 16, 4);
   EXPECT_NEAR(pace.frame_seconds(), 0.25, 1e-3);
   EXPECT_LE(pace.next_begin(), at(4.0 * 29 + 0.01));
+}
+
+TEST(SnapshotSchedule, BoundsChunksAndTheTimeOfTheirReplay) {
+  SnapshotSchedule by_number(3, 10);
+  EXPECT_FALSE(by_number.unsaved());
+  for (int round = 0; round < 2; ++round) {
+    for (int chunk = 0; chunk < 2; ++chunk) {
+      by_number.add(0.1);
+      EXPECT_TRUE(by_number.unsaved());
+      EXPECT_FALSE(by_number.due());
+    }
+    by_number.add(0.1);
+    EXPECT_TRUE(by_number.due());
+    by_number.saved();
+    EXPECT_FALSE(by_number.unsaved());
+    EXPECT_FALSE(by_number.due());
+  }
+  // Chunks of 3 s: a fourth one would exceed 10 s.
+  SnapshotSchedule by_time(64, 10);
+  EXPECT_FALSE(by_time.due());
+  for (const bool due : {false, false, true}) {
+    by_time.add(3);
+    EXPECT_EQ(by_time.due(), due);
+  }
+  by_time.saved();
+  by_time.add(20);
+  EXPECT_TRUE(by_time.due());
+}
+
+TEST(TimeOfDayWatch, WaitsAnHourAfterTheTimeWasSet) {
+  TimeOfDayWatch watch;
+  const Clock::time_point start = Clock::now();
+  const int64_t day = 1'700'000'000;
+  const auto settled = [&](int64_t minutes, int64_t set) {
+    return watch.settled(start + std::chrono::minutes(minutes), day + minutes * 60 + set);
+  };
+  EXPECT_TRUE(settled(0, 0));
+  EXPECT_TRUE(settled(10, 30));  // a small correction
+  EXPECT_FALSE(settled(20, 365 * 86400));
+  EXPECT_FALSE(settled(30, 365 * 86400));
+  EXPECT_FALSE(settled(40, 0));  // set back: the hour starts again
+  EXPECT_FALSE(settled(90, 0));
+  EXPECT_TRUE(settled(100, 0));
+}
+
+TEST(Refusals, TellALackOfMemoryFromOtherErrors) {
+  const auto code_of = [](auto&& function) {
+    try {
+      function();
+    } catch (...) {
+      return reply_to_exception("a test").code;
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(code_of([] { throw std::bad_alloc(); }), "memory");
+  EXPECT_EQ(code_of([] { at::empty({int64_t{1} << 60}, at::kByte); }), "memory");
+  EXPECT_EQ(code_of([] { throw std::system_error(ENOMEM, std::generic_category()); }), "memory");
+  EXPECT_EQ(code_of([] { fail_machine("the disk is full"); }), "storage");
+  EXPECT_EQ(code_of([] { throw std::runtime_error("broken"); }), "internal");
+  EXPECT_EQ(status_of("memory"), 503);
 }
 
 TEST(TokenBucket, AllowsABurstThenTheRate) {

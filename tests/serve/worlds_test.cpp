@@ -266,6 +266,77 @@ TEST_F(Worlds, MoveBetweenServersThatShareAFolder) {
   EXPECT_THAT(http(port(), "GET", "/v1/worlds").body, HasSubstr(copy.world()));
 }
 
+TEST_F(Worlds, WithSymbolicLinksToThemselvesAreNoServerErrors) {
+  start();
+  const Begun walk = begin(quiet());
+  const std::string id = walk.world();
+  walk.client->socket().close();
+  stop();
+  const fs::path data = folder_ / "data";
+  const auto loop = [](const fs::path& path) {
+    fs::remove_all(path);
+    fs::create_symlink(path.filename(), path);
+  };
+  // The id of an entry with its letters exchanged is another valid id.
+  const auto other_id = [&](const std::string& kind, char letter) {
+    return kind + "_" + std::string(26, letter);
+  };
+  loop(data / "worlds" / other_id("world", 'a'));
+  loop(data / "videos" / other_id("video", 'a'));
+  fs::create_directories(data / "videos" / other_id("video", 'b'));
+  loop(data / "videos" / other_id("video", 'b') / "video.json");
+  for (const char letter : {'c', 'd', 'e', 'f'}) {
+    fs::copy(data / "worlds" / id, data / "worlds" / other_id("world", letter),
+             fs::copy_options::recursive);
+  }
+  loop(data / "worlds" / other_id("world", 'c') / "world.json");
+  loop(data / "worlds" / other_id("world", 'd') / "chunks/0000000.safetensors");
+  loop(data / "worlds" / other_id("world", 'e') / "memory.0.safetensors");
+  loop(data / "worlds" / other_id("world", 'f') / "lock");
+  start();
+  std::vector<std::string> targets = {"/v1/worlds", "/v1/videos", "/metrics"};
+  for (const char letter : {'a', 'b'}) {
+    const std::string video = "/v1/videos/" + other_id("video", letter);
+    for (const char* more : {"", "/content", "/content?variant=thumbnail"}) {
+      targets.push_back(video + more);
+    }
+  }
+  for (const char letter : {'a', 'c', 'd', 'e', 'f'}) {
+    const std::string world = "/v1/worlds/" + other_id("world", letter);
+    for (const char* more : {"", "/picture", "/thumbnails/0/0"}) targets.push_back(world + more);
+  }
+  for (const std::string& target : targets) {
+    const Answer answer = http(port(), "GET", target);
+    EXPECT_LT(answer.status, 500) << target << ": " << answer.body;
+  }
+  for (const char letter : {'a', 'c', 'd', 'f'}) {
+    WalkClient client(port());
+    client.send({{"type", "init"}, {"world", other_id("world", letter)}});
+    const Json error = client.until("error");
+    EXPECT_NE(error["code"], "internal") << letter << error.dump();
+  }
+  // A snapshot only saves time.
+  EXPECT_EQ(begin(quiet(other_id("world", 'e'))).session["next_chunk"], walk.session["next_chunk"]);
+  EXPECT_EQ(begin(quiet(id)).world(), id);
+}
+
+// The time to replay the chunks since the newest snapshot is bounded.
+TEST_F(Worlds, AreSnapshotMoreOftenIfChunksAreSlow) {
+  const auto snapshots_of = [&](double replay_seconds) {
+    ServerOptions slow = options(folder_);
+    slow.limits.replay_seconds = replay_seconds;
+    start(slow);
+    Begun walk = begin({{"max_chunks", 5}});
+    for (int i = 0; i < 5; ++i) walk.client->until_chunk();
+    const std::string metrics = http(port(), "GET", "/metrics").body;
+    const std::string name = "\nloci_snapshots_total ";
+    return std::stoi(metrics.substr(metrics.find(name) + name.size()));
+  };
+  EXPECT_EQ(snapshots_of(1e6), 0);
+  // Every chunk takes longer than this. The statistics of a chunk are sent before its snapshot.
+  EXPECT_GE(snapshots_of(1e-9), 4);
+}
+
 TEST_F(Worlds, AreRefusedIfDamagedOrOfAnotherModel) {
   start();
   Begun walk = begin(quiet());

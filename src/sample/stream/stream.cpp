@@ -2,6 +2,7 @@
 #include "loci/sample/stream/stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include <ATen/ATen.h>
@@ -108,7 +109,10 @@ Chunk Stream::finish(at::Tensor latents, std::span<const camera::Camera> cameras
   chunk.first = main_->next_frame();
   chunk.visible = main_->visible();
   chunk.latents = latents;
+  const auto begun = std::chrono::steady_clock::now();
   chunk.frames = decode(latents);
+  chunk.decode_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   pending_ = {std::move(latents), {cameras.begin(), cameras.end()}, origin};
   frames_ = chunk.first + static_cast<int64_t>(cameras.size());
   last_camera_ = cameras.back();

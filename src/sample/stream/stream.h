@@ -40,6 +40,7 @@ struct Chunk {
   at::Tensor latents;            // [1, C, F, h, w] FP32
   at::Tensor frames;             // uint8 [T, H, W, 3]; undefined without an autoencoder
   std::vector<int64_t> visible;  // earlier latent frames that the chunk attended to
+  double decode_seconds = 0;     // time that decoding the frames took
 };
 
 // Cameras have camera-to-world poses, one per latent frame. The stream converts them to be relative

@@ -36,6 +36,7 @@ struct Limits {
   size_t outbox_bytes = 4 << 20;        // other messages that wait to be sent to one client
   size_t encoder_bytes = 128 << 20;     // frames of all walks that wait to be encoded
   int64_t snapshot_chunks = 64;         // chunks between two snapshots of a memory
+  double replay_seconds = 10;           // to replay the chunks since the newest snapshot
 
   // Work.
   int64_t pixels = 1280 * 720;  // per frame

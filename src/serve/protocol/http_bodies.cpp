@@ -87,6 +87,8 @@ const Table<VideoInfo>& table_of() {
         .one_of({"queued", "in_progress", "completed", "failed"});
     t.field("progress", &M::progress, "0 to 100").require();
     t.field("created_at", &M::created_at, "Unix time in seconds").require();
+    t.field("created_us", &M::created_us,
+            "the same in microseconds, which orders videos of the same second");
     t.field("completed_at", &M::completed_at, "Unix time in seconds").or_null();
     t.field("expires_at", &M::expires_at, "Unix time in seconds when it is deleted").or_null();
     t.field("size", &M::size, "width and height in pixels, such as `192x128`");

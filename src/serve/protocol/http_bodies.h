@@ -50,6 +50,7 @@ struct VideoInfo {
   int64_t progress = 0;           // 0 to 100
   int64_t created_at = 0;         // Unix time, seconds, as the next two
   std::optional<int64_t> completed_at, expires_at;
+  std::optional<int64_t> created_us;  // Unix time, microseconds
   std::optional<std::string> model, size, seconds, prompt;
   int64_t frames = 0;
   std::optional<VideoError> error;

@@ -38,9 +38,11 @@ bool is_id(std::string_view text, std::string_view prefix) {
                      [](char c) { return kLetters.find(c) != std::string_view::npos; });
 }
 
-int64_t unix_time() {
+int64_t unix_time() { return unix_microseconds() / 1'000'000; }
+
+int64_t unix_microseconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
 bool equal_secrets(std::string_view a, std::string_view b) {

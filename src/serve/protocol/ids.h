@@ -12,8 +12,9 @@ namespace loci::serve {
 std::string new_id(std::string_view prefix);
 bool is_id(std::string_view text, std::string_view prefix);
 
-// Unix time in seconds.
+// Unix time in seconds and in microseconds.
 int64_t unix_time();
+int64_t unix_microseconds();
 
 // Compares in a time that does not depend on where the two differ.
 bool equal_secrets(std::string_view a, std::string_view b);

@@ -14,8 +14,8 @@ std::vector<std::string> state_reasons() {
 }
 
 std::vector<std::string> error_codes() {
-  return {"bad_message", "bad_request", "unsupported_version", "not_found", "busy",
-          "limit",       "storage",     "bad_world",           "internal"};
+  return {"bad_message", "bad_request", "unsupported_version", "not_found", "busy", "limit",
+          "storage",     "memory",      "bad_world",           "internal"};
 }
 
 }  // namespace

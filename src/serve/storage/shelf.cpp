@@ -9,6 +9,11 @@ namespace loci::serve {
 
 namespace fs = std::filesystem;
 
+bool file_exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
 Shelf::Shelf(fs::path root, std::string kind, std::string file)
     : root_(std::move(root)), kind_(std::move(kind)), file_(std::move(file)) {
   make_folders(root_);
@@ -16,7 +21,7 @@ Shelf::Shelf(fs::path root, std::string kind, std::string file)
 
 fs::path Shelf::find(const std::string& id) const {
   fs::path folder = root_ / (is_id(id, kind_) ? id : "");
-  if (!is_id(id, kind_) || !fs::exists(folder / file_)) {
+  if (!is_id(id, kind_) || !file_exists(folder / file_)) {
     refuse("not_found", "there is no such {}", kind_);
   }
   return folder;

@@ -8,6 +8,10 @@
 
 namespace loci::serve {
 
+// Whether `path` exists. False also if that cannot be determined, e.g. for a symbolic link that
+// points to itself.
+bool file_exists(const std::filesystem::path& path);
+
 // Any thread may call every function. Several servers may share the folder.
 class Shelf {
  public:

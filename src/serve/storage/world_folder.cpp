@@ -8,6 +8,7 @@
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/sample/stream/stream_options.h"
+#include "loci/serve/storage/shelf.h"
 
 namespace loci::serve {
 
@@ -96,7 +97,7 @@ fs::path WorldFolder::chunk_file(const fs::path& world, int64_t index) {
 }
 
 int64_t WorldFolder::count_chunks(const fs::path& world) {
-  const auto there = [&](int64_t index) { return fs::exists(chunk_file(world, index)); };
+  const auto there = [&](int64_t index) { return file_exists(chunk_file(world, index)); };
   if (!there(0)) return 0;
   int64_t low = 0, high = 1;  // chunk `low` exists
   while (there(high)) {

@@ -138,7 +138,7 @@ std::string WorldStore::copy(const WorldFolder& from, const std::string& kind,
   for (size_t view = 0; view < facts.views.size(); ++view) {
     const fs::path snapshot = from.snapshot(view);
     const fs::path target = folder.temporary() / snapshot.filename();
-    if (!fs::exists(target) && fs::exists(snapshot)) link_or_copy(snapshot, target);
+    if (!file_exists(target) && file_exists(snapshot)) link_or_copy(snapshot, target);
   }
   WorldFolder::write_facts(folder.temporary(), facts);
   folder.commit();
@@ -247,7 +247,7 @@ std::string WorldStore::thumbnail(const std::string& id, size_t view, int64_t la
   const int64_t chunk = grid.chunk_of_latent(std::max<int64_t>(latent, 0));
   const auto place = static_cast<size_t>(latent - grid.latents_of_chunk(chunk).begin);
   const fs::path file = WorldFolder::chunk_file(folder, chunk);
-  if (latent < 0 || view >= facts.views.size() || !fs::exists(file)) {
+  if (latent < 0 || view >= facts.views.size() || !file_exists(file)) {
     refuse("not_found", "there is no such frame");
   }
   const ChunkRecord record = WorldFolder::read_record(folder, facts, chunk);

@@ -12,6 +12,7 @@
 #include "loci/serve/protocol/http_bodies.h"
 #include "loci/serve/protocol/ids.h"
 #include "loci/serve/videos/recorder.h"
+#include "loci/serve/walk/uploaded_picture.h"
 
 namespace loci::serve {
 
@@ -82,6 +83,10 @@ std::shared_ptr<VideoJob> VideoJob::create(Services& services, const Json& body)
   }
   services.disk.check(kJobRoom);
   std::shared_ptr<VideoJob> job(new VideoJob(services, fields, INT64_MAX));
+  // The job decodes the picture when it starts, which may be much later.
+  if (!job->request_.picture.empty()) {
+    check_picture(job->request_.picture, services.limits.upload_pixels);
+  }
   const WorldFacts& facts = job->facts_;
   const double seconds = static_cast<double>(job->path_.size()) *
                          static_cast<double>(facts.frames_per_latent) / facts.fps;

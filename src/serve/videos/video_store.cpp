@@ -2,6 +2,8 @@
 #include "loci/serve/videos/video_store.h"
 
 #include <algorithm>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "loci/base/durable.h"
@@ -24,6 +26,13 @@ void write_record(const fs::path& folder, const Json& record) {
 }
 
 fs::path job_file(const fs::path& folder) { return folder / "job.msgpack"; }
+
+// Orders videos by the time of their creation. Videos of the same microsecond are ordered by id, so
+// that every listing has the same order.
+std::tuple<int64_t, int64_t, std::string> age_key(const Json& record) {
+  return {record.value("created_at", int64_t{0}), record.value("created_us", int64_t{0}),
+          record.value("id", "")};
+}
 
 bool running(const Json& record) {
   return record.value("status", "") == "queued" || record.value("status", "") == "in_progress";
@@ -58,7 +67,7 @@ void VideoFolder::set_thumbnail(const std::string& jpeg) const {
   if (!gone()) write_file(path_ / "thumbnail.jpg", jpeg);
 }
 
-bool VideoFolder::gone() const { return !fs::exists(path_); }
+bool VideoFolder::gone() const { return !file_exists(path_); }
 
 VideoStore::VideoStore(const fs::path& data, const Limits& limits, DiskBudget& disk)
     : shelf_(data / "videos", "video", "video.json"), limits_(limits), disk_(disk) {}
@@ -66,7 +75,8 @@ VideoStore::VideoStore(const fs::path& data, const Limits& limits, DiskBudget& d
 std::unique_ptr<VideoFolder> VideoStore::create(VideoInfo video, const Json& job) {
   disk_.check(0);
   video.id = new_id("video");
-  video.created_at = unix_time();
+  video.created_us = unix_microseconds();
+  video.created_at = *video.created_us / 1'000'000;
   video.expires_at = video.created_at + static_cast<int64_t>(limits_.keep_hours * 3600);
   Json record = to_wire(video);
   const fs::path path = shelf_.place(video.id);
@@ -83,7 +93,7 @@ std::vector<std::unique_ptr<VideoFolder>> VideoStore::orphans() const {
   std::vector<std::unique_ptr<VideoFolder>> found;
   for (const fs::path& folder : shelf_.all()) {
     try {
-      if (!fs::exists(job_file(folder))) continue;
+      if (!file_exists(job_file(folder))) continue;
       FileLock lock = FileLock::try_lock(folder / "lock");
       if (!lock) continue;
       Json record = read_record(folder);
@@ -99,8 +109,7 @@ std::vector<std::unique_ptr<VideoFolder>> VideoStore::orphans() const {
     }
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return a->record().value("created_at", int64_t{0}) <
-           b->record().value("created_at", int64_t{0});
+    return age_key(a->record()) < age_key(b->record());
   });
   return found;
 }
@@ -114,11 +123,8 @@ Json VideoStore::list(const VideoQuery& query) const {
       log_debug("listing videos: {}", problem.what());  // deleted meanwhile
     }
   }
-  const auto key = [](const Json& record) {
-    return std::pair(record.value("created_at", int64_t{0}), record.value("id", ""));
-  };
   std::sort(found.begin(), found.end(), [&](const Json& a, const Json& b) {
-    return query.order == "asc" ? key(a) < key(b) : key(a) > key(b);
+    return query.order == "asc" ? age_key(a) < age_key(b) : age_key(a) > age_key(b);
   });
   if (!query.after.empty()) {
     const auto last = std::find_if(found.begin(), found.end(), [&](const Json& record) {
@@ -140,13 +146,13 @@ Json VideoStore::get(const std::string& id) const { return read_record(shelf_.fi
 
 fs::path VideoStore::content(const std::string& id) const {
   fs::path file = shelf_.find(id) / "content.mp4";
-  if (!fs::exists(file)) refuse("not_found", "this video is not complete yet");
+  if (!file_exists(file)) refuse("not_found", "this video is not complete yet");
   return file;
 }
 
 std::string VideoStore::thumbnail(const std::string& id) const {
   const fs::path file = shelf_.find(id) / "thumbnail.jpg";
-  if (!fs::exists(file)) refuse("not_found", "this video has no thumbnail yet");
+  if (!file_exists(file)) refuse("not_found", "this video has no thumbnail yet");
   return read_file(file, uint64_t{1} << 22);
 }
 
@@ -161,7 +167,7 @@ void VideoStore::sweep() {
       const FileLock lock = FileLock::try_lock(folder / "lock");
       if (!lock) continue;
       Json record = read_record(folder);
-      if (running(record) && !fs::exists(job_file(folder))) {
+      if (running(record) && !file_exists(job_file(folder))) {
         record["status"] = "failed";
         record["error"] = {{"code", "interrupted"}, {"message", "the server was stopped"}};
         write_record(folder, record);

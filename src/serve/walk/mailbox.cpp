@@ -12,6 +12,7 @@ std::shared_ptr<Client> Mailbox::attach(std::shared_ptr<Client> client) {
   std::shared_ptr<Client> before = std::exchange(client_, std::move(client));
   if (before != nullptr) release_controls();
   mail_.greet = true;
+  evicted_ = false;
   last_input_ = Clock::now();
   return before;
 }
@@ -28,6 +29,17 @@ bool Mailbox::detach(const Client& client) {
 std::shared_ptr<Client> Mailbox::client() const {
   const std::lock_guard lock(mutex_);
   return client_;
+}
+
+std::optional<Clock::time_point> Mailbox::lingering_since() const {
+  const std::lock_guard lock(mutex_);
+  if (client_ != nullptr || evicted_) return std::nullopt;
+  return alone_since_;
+}
+
+void Mailbox::evict() {
+  const std::lock_guard lock(mutex_);
+  evicted_ = true;
 }
 
 void Mailbox::release_controls() {
@@ -60,7 +72,7 @@ void Mailbox::report_failure(const ErrorReply& reply) {
 
 Mailbox::Status Mailbox::status() const {
   const std::lock_guard lock(mutex_);
-  return {client_, alone_since_, !mail_.messages.empty() || mail_.greet || mail_.failure,
+  return {client_, alone_since_, evicted_, !mail_.messages.empty() || mail_.greet || mail_.failure,
           mail_.moved};
 }
 

@@ -18,8 +18,8 @@
 namespace loci::serve {
 
 // Every function locks the mutex for its whole duration and takes no other lock. Connections call
-// attach(), detach() and post(). The encoder's thread calls report_failure(). The engine's thread
-// calls the other functions.
+// attach(), detach(), lingering_since(), evict() and post(). The encoder's thread calls
+// report_failure(). The engine's thread calls the other functions.
 class Mailbox {
  public:
   // At most `queue_limit` messages, and as many camera events, wait for the next chunk.
@@ -30,6 +30,10 @@ class Mailbox {
   // False if the walk does not belong to `client` any more.
   bool detach(const Client& client);
   std::shared_ptr<Client> client() const;
+  // Since when the walk waits for a client to come back; nothing with a client or after evict().
+  std::optional<Clock::time_point> lingering_since() const;
+  // The walk must end without waiting for a client to come back. attach() revokes it.
+  void evict();
 
   // Appends a message for the engine's thread. Camera events are applied at once if the walk is
   // ready for them: the chunk that begins next uses them, whatever waits before it. Too many
@@ -43,6 +47,7 @@ class Mailbox {
   struct Status {
     std::shared_ptr<Client> client;
     Clock::time_point alone_since;  // without a client: since when
+    bool evicted = false;           // evict() was called
     bool waiting = false;           // collect() would return a message, a greeting or a failure
     bool moved = false;             // camera events came since the last collect()
   };
@@ -88,6 +93,7 @@ class Mailbox {
   std::optional<Controls> controls_;
   Applied applied_;
   Clock::time_point last_input_, alone_since_;
+  bool evicted_ = false;
 };
 
 }  // namespace loci::serve

@@ -12,6 +12,7 @@
 #include "loci/io/media/image.h"
 #include "loci/io/media/resize.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/storage/shelf.h"
 #include "loci/world/clip/clip_maker.h"
 
 namespace loci::serve {
@@ -100,9 +101,9 @@ void Starts::add_pictures(const fs::path& folder) {
     start.picture = file;
     fs::path beside = file;
     beside.replace_extension(".txt");
-    if (fs::exists(beside)) start.prompt = one_line(trim(read_file(beside, kPromptBytes)));
+    if (file_exists(beside)) start.prompt = one_line(trim(read_file(beside, kPromptBytes)));
     beside.replace_extension(".json");
-    if (fs::exists(beside)) start.path = beside;
+    if (file_exists(beside)) start.path = beside;
     const bool taken = std::any_of(starts_.begin(), starts_.end(),
                                    [&](const Start& other) { return other.id == start.id; });
     if (!taken) starts_.push_back(std::move(start));

@@ -39,6 +39,18 @@ std::optional<std::pair<int64_t, int64_t>> jpeg_size(std::string_view bytes) {
   return std::nullopt;
 }
 
+at::Tensor decode(std::string_view bytes, int64_t most_pixels) {
+  const auto size = announced_size(bytes);
+  if (!size) refuse("bad_request", "the picture is neither a PNG nor a JPEG image");
+  if (size->first < 1 || size->second < 1 || size->first > most_pixels / size->second) {
+    refuse("limit", "the picture has {} x {} pixels; at most {} pixels are accepted", size->first,
+           size->second, most_pixels);
+  }
+  return checked("bad_request", [&] {
+    return io::decode_image(std::as_bytes(std::span(bytes.data(), bytes.size())), "the picture");
+  });
+}
+
 }  // namespace
 
 std::optional<std::pair<int64_t, int64_t>> announced_size(std::string_view bytes) {
@@ -51,17 +63,10 @@ std::optional<std::pair<int64_t, int64_t>> announced_size(std::string_view bytes
 
 at::Tensor uploaded_picture(std::string_view bytes, int64_t most_pixels, int64_t width,
                             int64_t height) {
-  const auto size = announced_size(bytes);
-  if (!size) refuse("bad_request", "the picture is neither a PNG nor a JPEG image");
-  if (size->first < 1 || size->second < 1 || size->first > most_pixels / size->second) {
-    refuse("limit", "the picture has {} x {} pixels; at most {} pixels are accepted", size->first,
-           size->second, most_pixels);
-  }
-  return checked("bad_request", [&] {
-    const at::Tensor image =
-        io::decode_image(std::as_bytes(std::span(bytes.data(), bytes.size())), "the picture");
-    return io::resize_and_crop(image, width, height).image;
-  });
+  const at::Tensor image = decode(bytes, most_pixels);
+  return checked("bad_request", [&] { return io::resize_and_crop(image, width, height).image; });
 }
+
+void check_picture(std::string_view bytes, int64_t most_pixels) { decode(bytes, most_pixels); }
 
 }  // namespace loci::serve

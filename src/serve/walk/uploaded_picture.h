@@ -17,6 +17,9 @@ namespace loci::serve {
 at::Tensor uploaded_picture(std::string_view bytes, int64_t most_pixels, int64_t width,
                             int64_t height);
 
+// Refuses the bytes that uploaded_picture() refuses.
+void check_picture(std::string_view bytes, int64_t most_pixels);
+
 // Width and height from the header; nothing if the bytes are neither a PNG nor a JPEG image.
 std::optional<std::pair<int64_t, int64_t>> announced_size(std::string_view bytes);
 

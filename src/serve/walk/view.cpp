@@ -9,6 +9,7 @@
 #include "loci/io/media/resize.h"
 #include "loci/sample/open_stream.h"
 #include "loci/serve/net/refusal.h"
+#include "loci/serve/storage/shelf.h"
 
 namespace loci::serve {
 
@@ -152,7 +153,7 @@ View View::open(const ServedModel& model, const WorldFolder& folder, size_t view
 
 void View::load(const std::filesystem::path& file, const memory::HistoryOptions& history,
                 int64_t chunks) {
-  if (!std::filesystem::exists(file)) return;
+  if (!file_exists(file)) return;
   try {
     const sample::ModelFolder& folder = model_->folder();
     sample::Stream stream =

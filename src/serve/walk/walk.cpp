@@ -14,6 +14,11 @@ using Phase = WalkState::Phase;
 
 constexpr uint64_t kChunkRoom = uint64_t{1} << 20;  // bytes that must be free for a chunk
 
+int close_code_of(const ErrorReply& reply) {
+  if (reply.code == "internal") return kInternal;
+  return reply.code == "memory" ? kTryLater : kDone;
+}
+
 Clock::duration seconds(double value) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(value));
 }
@@ -41,9 +46,19 @@ void Walk::detach(const Client& client) {
   if (mailbox_->detach(client)) services_.engine.wake();
 }
 
+void Walk::evict() {
+  mailbox_->evict();
+  services_.engine.wake();
+}
+
+Clock::time_point Walk::leaves_at(const Mailbox::Status& mail) const {
+  if (mail.evicted) return {};
+  return mail.alone_since + seconds(services_.limits.linger_seconds);
+}
+
 std::optional<Clock::time_point> Walk::due() {
   const Mailbox::Status mail = mailbox_->status();
-  if (mail.client == nullptr) return mail.alone_since + seconds(services_.limits.linger_seconds);
+  if (mail.client == nullptr) return leaves_at(mail);
   if (!state_.ready() || memory_.rebuilding() || mail.waiting || (mail.moved && state_.paused())) {
     return Clock::time_point();
   }
@@ -53,8 +68,7 @@ std::optional<Clock::time_point> Walk::due() {
 void Walk::run_slice(std::chrono::duration<double> waited) {
   const Mailbox::Status mail = mailbox_->status();
   if (mail.client == nullptr) {
-    const auto linger = seconds(services_.limits.linger_seconds);
-    if (Clock::now() >= mail.alone_since + linger) leave();
+    if (Clock::now() >= leaves_at(mail)) leave();
     return;
   }
   try {
@@ -69,10 +83,12 @@ void Walk::run_slice(std::chrono::duration<double> waited) {
 }
 
 void Walk::recover(const ClientPtr& client, const ErrorReply& reply) {
-  if (!state_.ready()) {
+  // A walk that needs more memory than there is would fail again. It ends, which frees its memory
+  // for the others; its world keeps every chunk that was sent.
+  if (!state_.ready() || reply.code == "memory") {
     const ClientPtr last = end();
     output_.send_error(last, reply, true);
-    output_.close(last, reply.code == "internal" ? kInternal : kDone, reply.message);
+    output_.close(last, close_code_of(reply), reply.message);
     return;
   }
   output_.send_error(client, reply, false);
@@ -138,6 +154,7 @@ void Walk::begin() {
 void Walk::read_back() {
   const double share = memory_.read_back();
   if (share < 1) return send_state("starting", "", share);
+  memory_.snapshot_if_due();
   become_ready(true);
 }
 
@@ -217,7 +234,7 @@ void Walk::make_chunk(const ClientPtr& client, std::chrono::duration<double> wai
   const std::shared_ptr<WalkOutput::Sent> sent = output_.send_frames(
       client, memory_, state_.pace(), record.index, made.frames, first, applied.oldest);
   const Clock::time_point handed_over = Clock::now();
-  memory_.settle(record);
+  memory_.settle(made);
   const Clock::time_point committed = Clock::now();
   times.commit = elapsed_ms(handed_over, committed);
   times.total = elapsed_ms(begun, committed);
@@ -240,7 +257,7 @@ void Walk::make_chunk(const ClientPtr& client, std::chrono::duration<double> wai
     recorder_->add(made.frames);
     if (recorder_->full()) stop_recording({});
   }
-  memory_.snapshot_after(services_.limits.snapshot_chunks);
+  memory_.snapshot_if_due();
   if (state_.end_chunk(client->output().max_chunks)) pause("max_chunks");
 }
 
@@ -267,7 +284,7 @@ void Walk::keep() {
   const DeferInterrupts whole;
   if (!state_.ready() || !memory_.is_open()) return;
   if (recorder_) stop_recording({});
-  memory_.snapshot_after(1);
+  memory_.snapshot_if_unsaved();
 }
 
 void Walk::leave() {

@@ -20,8 +20,8 @@
 
 namespace loci::serve {
 
-// The engine's thread runs it. Other threads reach it through attach(), detach(), attached() and
-// post() only.
+// The engine's thread runs it. Other threads reach it through attach(), detach(), attached(),
+// lingering_since(), evict() and post() only.
 class Walk : public Task {
  public:
   // The world of `request` is created or opened in the first time slice.
@@ -32,6 +32,11 @@ class Walk : public Task {
   void attach(std::shared_ptr<Client> client);
   void detach(const Client& client);
   bool attached() const { return mailbox_->client() != nullptr; }
+  // Any thread. Since when the walk waits for a client to come back; nothing with a client or after
+  // evict().
+  std::optional<Clock::time_point> lingering_since() const { return mailbox_->lingering_since(); }
+  // Any thread. A walk without a client ends in its next time slice instead of lingering.
+  void evict();
   // Any thread. Too many messages are refused here, other errors in the time slice that handles the
   // message.
   void post(WalkMessage message);
@@ -60,6 +65,8 @@ class Walk : public Task {
   void end_tour();
   void pause(const std::string& reason);
   void resume();
+  // When a walk without a client ends.
+  Clock::time_point leaves_at(const Mailbox::Status& mail) const;
   // No client has come back: saves the memory and ends the walk, unless a client comes meanwhile.
   void leave();
   // Ends the walk after an error and returns its client. The world is released first, so that a

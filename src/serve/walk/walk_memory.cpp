@@ -79,9 +79,10 @@ void WalkMemory::begin(const at::Tensor& first_frame) {
     seen_.emplace_back();
   }
   append(record);
+  const Clock::time_point begun = Clock::now();
   for (View& view : views_) view.commit();
+  schedule_.add(elapsed_ms(begun, Clock::now()) / 1e3);
   add_to_path(record);
-  unsaved_ = 1;
 }
 
 void WalkMemory::open(const std::string& world) {
@@ -98,6 +99,7 @@ void WalkMemory::start_reading() {
   tour_.reset();  // it cannot continue: the state of its autoencoder is lost
   rebuilds_.clear();
   path_.clear();
+  schedule_.saved();  // read_back() adds the chunks that the snapshots lack
   std::vector<const ServedModel*> models;
   for (const WorldFacts::View& view : facts().views) {
     models.push_back(&services_.models.maker(view.model, view.weights));
@@ -121,13 +123,14 @@ double WalkMemory::read_back() {
   const Clock::time_point begun = Clock::now();
   reading([&] {
     while (read_ < folder_->chunks() && Clock::now() - begun < kReadSlice) {
+      const Clock::time_point chunk_begun = Clock::now();
       const ChunkRecord record = folder_->read(read_);
       for (size_t v = 0; v < views_.size(); ++v) {
         if (views_[v].latents() == first_latent(read_)) views_[v].replay(record, v);
       }
       add_to_path(record);
       ++read_;
-      ++unsaved_;
+      schedule_.add(elapsed_ms(chunk_begun, Clock::now()) / 1e3);
     }
   });
   if (read_ < folder_->chunks()) {
@@ -185,6 +188,7 @@ WalkMemory::NewChunk WalkMemory::make(std::vector<camera::Pose> poses, const at:
     const sample::Chunk chunk =
         record.recorded ? view.show(*recorded, record.cameras) : view.push(record.cameras);
     made.forward_ms += elapsed_ms(begun, Clock::now());
+    made.decode_seconds += chunk.decode_seconds;
     made.frames.push_back(chunk.frames);
     seen_.push_back(chunk.visible);
     record.views.push_back(
@@ -195,14 +199,16 @@ WalkMemory::NewChunk WalkMemory::make(std::vector<camera::Pose> poses, const at:
 
 void WalkMemory::append(const ChunkRecord& record) { services_.disk.add(folder_->append(record)); }
 
-void WalkMemory::settle(const ChunkRecord& record) {
+void WalkMemory::settle(const NewChunk& made) {
+  const Clock::time_point begun = Clock::now();
   for (View& view : views_) {
     view.commit();
     view.record_written();
   }
   inconsistent_ = false;
-  add_to_path(record);
-  ++unsaved_;
+  add_to_path(made.record);
+  // A replay decodes and commits the chunk; it does not generate it.
+  schedule_.add(made.decode_seconds + elapsed_ms(begun, Clock::now()) / 1e3);
 }
 
 void WalkMemory::add_to_path(const ChunkRecord& record) {
@@ -273,7 +279,7 @@ void WalkMemory::finish_rebuild() {
 void WalkMemory::snapshot() {
   try {
     for (size_t v = 0; v < views_.size(); ++v) views_[v].save(folder_->snapshot(v));
-    unsaved_ = 0;
+    schedule_.saved();
     ++services_.metrics.snapshots;
   } catch (const Interrupted&) {
     throw;
@@ -282,8 +288,12 @@ void WalkMemory::snapshot() {
   }
 }
 
-void WalkMemory::snapshot_after(int64_t chunks) {
-  if (unsaved_ >= chunks && rebuilds_.empty() && !inconsistent_) snapshot();
+void WalkMemory::snapshot_if_due() {
+  if (schedule_.due() && rebuilds_.empty() && !inconsistent_) snapshot();
+}
+
+void WalkMemory::snapshot_if_unsaved() {
+  if (schedule_.unsaved() && rebuilds_.empty() && !inconsistent_) snapshot();
 }
 
 bool WalkMemory::recover() {

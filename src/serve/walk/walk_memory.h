@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "loci/serve/engine/services.h"
+#include "loci/serve/walk/snapshot_schedule.h"
 #include "loci/serve/walk/tour.h"
 #include "loci/serve/walk/view.h"
 #include "loci/serve/walk/world_request.h"
@@ -23,7 +24,9 @@ namespace loci::serve {
 // back from the records.
 class WalkMemory {
  public:
-  explicit WalkMemory(Services& services) : services_(services) {}
+  explicit WalkMemory(Services& services)
+      : services_(services),
+        schedule_(services.limits.snapshot_chunks, services.limits.replay_seconds) {}
 
   // A new world. create() makes its folder and views and returns the first frame, uint8 [H, W, 3];
   // begin() writes the first record and commits it.
@@ -68,13 +71,14 @@ class WalkMemory {
     ChunkRecord record;
     std::vector<at::Tensor> frames;  // by view, uint8 [T, H, W, 3]
     double forward_ms = 0;
+    double decode_seconds = 0;  // part of forward_ms
   };
   NewChunk generate(std::vector<camera::Pose> poses);
   NewChunk show_tour(const Tour::Part& part);
   // Writes the record to disk.
   void append(const ChunkRecord& record);
   // Commits the chunk to the memory of every view.
-  void settle(const ChunkRecord& record);
+  void settle(const NewChunk& made);
 
   // Rebuilds from the records: the memory of a view under another history policy, or a second view
   // that joins the first. replay_rebuild() replays records for one time slice. finish_rebuild()
@@ -94,9 +98,10 @@ class WalkMemory {
   // Saves the memory of every view beside the records. A failure is only logged: the next start
   // then reads more records.
   void snapshot();
-  // Calls snapshot() if the newest one is at least `chunks` chunks old and the views are
+  // Call snapshot() if the newest one is too old, or older than the newest chunk, and the views are
   // consistent.
-  void snapshot_after(int64_t chunks);
+  void snapshot_if_due();
+  void snapshot_if_unsaved();
 
   // After an error: cancels rebuilds and removes a second view that has not joined. True if views
   // and records may differ; start_reading() has then been called.
@@ -123,8 +128,8 @@ class WalkMemory {
   std::deque<Rebuild> rebuilds_;
   std::string prompt_, negative_;
   std::deque<camera::Pose> path_;
-  int64_t read_ = 0;           // records that the views hold while they are read back
-  int64_t unsaved_ = 0;        // chunks since the newest snapshot
+  int64_t read_ = 0;  // records that the views hold while they are read back
+  SnapshotSchedule schedule_;
   bool inconsistent_ = false;  // a view has a chunk that the records or other views do not have
 };
 

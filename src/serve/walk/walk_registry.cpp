@@ -21,11 +21,14 @@ std::shared_ptr<Walk> WalkRegistry::open(WorldRequest request, std::shared_ptr<C
   const auto attached =
       std::count_if(walks_.begin(), walks_.end(),
                     [](const std::shared_ptr<Walk>& walk) { return walk->attached(); });
-  // Walks without a client stay in memory for a while; limit their number, too.
   const int limit = services_.limits.sessions;
-  if (attached >= limit || static_cast<int>(walks_.size()) >= 2 * limit) {
+  // An evicted walk needs a time slice to end. The second limit bounds the memory if clients come
+  // and go faster than that.
+  if (attached >= limit || static_cast<int>(walks_.size()) >= 3 * limit) {
     refuse("limit", "all {} walks of this server are in use; try again later", limit);
   }
+  // Walks without a client stay in memory for a while; limit their number, too.
+  if (static_cast<int>(walks_.size()) >= 2 * limit) evict_oldest();
   const std::string world = request.world;
   auto walk = std::make_shared<Walk>(services_, std::move(request));
   walk->attach(std::move(client));
@@ -33,6 +36,18 @@ std::shared_ptr<Walk> WalkRegistry::open(WorldRequest request, std::shared_ptr<C
   if (live) by_world_[world] = walk.get();
   services_.engine.add(walk);
   return walk;
+}
+
+void WalkRegistry::evict_oldest() {
+  Walk* oldest = nullptr;
+  std::optional<Clock::time_point> since;
+  for (const std::shared_ptr<Walk>& walk : walks_) {
+    const std::optional<Clock::time_point> alone = walk->lingering_since();
+    if (!alone || (since && *since <= *alone)) continue;
+    since = alone;
+    oldest = walk.get();
+  }
+  if (oldest != nullptr) oldest->evict();
 }
 
 bool WalkRegistry::is_open(const std::string& world) const {

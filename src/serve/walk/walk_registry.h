@@ -23,7 +23,8 @@ class WalkRegistry {
   explicit WalkRegistry(Services& services) : services_(services) {}
 
   // Attaches the client to the walk of the requested world. A walk in memory is taken over;
-  // otherwise a new one starts. Too many walks are refused ("limit").
+  // otherwise a new one starts. Too many walks with a client are refused ("limit"). Of too many
+  // walks in memory, the one that has been without a client for the longest time ends.
   std::shared_ptr<Walk> open(WorldRequest request, std::shared_ptr<Client> client);
   bool is_open(const std::string& world) const;
 
@@ -37,10 +38,12 @@ class WalkRegistry {
 
  private:
   void erase(const Walk& walk);
+  // Makes room for a new walk.
+  void evict_oldest();
 
   Services& services_;
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<Walk>> walks_;
+  std::vector<std::shared_ptr<Walk>> walks_;  // in the order of their creation
   std::map<std::string, Walk*> by_world_;
 };
 

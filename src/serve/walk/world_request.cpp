@@ -102,6 +102,8 @@ WorldRequest WorldRequest::resolve(const std::optional<std::string>& world,
       request.start = *id;
     } else {
       request.picture = std::get<Bytes>(*settings.first_frame).data;
+      if (request.picture.empty())
+        refuse("bad_request", "first_frame: the picture is empty; expected a PNG or JPEG image");
     }
   }
   request.tour_seconds = settings.tour_seconds;

@@ -775,7 +775,7 @@ export interface PongMessage {
 export interface ErrorMessage {
   type: "error";
   /** kind of error */
-  code: "bad_message" | "bad_request" | "unsupported_version" | "not_found" | "busy" | "limit" | "storage" | "bad_world" | "internal";
+  code: "bad_message" | "bad_request" | "unsupported_version" | "not_found" | "busy" | "limit" | "storage" | "memory" | "bad_world" | "internal";
   /** explanation for people */
   message: string;
   /** the server closes the connection */
