@@ -16,7 +16,7 @@ class FileLock {
   ~FileLock();
 
   // Locks an existing file. Returns an empty lock if another process holds it or the file cannot be
-  // opened.
+  // opened. No free file descriptor is a machine error.
   static FileLock try_lock(const std::filesystem::path& file);
 
   // Locks the file "lock" in `folder`, which must exist; the file is created if necessary. Its

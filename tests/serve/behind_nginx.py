@@ -22,7 +22,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests" / "torture"))
 
 from scratch import run_in_scratch  # noqa: E402
-from torture import write_picture  # noqa: E402
+from jobs import write_picture  # noqa: E402
 from walker import Server, Walk, wait_for  # noqa: E402
 
 TOKEN = "a-token-that-nobody-may-see"
