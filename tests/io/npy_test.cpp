@@ -61,6 +61,25 @@ TEST(Npy, ReadsFilesOfNumPy) {
   EXPECT_TRUE(same(positional.at("arr_1"), ramp({3}, at::kDouble)));
 }
 
+TEST(Npy, ReadsRows) {
+  const TempFolder folder;
+  const auto path = folder / "a.npy";
+  for (const auto& [key, dtype] : kTypes) {
+    const at::Tensor all = ramp({5, 3, 2}, dtype);
+    write_npy(path, all);
+    EXPECT_TRUE(same(read_npy_rows(path, 1, 3), all.narrow(0, 1, 3))) << key;
+    EXPECT_TRUE(same(read_npy_rows(path, 5, 0), all.narrow(0, 5, 0))) << key;
+  }
+  for (const char* name : {"npy/fortran.npy", "npy/big_endian.npy", "npy/poses.npy"}) {
+    const at::Tensor all = read_npy(fixture(name));
+    EXPECT_TRUE(same(read_npy_rows(fixture(name), 1, 1), all.narrow(0, 1, 1))) << name;
+  }
+  expect_bad_input([&] { read_npy_rows(path, 3, 3); },
+                   "expected 6 or more entries along the first axis");
+  write_npy(path, ramp({}));
+  expect_bad_input([&] { read_npy_rows(path, 0, 1); }, "expected 1 or more entries");
+}
+
 TEST(Npy, RoundTrips) {
   const TempFolder folder;
   const auto path = folder / "a.npy";

@@ -145,6 +145,7 @@ TEST_F(RecordingTest, DepthIsCroppedLikeTheFrames) {
   const Recording recording(found[0], same);
   EXPECT_TRUE(recording.has_depth());
   EXPECT_TRUE(at::equal(recording.read_depth(4), all.slice(0, 0, {}, 4)));
+  EXPECT_TRUE(at::equal(recording.read_depth(3, 5), all.narrow(0, 3, 5)));
   EXPECT_EQ(recording.identity(), Recording(found[0], same).identity());
   // Half the size, cropped to a square: every second one of 32 columns.
   RecordingOptions half;
@@ -157,7 +158,9 @@ TEST_F(RecordingTest, DepthIsCroppedLikeTheFrames) {
   EXPECT_FALSE(Recording(without, same).read_depth(1).defined());
   io::write_npy(folder_ / "short.npy", at::zeros({3, 4, 4}));
   without.depth = folder_ / "short.npy";
-  EXPECT_BAD_INPUT(Recording(without, same).read_depth(1), HasSubstr("expected floats [9 frames"));
+  EXPECT_BAD_INPUT(Recording(without, same).read_depth(1), HasSubstr("expected 9 or more entries"));
+  io::write_npy(folder_ / "short.npy", at::zeros({9, 4}));
+  EXPECT_BAD_INPUT(Recording(without, same).read_depth(1), HasSubstr("expected floats [frames"));
 }
 
 TEST_F(RecordingTest, ErrorsNameWhatIsMissing) {

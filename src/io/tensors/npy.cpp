@@ -27,15 +27,10 @@ void swap_byte_order(at::Tensor& tensor) {
   for (size_t i = 0; i < tensor.nbytes(); i += size) std::reverse(bytes + i, bytes + i + size);
 }
 
-}  // namespace
-
-at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
-  const NpyHeader header = parse_npy_header(bytes, source);
-  std::vector<int64_t> shape = header.shape;
-  // An array in Fortran order is the transpose of one in C order.
-  if (header.fortran_order) std::reverse(shape.begin(), shape.end());
+// The numbers of an array in C order.
+at::Tensor copied(const NpyHeader& header, const std::vector<int64_t>& shape,
+                  std::string_view numbers) {
   at::Tensor tensor = at::empty(shape, header.dtype);
-  const std::string_view numbers = bytes.substr(header.offset);
   if (header.dtype == at::kBool) {
     // NumPy treats every byte except 0 as true; a tensor allows only 0 and 1.
     std::transform(numbers.begin(), numbers.end(), static_cast<char*>(tensor.mutable_data_ptr()),
@@ -44,6 +39,17 @@ at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
     std::memcpy(tensor.mutable_data_ptr(), numbers.data(), numbers.size());
   }
   if (header.swapped) swap_byte_order(tensor);
+  return tensor;
+}
+
+}  // namespace
+
+at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
+  const NpyHeader header = parse_npy_header(bytes, source);
+  std::vector<int64_t> shape = header.shape;
+  // An array in Fortran order is the transpose of one in C order.
+  if (header.fortran_order) std::reverse(shape.begin(), shape.end());
+  at::Tensor tensor = copied(header, shape, bytes.substr(header.offset));
   if (header.fortran_order) {
     std::vector<int64_t> reversed(shape.size());
     std::iota(reversed.rbegin(), reversed.rend(), 0);
@@ -54,6 +60,23 @@ at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
 
 at::Tensor read_npy(const std::filesystem::path& path) {
   return read_npy_bytes(InputFile::open(path).read_all().view, path.string());
+}
+
+at::Tensor read_npy_rows(const std::filesystem::path& path, int64_t first, int64_t count) {
+  LOCI_CHECK(first >= 0 && count >= 0, "rows {} to {}", first, first + count);
+  const SharedBytes file = map_file(path);
+  const NpyHeader header = parse_npy_header(file.view, path.string());
+  std::vector<int64_t> shape = header.shape;
+  if (shape.empty() || first + count > shape.front()) {
+    fail("{}: [{}]; expected {} or more entries along the first axis", path.string(),
+         fmt::join(shape, ", "), first + count);
+  }
+  if (header.fortran_order) return read_npy_bytes(file.view, path.string()).narrow(0, first, count);
+  const std::string_view numbers = file.view.substr(header.offset);
+  const size_t row = shape.front() == 0 ? 0 : numbers.size() / static_cast<size_t>(shape.front());
+  shape.front() = count;
+  return copied(header, shape,
+                numbers.substr(static_cast<size_t>(first) * row, static_cast<size_t>(count) * row));
 }
 
 std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path) {

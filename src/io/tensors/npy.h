@@ -17,7 +17,11 @@ namespace loci::io {
 // text, records or dates and damaged files are bad input.
 at::Tensor read_npy(const std::filesystem::path& path);
 
-// The same from memory; `source` names the array in messages.
+// The rows [first, first + count) of the first axis. Of an array in C order, no other rows are read.
+// An array without these rows is bad input.
+at::Tensor read_npy_rows(const std::filesystem::path& path, int64_t first, int64_t count);
+
+// The same as read_npy from memory; `source` names the array in messages.
 at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source);
 
 // All arrays of the archive by name, without ".npy". The inflated size of all deflated arrays is

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include <ATen/ATen.h>
 
@@ -237,15 +238,31 @@ Clip Recording::read(int64_t first, int64_t frames) const {
 
 at::Tensor Recording::read_depth(int64_t step) const {
   LOCI_CHECK(step >= 1, "depth of every {}th frame", step);
+  std::vector<int64_t> frames;
+  for (int64_t i = 0; i < frame_count(); i += step) frames.push_back(i);
+  return depth_of(frames);
+}
+
+at::Tensor Recording::read_depth(int64_t first, int64_t count) const {
+  LOCI_CHECK(first >= 0 && count >= 1 && first + count <= frame_count(), "frames {} to {} of {}",
+             first, first + count, frame_count());
+  std::vector<int64_t> frames(static_cast<size_t>(count));
+  std::iota(frames.begin(), frames.end(), first);
+  return depth_of(frames);
+}
+
+at::Tensor Recording::depth_of(const std::vector<int64_t>& frames) const {
   if (files_.depth.empty()) return {};
-  const at::Tensor recorded = io::read_npy(files_.depth);
-  const int64_t last = source_frame_.back();
-  if (recorded.dim() != 3 || !at::isFloatingType(recorded.scalar_type()) ||
-      recorded.size(0) <= last || recorded.size(1) < 1 || recorded.size(2) < 1) {
-    fail("{}: [{}] of {}; expected floats [{} frames or more, height, width]",
-         files_.depth.string(), fmt::join(recorded.sizes(), ", "),
-         at::toString(recorded.scalar_type()), last + 1);
+  std::vector<int64_t> rows;
+  for (const int64_t frame : frames) rows.push_back(source_frame_[static_cast<size_t>(frame)]);
+  const int64_t first = rows.front();
+  const at::Tensor recorded = io::read_npy_rows(files_.depth, first, rows.back() - first + 1);
+  if (recorded.dim() != 3 || !at::isFloatingType(recorded.scalar_type()) || recorded.size(1) < 1 ||
+      recorded.size(2) < 1) {
+    fail("{}: {} with {} axes; expected floats [frames, height, width]", files_.depth.string(),
+         at::toString(recorded.scalar_type()), recorded.dim());
   }
+  for (int64_t& row : rows) row -= first;
   // The recorded pixel at the centre of each pixel of the resized and cropped frame.
   const auto nearest = [](int64_t ours, int64_t theirs, double scale) {
     const double margin = (static_cast<double>(theirs) * scale - static_cast<double>(ours)) / 2;
@@ -259,11 +276,7 @@ at::Tensor Recording::read_depth(int64_t step) const {
   const double scale =
       std::max(static_cast<double>(options_.width) / static_cast<double>(recorded.size(2)),
                static_cast<double>(options_.height) / static_cast<double>(recorded.size(1)));
-  std::vector<int64_t> frames;
-  for (int64_t i = 0; i < frame_count(); i += step) {
-    frames.push_back(source_frame_[static_cast<size_t>(i)]);
-  }
-  return recorded.index_select(0, at::tensor(frames, at::kLong))
+  return recorded.index_select(0, at::tensor(rows, at::kLong))
       .index_select(1, nearest(options_.height, recorded.size(1), scale))
       .index_select(2, nearest(options_.width, recorded.size(2), scale))
       .to(at::kFloat);

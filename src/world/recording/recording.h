@@ -52,12 +52,17 @@ class Recording {
   // Depth of every step-th frame, float [n, height, width], metres along the ray: the recorded
   // value at the centre of each resized pixel. Undefined if the recording has no depth.
   at::Tensor read_depth(int64_t step) const;
+  // The same of the frames [first, first + count).
+  at::Tensor read_depth(int64_t first, int64_t count) const;
   bool has_depth() const { return !files_.depth.empty(); }
 
   // Identifies the recorded frames: path, size and time of the video.
   std::string identity() const;
 
  private:
+  // Depth of these frames, ascending.
+  at::Tensor depth_of(const std::vector<int64_t>& frames) const;
+
   RecordingFiles files_;
   RecordingOptions options_;
   std::vector<int64_t> source_frame_;  // frame of the video, per frame at options.fps
