@@ -31,6 +31,7 @@ td.sure { background: #e9f5ea; } td.sure.worse { background: #fbecea; }
 .pictures { display: flex; flex-wrap: wrap; gap: 8px; } figure { margin: 0; }
 figcaption { font-size: 12px; color: #555; } img { display: block; max-width: 100%; }
 .plot svg { max-width: 100%; height: auto; } details { margin-top: 28px; }
+details + details { margin-top: 4px; }
 pre { background: #f6f6f6; padding: 12px; overflow-x: auto; font-size: 12px; }
 )";
 
@@ -79,10 +80,22 @@ std::string header(const std::vector<Metric>& metrics, std::string_view first) {
   return html + "</tr></thead>\n";
 }
 
-// Metrics for which at least one variant has a value.
-std::vector<Metric> present(const Report& report) {
+// Headings of the tables in order, without the first table.
+std::vector<std::string> other_tables(const Report& report) {
+  std::vector<std::string> list;
+  for (const Metric& metric : report.metrics) {
+    if (!metric.table.empty() && std::find(list.begin(), list.end(), metric.table) == list.end()) {
+      list.push_back(metric.table);
+    }
+  }
+  return list;
+}
+
+// Metrics of a table for which at least one variant has a value.
+std::vector<Metric> present(const Report& report, const std::string& table) {
   std::vector<Metric> list;
   for (const Metric& metric : report.metrics) {
+    if (metric.table != table) continue;
     const bool any =
         std::any_of(report.summary.variants.begin(), report.summary.variants.end(),
                     [&](const VariantSummary& row) { return row.metrics.contains(metric.key); });
@@ -216,7 +229,7 @@ std::string picture_section(const Report& report) {
 }  // namespace
 
 std::string to_html(const Report& report) {
-  const std::vector<Metric> metrics = present(report);
+  const std::vector<Metric> metrics = present(report, "");
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n<meta "
       "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n"
@@ -235,12 +248,23 @@ std::string to_html(const Report& report) {
                           escape(metric.absent));
     }
   }
+  for (const std::string& table : other_tables(report)) {
+    const std::vector<Metric> columns = present(report, table);
+    if (columns.empty()) continue;
+    html += fmt::format("<h3>{}</h3>\n", escape(table)) + variant_table(report, columns);
+  }
   if (!report.summary.pairs.empty()) {
     html +=
         "<h2>Paired differences</h2>\n<p class=\"small\">First minus second variant on the same "
         "clips. Shaded cells: the 95 % interval excludes zero. Won: number of clips in which the "
         "first variant is better.</p>\n" +
         pair_table(report, metrics);
+    for (const std::string& table : other_tables(report)) {
+      const std::vector<Metric> columns = present(report, table);
+      if (columns.empty()) continue;
+      html += fmt::format("<details><summary>{}</summary>\n{}</details>\n", escape(table),
+                          pair_table(report, columns));
+    }
   }
   for (const std::vector<PlotPanel>& panels : report.plots) {
     html += "<div class=\"plot\">" + svg_plot(panels) + "</div>\n";

@@ -105,6 +105,7 @@ Json to_json(const Report& report) {
   for (const Metric& metric : report.metrics) {
     Json entry = {{"key", metric.key}, {"title", metric.title}, {"better", name_of(metric.better)}};
     if (!metric.absent.empty()) entry["absent"] = metric.absent;
+    if (!metric.table.empty()) entry["table"] = metric.table;
     metrics.push_back(std::move(entry));
   }
   for (const VariantSummary& row : report.summary.variants) {

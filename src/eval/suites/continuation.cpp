@@ -68,6 +68,7 @@ Continuation::Continuation(const sample::ModelFolder& folder, const EvalClips& c
                            const Sampling& sampling)
     : folder_(&folder),
       clips_(&clips),
+      clip_(clip),
       sampling_(&sampling),
       cameras_(camera::latent_cameras(clips.clip(clip).trajectory.cameras, clips.format().grid)),
       prompt_(prompt_for(folder, clips.clip(clip).caption, sampling)),
@@ -114,6 +115,19 @@ ContinuationCost Continuation::run(const Arm& arm, const FrameSink& take) const 
   cost.visible /= static_cast<double>(std::max<int64_t>(1, cost.chunks));
   cost.history_bytes = stream.history_bytes();
   return cost;
+}
+
+void Continuation::reconstruct(const FrameSink& take) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor latents = encoded_frames(folder_->vae(), *clips_, clip_,
+                                            clips_->clip(clip_).frames(), sampling_->cache);
+  model::VaeDecoder decoder = *decoder_;
+  const camera::TimeGrid& grid = clips_->format().grid;
+  for (int64_t at = context_.size(2); at < latents.size(2); at += grid.latents_per_chunk) {
+    check_interrupt();
+    take(grid.frames_of_latent(at).begin,
+         model::frames_from_pixels(decoder.decode(latents.narrow(2, at, grid.latents_per_chunk))));
+  }
 }
 
 }  // namespace loci::eval

@@ -33,12 +33,17 @@ class Continuation {
   using FrameSink = std::function<void(int64_t first, const at::Tensor& frames)>;
   ContinuationCost run(const Arm& arm, const FrameSink& take) const;
 
+  // Encodes and decodes the recorded frames after the context, without the transformer: the upper
+  // limit of what the model can generate.
+  void reconstruct(const FrameSink& take) const;
+
   // Latents of the context, [1, z, n, h, w].
   const at::Tensor& context() const { return context_; }
 
  private:
   const sample::ModelFolder* folder_;
   const EvalClips* clips_;
+  size_t clip_;
   const Sampling* sampling_;
   std::vector<camera::Camera> cameras_;
   sample::Prompt prompt_;

@@ -15,7 +15,6 @@ namespace loci::eval {
 
 namespace {
 
-constexpr int64_t kBlock = 160;    // recorded frames read at a time
 constexpr double kFirstPart = 20;  // seconds
 constexpr size_t kMaxFeatured = 60;
 
@@ -47,7 +46,8 @@ ContinuationScores::ContinuationScores(const EvalClips& clips, size_t clip,
       index_(clip),
       clip_(&clips.clip(clip)),
       networks_(&networks),
-      picked_(pick(*clip_)) {
+      picked_(pick(*clip_)),
+      recorded_(clips, clip) {
   if (!networks.dino && !networks.clip) return;
   // Evenly distributed over the clip, and thereby over gaps.
   const size_t count = clip_->revisits.size(), most = std::min(count, kMaxFeatured);
@@ -60,16 +60,6 @@ ContinuationScores::ContinuationScores(const EvalClips& clips, size_t clip,
 
 double ContinuationScores::seconds_of(int64_t frame) const {
   return static_cast<double>(frame) / clips_->format().fps;
-}
-
-at::Tensor ContinuationScores::recorded(int64_t first, int64_t count) {
-  if (!block_.defined() || first < block_first_ || first + count > block_first_ + block_.size(0)) {
-    block_.reset();
-    block_ =
-        clips_->read(index_, first, std::min(std::max(kBlock, count), clip_->frames() - first));
-    block_first_ = first;
-  }
-  return block_.narrow(0, first - block_first_, count);
 }
 
 void ContinuationScores::keep_features(int64_t index, const at::Tensor& frame) {
@@ -106,7 +96,7 @@ void ContinuationScores::score_revisit(const camera::Revisit& revisit, const at:
 void ContinuationScores::add(int64_t first, const at::Tensor& frames) {
   LOCI_CHECK(first == clip_->context_frames + std::ssize(frames_), "frame {}, expected {}", first,
              clip_->context_frames + std::ssize(frames_));
-  const at::Tensor truth = recorded(first, frames.size(0));
+  const at::Tensor truth = recorded_.read(first, frames.size(0));
   const std::vector<double> errors = mse(frames, truth), similarities = ssim(frames, truth);
   std::vector<double> distances(errors.size(), 0);
   if (networks_->alex) distances = networks_->alex->distance(frames, truth);

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "loci/eval/suites/eval_clips.h"
 #include "loci/eval/networks/networks.h"
+#include "loci/eval/suites/eval_clips.h"
 #include "loci/eval/suites/part_result.h"
+#include "loci/eval/suites/recorded_frames.h"
 #include "loci/eval/suites/suite.h"
 
 namespace loci::eval {
@@ -56,7 +57,6 @@ class ContinuationScores {
   void score_revisit(const camera::Revisit& revisit, const at::Tensor& frame,
                      const at::Tensor& truth);
   void keep_features(int64_t index, const at::Tensor& frame);
-  at::Tensor recorded(int64_t first, int64_t count);
   double seconds_of(int64_t frame) const;
 
   const EvalClips* clips_;
@@ -70,8 +70,7 @@ class ContinuationScores {
   std::map<int64_t, at::Tensor> dino_, clip_vision_;  // global features of first visits
   std::map<int64_t, at::Tensor> shown_;               // generated frames for the report
   std::vector<camera::Revisit> picked_;               // revisits that the report shows
-  at::Tensor block_;                                  // recorded frames read ahead
-  int64_t block_first_ = 0;
+  RecordedFrames recorded_;
 };
 
 // All metrics of ContinuationScores in table order. Metrics without weights have `absent` set.

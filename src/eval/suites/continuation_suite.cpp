@@ -5,7 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/eval/report/summary.h"
-#include "loci/eval/suites/continuation.h"
+#include "loci/eval/suites/prediction_video.h"
 
 namespace loci::eval {
 
@@ -40,16 +40,30 @@ ContinuationSuite::ContinuationSuite(ContinuationSetup setup)
       setup_(std::move(setup)),
       networks_(Networks::load(setup_.weights)),
       mind_(find_mind(setup_.data, setup_.clips.count)) {
-  const ClipFormat format = common_format(setup_.models, setup_.sampling);
+  const ClipFormat format = setup_.models.empty() && !setup_.predictions.empty()
+                                ? prediction_format(setup_.predictions.front().path)
+                                : common_format(setup_.models, setup_.sampling);
   for (const ModelChoice& model : setup_.models) {
     recurrent_.push_back(has_recurrent_states(sample::ModelFolder(model.path).config()));
   }
   clips_ = mind_.empty() ? open_recordings(setup_.data, format, setup_.clips)
                          : open_mind(mind_, format, setup_.clips);
+  for (const ModelChoice& folder : setup_.predictions) {
+    for (size_t clip = 0; clip < clips_->size(); ++clip) {
+      const std::filesystem::path file = prediction_file(folder.path, *clips_, clip);
+      if (!std::filesystem::exists(file)) {
+        fail("--predictions: {} is missing; expected one video per recording", file.string());
+      }
+    }
+  }
 }
 
 std::string ContinuationSuite::name_of(size_t model, size_t arm) const {
   return variant_name(setup_.models[model], setup_.arms[arm], setup_.arms);
+}
+
+std::string ContinuationSuite::reconstruction_name(size_t model) const {
+  return setup_.models[model].name + ", autoencoder";
 }
 
 bool ContinuationSuite::applies(size_t model, size_t arm) const {
@@ -64,8 +78,21 @@ std::vector<VariantGroup> ContinuationSuite::groups() const {
     for (size_t a = 0; a < setup_.arms.size(); ++a) {
       if (applies(m, a)) group.variants.push_back(name_of(m, a));
     }
+    if (setup_.autoencoder) group.variants.push_back(reconstruction_name(m));
+  }
+  for (const ModelChoice& folder : setup_.predictions) {
+    groups.push_back({folder.name, {folder.name}});
   }
   return groups;
+}
+
+void ContinuationSuite::open(size_t group) {
+  prediction_.reset();
+  if (group < setup_.models.size()) {
+    ModelSuite::open(group);
+  } else {
+    prediction_ = group - setup_.models.size();
+  }
 }
 
 Json ContinuationSuite::settings() const {
@@ -78,6 +105,12 @@ Json ContinuationSuite::settings() const {
     json["mind_compat"] = setup_.mind.compatible;
     json["ssim_border"] = setup_.mind.border == SsimBorder::kCropped ? "cropped" : "mirrored";
   }
+  for (const ModelChoice& folder : setup_.predictions) {
+    json["predictions"].push_back(
+        {{"name", folder.name}, {"videos", data_fingerprint(folder.path, {})}});
+  }
+  if (setup_.autoencoder) json["autoencoder"] = true;
+  if (setup_.videos) json["videos"] = true;
   json["networks"] = networks_.describe();
   json["clips"] = clips();
   return json;
@@ -101,54 +134,93 @@ std::vector<std::pair<std::string, std::string>> ContinuationSuite::pairs() cons
         list.emplace_back(name_of(m, base.value_or(0)), name_of(m, a));
       }
     }
+    if (setup_.autoencoder) list.emplace_back(name_of(m, 0), reconstruction_name(m));
+  }
+  const std::string first = variants_of(*this).front();
+  for (const ModelChoice& folder : setup_.predictions) {
+    if (folder.name != first) list.emplace_back(first, folder.name);
   }
   return list;
 }
 
 PartResult ContinuationSuite::run(size_t clip) {
-  const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
   PartResult part;
+  if (prediction_) {
+    const ModelChoice& tree = setup_.predictions[*prediction_];
+    measure(
+        clip, tree.name,
+        [&](const Continuation::FrameSink& take) {
+          replay_prediction(prediction_file(tree.path, *clips_, clip), *clips_, clip, take);
+          return ContinuationCost{};
+        },
+        part);
+    return part;
+  }
+  const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
   for (size_t a = 0; a < setup_.arms.size(); ++a) {
     if (!applies(opened(), a)) continue;
-    const std::string name = variant(setup_.arms[a]);
-    ContinuationScores scores(*clips_, clip, networks_);
-    std::optional<MindPrediction> prediction;
-    if (!mind_.empty()) {
-      prediction.emplace(setup_.out / "predictions" / name, mind_[clip], clips_->format(),
-                         setup_.clips.seconds);
+    measure(
+        clip, variant(setup_.arms[a]),
+        [&](const Continuation::FrameSink& take) { return continuation.run(setup_.arms[a], take); },
+        part);
+  }
+  if (setup_.autoencoder) {
+    measure(
+        clip, reconstruction_name(opened()),
+        [&](const Continuation::FrameSink& take) {
+          continuation.reconstruct(take);
+          return ContinuationCost{};
+        },
+        part);
+  }
+  return part;
+}
+
+void ContinuationSuite::measure(size_t clip, const std::string& name, const Produce& produce,
+                                PartResult& part) {
+  ContinuationScores scores(*clips_, clip, networks_);
+  const std::unique_ptr<ContinuationObserver> observer = observe(clip, name);
+  const std::filesystem::path folder = setup_.out / "predictions" / name;
+  std::optional<MindPrediction> mind;
+  if (!mind_.empty() && !prediction_)
+    mind.emplace(folder, mind_[clip], clips_->format(), setup_.clips.seconds);
+  std::optional<PredictionWriter> video;
+  if (setup_.videos && !prediction_) video.emplace(folder, *clips_, clip);
+  const ContinuationCost cost = produce([&](int64_t first, const at::Tensor& frames) {
+    scores.add(first, frames);
+    if (observer) observer->add(first, frames);
+    if (mind) mind->add(frames);
+    if (video) video->add(frames);
+  });
+  MetricValues values = scores.values();
+  if (mind) {
+    mind->finish();
+    for (const char* key : {"mse", "psnr", "ssim", "lpips"}) {
+      values.erase(key);
+      values.erase(std::string(key) + "_20");
     }
-    const ContinuationCost cost =
-        continuation.run(setup_.arms[a], [&](int64_t first, const at::Tensor& frames) {
-          scores.add(first, frames);
-          if (prediction) prediction->add(frames);
-        });
-    MetricValues values = scores.values();
-    if (prediction) {
-      prediction->finish();
-      for (const char* key : {"mse", "psnr", "ssim", "lpips"}) {
-        values.erase(key);
-        values.erase(std::string(key) + "_20");
-      }
-      values.merge(mind_values(mind_[clip], prediction->path(), setup_.mind,
-                               networks_.alex ? &*networks_.alex : nullptr));
-    }
+    values.merge(mind_values(mind_[clip], mind->path(), setup_.mind,
+                             networks_.alex ? &*networks_.alex : nullptr));
+  }
+  if (video) video->finish();
+  if (cost.chunks > 0) {
     values["chunk_seconds"] = {cost.seconds / static_cast<double>(cost.chunks)};
     values["history_mib"] = {static_cast<double>(cost.history_bytes) / (1 << 20)};
     values["visible"] = {cost.visible};
-    part.values[name] = std::move(values);
-    part.curves[name] = scores.curves();
-    for (PictureRow& row : scores.pictures(name)) {
-      // Pictures of all variants at one time form one row.
-      const auto same = [&](const PictureRow& other) { return other.title == row.title; };
-      const auto found = std::find_if(part.pictures.begin(), part.pictures.end(), same);
-      if (found == part.pictures.end()) {
-        part.pictures.push_back(std::move(row));
-      } else {
-        found->cells.push_back(std::move(row.cells.back()));
-      }
+  }
+  if (observer) observer->finish(values);
+  part.values[name] = std::move(values);
+  part.curves[name] = scores.curves();
+  for (PictureRow& row : observer ? observer->pictures() : scores.pictures(name)) {
+    // Pictures of all variants at one time form one row.
+    const auto same = [&](const PictureRow& other) { return other.title == row.title; };
+    const auto found = std::find_if(part.pictures.begin(), part.pictures.end(), same);
+    if (found == part.pictures.end()) {
+      part.pictures.push_back(std::move(row));
+    } else {
+      found->cells.push_back(std::move(row.cells.back()));
     }
   }
-  return part;
 }
 
 PlotPanel ContinuationSuite::budget_panel(const std::vector<PartResult>& parts,

@@ -43,6 +43,9 @@ class RecordingClips : public EvalClips {
     return all.defined() ? all.narrow(0, 0, latents) : all;
   }
   bool has_depth(size_t index) const override { return recordings_.at(index).has_depth(); }
+  at::Tensor frame_depth(size_t index, int64_t first, int64_t count) const override {
+    return recordings_.at(index).read_depth(first, count);
+  }
   std::string identity(size_t index) const override { return recordings_.at(index).identity(); }
 
  private:

@@ -47,6 +47,8 @@ class EvalClips {
   // metres along the ray. Undefined if there is none.
   virtual at::Tensor depth(size_t) const { return {}; }
   virtual bool has_depth(size_t) const { return false; }
+  // The same of the frames [first, first + count).
+  virtual at::Tensor frame_depth(size_t, int64_t /*first*/, int64_t /*count*/) const { return {}; }
   // Unique name of the clip's frames; it identifies cached latents on disk.
   virtual std::string identity(size_t index) const = 0;
   const ClipFormat& format() const { return format_; }

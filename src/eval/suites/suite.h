@@ -20,6 +20,7 @@ struct Metric {
   enum class Better { kHigher, kLower, kNearOne, kNeither } better = Better::kHigher;
   int digits = 2;
   std::string absent = {};  // reason why no clip has a value, e.g. missing weights; else empty
+  std::string table = {};   // heading of the table with this column; empty: the first table
 };
 
 // The variants of one model (or of one tree of predictions). They are measured together, so that

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Continuations as videos: written by a suite, or made by another program and scored without a
+// model. A folder contains one video per clip, named after the clip (runner.h: file_name).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "loci/eval/suites/continuation.h"
+#include "loci/io/media/video.h"
+
+namespace loci::eval {
+
+// FOLDER/<clip>.mp4
+std::filesystem::path prediction_file(const std::filesystem::path& folder, const EvalClips& clips,
+                                      size_t clip);
+
+// Frame size and rate of the first video in the folder, with the default time grid. A folder
+// without videos is bad input.
+ClipFormat prediction_format(const std::filesystem::path& folder);
+
+// Passes the frames of the continuation to `take` in blocks, like Continuation::run. The video
+// starts with the first frame after the context. Its frames are sampled at the clips' frame rate
+// (nearest frame), resized, and cropped at the centre. A video that ends early is bad input.
+void replay_prediction(const std::filesystem::path& video, const EvalClips& clips, size_t clip,
+                       const Continuation::FrameSink& take);
+
+// Writes a continuation without loss, so that its scores are those of the generated frames. The
+// file appears at finish().
+class PredictionWriter {
+ public:
+  PredictionWriter(const std::filesystem::path& folder, const EvalClips& clips, size_t clip);
+  // Adds the next frames, uint8 [frames, H, W, 3].
+  void add(const at::Tensor& frames);
+  void finish() { writer_->finish(); }
+
+ private:
+  std::unique_ptr<io::VideoWriter> writer_;
+};
+
+}  // namespace loci::eval
