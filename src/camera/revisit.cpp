@@ -227,4 +227,23 @@ std::vector<Revisit> find_revisits(std::span<const Pose> poses, double fps,
   return revisits;
 }
 
+int64_t closest_of_first_visit(std::span<const Pose> poses, const Revisit& revisit,
+                               const RevisitRule& rule) {
+  const Pose& here = poses[static_cast<size_t>(revisit.frame)];
+  int64_t closest = revisit.earlier;
+  double least = std::numeric_limits<double>::infinity();
+  for (int64_t frame = revisit.earlier; frame < revisit.frame; ++frame) {
+    const Pose& there = poses[static_cast<size_t>(frame)];
+    const double distance = norm(there.position - here.position) / rule.distance;
+    const double turn = angle_between(there.rotation, here.rotation) / rule.turn;
+    // The margin keeps the first frame, which may lie exactly at a limit.
+    if (std::max(distance, turn) > 1 + 1e-9) break;
+    if (distance * distance + turn * turn < least) {
+      least = distance * distance + turn * turn;
+      closest = frame;
+    }
+  }
+  return closest;
+}
+
 }  // namespace loci::camera

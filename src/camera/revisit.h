@@ -31,4 +31,10 @@ struct Revisit {
 std::vector<Revisit> find_revisits(std::span<const Pose> poses, double fps,
                                    const RevisitRule& rule = {});
 
+// The frame of the first visit whose view is closest to that of the revisit. The visit consists of
+// the consecutive frames from revisit.earlier on that are near the pose of the revisit. Distance
+// and rotation count relative to the limits of the rule.
+int64_t closest_of_first_visit(std::span<const Pose> poses, const Revisit& revisit,
+                               const RevisitRule& rule = {});
+
 }  // namespace loci::camera

@@ -112,6 +112,32 @@ TEST_F(EvalCommand, DistributesClipsOverProcesses) {
             load_json(path("batch/results.json"))["variants"]);
 }
 
+TEST_F(EvalCommand, MeasuresDrift) {
+  const std::vector<std::string> data = {"--data", path("data"), "--context-seconds", "1"};
+  std::vector<std::string> drift = data;
+  drift.insert(drift.end(),
+               {"--window-seconds", "0.5", "--autoencoder", "--videos", "--out", path("drift")});
+  const Outcome outcome = run("drift", drift);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, path("drift/report.html") + "\n");
+  EXPECT_TRUE(fs::exists(path("drift/sheets/model/a.jpg")));
+  EXPECT_TRUE(fs::exists(path("drift/predictions/model/a.mp4")));
+  const Json results = load_json(path("drift/results.json"));
+  ASSERT_EQ(results["variants"].size(), 2u);
+  EXPECT_TRUE(results["variants"][0]["metrics"].contains("sharpness_0_0.5"));
+
+  std::vector<std::string> wide = data;
+  wide.insert(wide.end(), {"--out", path("wide")});
+  EXPECT_THAT(refused("drift", wide), HasSubstr("no recording has 5 s after the context"));
+  std::vector<std::string> absent = data;
+  absent.insert(absent.end(), {"--predictions", path("data"), "--out", path("absent")});
+  EXPECT_THAT(refused("drift", absent), HasSubstr("a.mp4 is missing"));
+  const Outcome none =
+      run_command({"--quiet", "eval", "drift", "--data", path("data"), "--out", path("x")});
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--model is missing"));
+}
+
 TEST_F(EvalCommand, RejectsInvalidOptions) {
   EXPECT_THAT(refused("memory", {"--data", path("nowhere"), "--out", path("x")}),
               HasSubstr("not a folder"));

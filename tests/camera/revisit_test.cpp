@@ -86,6 +86,24 @@ TEST(Revisit, FindsKnownCases) {
   EXPECT_TRUE(find_revisits(walk("right-24,w-1,right-24"), 4).empty()) << "0.25 m aside";
 }
 
+TEST(Revisit, FindsTheClosestFrameOfTheFirstVisit) {
+  // Turns right through the view of the return, looks away, and comes back to 10 degrees.
+  const auto turned = [](double degrees) {
+    return Pose{rotation_from_angles(degrees * std::numbers::pi / 180, 0), {}};
+  };
+  std::vector<Pose> poses;
+  for (int i = 0; i <= 20; ++i) poses.push_back(turned(5.0 * i - 30));
+  poses.push_back(turned(10));  // frame 21: another visit, after the camera left
+  poses.push_back(turned(11));  // frame 22: the return
+  const Revisit revisit{22, 1, 10};
+  EXPECT_EQ(closest_of_first_visit(poses, revisit), 8) << "10 degrees";
+  poses[8].position.x = 0.14;  // nearly at the limit of 0.15 m
+  EXPECT_EQ(closest_of_first_visit(poses, revisit), 9) << "15 degrees";
+  // The visit ends where the camera leaves.
+  poses[5].position.x = 1;
+  EXPECT_EQ(closest_of_first_visit(poses, revisit), 4) << "-10 degrees";
+}
+
 // Paths for which a search over all pairs, or over all near frames, would take minutes.
 TEST(Revisit, TakesAboutLinearTimeForLongPaths) {
   constexpr size_t kFrames = 50'000;

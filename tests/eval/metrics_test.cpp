@@ -9,36 +9,18 @@
 #include "loci/eval/metrics/bootstrap.h"
 #include "loci/eval/metrics/image_metrics.h"
 
+#include "tests/eval/formula_picture.h"
+
 namespace loci::eval {
 namespace {
-
-// The same formula as in tests/data/eval/make_metrics.py.
-at::Tensor picture(int64_t height, int64_t width, double phase, double noise) {
-  at::Tensor frame = at::empty({1, height, width, 3}, at::kByte);
-  auto pixels = frame.accessor<uint8_t, 4>();
-  for (int64_t y = 0; y < height; ++y) {
-    for (int64_t x = 0; x < width; ++x) {
-      for (int64_t c = 0; c < 3; ++c) {
-        const auto position = static_cast<double>(c);
-        const double wave = 0.5 + 0.4 * std::sin(0.3 * static_cast<double>(x) +
-                                                 0.2 * static_cast<double>(y) + position + phase);
-        const double pattern =
-            static_cast<double>((x * 7919 + y * 104729 + c * 1299709) % 97) / 97.0 - 0.5;
-        const double value = std::floor(255 * (wave + noise * pattern));
-        pixels[0][y][x][c] = static_cast<uint8_t>(std::clamp(value, 0.0, 255.0));
-      }
-    }
-  }
-  return frame;
-}
 
 TEST(ImageMetrics, MatchScikitImage) {
   const Json cases = load_json(std::filesystem::path(LOCI_TEST_DATA) / "eval" / "metrics.json");
   ASSERT_EQ(cases.size(), 3u);
   for (const Json& expected : cases) {
     const int64_t height = expected["height"], width = expected["width"];
-    const at::Tensor a = picture(height, width, 0, 0);
-    const at::Tensor b = picture(height, width, expected["phase"], expected["noise"]);
+    const at::Tensor a = formula_picture(height, width, 0, 0);
+    const at::Tensor b = formula_picture(height, width, expected["phase"], expected["noise"]);
     EXPECT_NEAR(mse(a, b)[0], expected["mse"].get<double>(), 1e-9);
     EXPECT_NEAR(psnr(a, b)[0], expected["psnr"].get<double>(), 1e-6);
     EXPECT_NEAR(ssim(a, b, SsimBorder::kCropped)[0], expected["ssim"].get<double>(), 1e-6);
@@ -62,14 +44,14 @@ TEST(ImageMetrics, HandleDegenerateFrames) {
 }
 
 TEST(ImageMetrics, SsimBorderIsMirroredOrCropped) {
-  const at::Tensor a = picture(32, 32, 0, 0);
+  const at::Tensor a = formula_picture(32, 32, 0, 0);
   at::Tensor b = a.clone();
   b.select(2, 0).fill_(0);  // only the first column differs
   EXPECT_GT(ssim(a, b, SsimBorder::kCropped)[0], ssim(a, b, SsimBorder::kMirrored)[0]);
 }
 
 TEST(ImageMetrics, BlurReducesSharpness) {
-  const at::Tensor sharp = picture(32, 32, 0, 0.5).to(at::kFloat) / 255;
+  const at::Tensor sharp = formula_picture(32, 32, 0, 0.5).to(at::kFloat) / 255;
   const at::Tensor blurred =
       at::avg_pool2d(sharp.permute({0, 3, 1, 2}), {3, 3}, {1, 1}, {1, 1}).permute({0, 2, 3, 1});
   EXPECT_LT(sharpness(blurred)[0], 0.3 * sharpness(sharp)[0]);

@@ -12,6 +12,7 @@ void add_eval(CLI::App& app) {
   add_eval_memory(*app.add_subcommand("memory"));
   add_eval_revisit(*app.add_subcommand("revisit"));
   add_eval_arena(*app.add_subcommand("arena"));
+  add_eval_drift(*app.add_subcommand("drift"));
   add_eval_return(*app.add_subcommand("return"));
   add_eval_camera(*app.add_subcommand("camera"));
   add_eval_probe(*app.add_subcommand("probe"));

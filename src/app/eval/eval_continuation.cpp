@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loci eval memory, revisit and arena: models continue recordings.
+// loci eval memory, revisit, arena and drift: models continue recordings.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -8,6 +8,7 @@
 #include "loci/app/eval/eval_options.h"
 #include "loci/app/eval/eval_suites.h"
 #include "loci/base/error.h"
+#include "loci/eval/drift/drift_suite.h"
 #include "loci/eval/mind/mind_suite.h"
 #include "loci/eval/suites/continuation_suite.h"
 #include "loci/memory/history/history_registry.h"
@@ -32,6 +33,8 @@ struct ContinuationCommand : EvalOptions {
   std::vector<std::string> predictions;
   bool mind_compat = false;
   std::string ssim_border = "mirrored";
+  double window_seconds = 5;
+  bool autoencoder = false, videos = false;
 
   eval::Variations variations() const {
     eval::Variations list;
@@ -74,7 +77,9 @@ void add_lengths(CLI::App& app, ContinuationCommand& o) {
       ->type_name("S")
       ->check(number_in(0.0, 36000.0));
   app.add_option("--seconds", o.seconds,
-                 "generated length in seconds (default: the rest of the recording)")
+                 fmt::format("generated length in seconds (default: {})",
+                             o.seconds ? fmt::format("{:g}", *o.seconds)
+                                       : std::string("the rest of the recording")))
       ->type_name("S")
       ->check(number_in(0.001, 36000.0));
 }
@@ -228,6 +233,53 @@ void add_eval_arena(CLI::App& app) {
     }
     setup.arms = eval::with_variations(setup.arms, o->variations());
     eval::ContinuationSuite suite(std::move(setup));
+    run_eval(suite, *o);
+  });
+}
+
+void add_eval_drift(CLI::App& app) {
+  app.description("Measure whether generated walks stay sharp, compared with the recordings");
+  auto o = std::make_shared<ContinuationCommand>();
+  o->default_context = 20;
+  o->seconds = 60;
+  add_eval_options(app, *o);
+  app.get_option("--model")->required(false);
+  add_lengths(app, *o);
+  app.add_option("--window-seconds", o->window_seconds,
+                 "length of the windows of time for which values are reported, in seconds")
+      ->type_name("S")
+      ->check(CLI::Range(0.5, 3600.0))
+      ->capture_default_str();
+  add_history_option(app, o->history);
+  add_budget(app, *o, "the model's");
+  add_variations(app, *o);
+  app.add_flag("--autoencoder", o->autoencoder,
+               "also measure recorded frames encoded and decoded by the model's autoencoder: the "
+               "limit of what the model can reach");
+  app.add_option("--predictions", o->predictions,
+                 "also measure the videos in this folder (DIR or NAME=DIR), one per recording: "
+                 "RECORDING.mp4, starting after the context")
+      ->type_name("DIR");
+  app.add_flag("--videos", o->videos, "keep the generated walks as videos in OUT/predictions");
+  examples(
+      app,
+      {{"loci world record walks --count 24 --seconds 80 --split test --revisits 1",
+        "record suitable walks: 20 s of context and 60 s to compare with"},
+       {"loci eval drift --model models/mini --data walks --weights weights --out drift",
+        "one minute per walk"},
+       {"loci eval drift --model old=models/mini --model new=runs/7/model --data walks "
+        "--autoencoder --out drift",
+        "compare two models and their autoencoders"},
+       {"loci eval drift --predictions other=videos --data walks --weights weights --out other",
+        "measure videos of another program"}});
+  app.callback([o] {
+    eval::ContinuationSetup setup = o->setup("drift", "Drift: walks over time");
+    setup.arms = eval::with_variations({{o->history.value_or("own"), o->history, o->budget}},
+                                       o->variations());
+    setup.predictions = eval::parse_models(o->predictions);
+    setup.autoencoder = o->autoencoder;
+    setup.videos = o->videos;
+    eval::DriftSuite suite(std::move(setup), o->window_seconds);
     run_eval(suite, *o);
   });
 }

@@ -9,6 +9,7 @@ namespace loci::app {
 void add_eval_memory(CLI::App& app);
 void add_eval_revisit(CLI::App& app);
 void add_eval_arena(CLI::App& app);
+void add_eval_drift(CLI::App& app);
 void add_eval_return(CLI::App& app);
 void add_eval_camera(CLI::App& app);
 void add_eval_probe(CLI::App& app);

@@ -6,17 +6,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "loci/camera/camera.h"
 #include "loci/camera/geometry.h"
-#include "loci/camera/lens.h"
+#include "loci/eval/metrics/depth_frame.h"
 
 namespace loci::eval {
-
-// Camera of a frame and, if known, its depth.
-struct DepthFrame {
-  camera::Camera camera;
-  at::Tensor depth;  // float [H, W], metres along the ray, infinite for sky; may be undefined
-};
 
 // Co-visible tokens of past frames for every token of `frame`: bool [T, frames * T], T tokens in
 // row-major order. If all frames have depth, 4x4 surface points per token are projected into the

@@ -11,7 +11,13 @@ namespace loci::io {
 
 namespace {
 
-// [T, H, W] in [0, 255], FP64.
+std::vector<double> to_list(const at::Tensor& values) {
+  const at::Tensor flat = values.contiguous();
+  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+}  // namespace
+
 at::Tensor luma(const at::Tensor& frames) {
   if (frames.dim() != 4 || frames.size(3) != 3) {
     fail("frames have shape [{}]; expected [frames, height, width, 3]",
@@ -21,13 +27,6 @@ at::Tensor luma(const at::Tensor& frames) {
   const at::Tensor sum = at::matmul(frames.to(at::kDouble), weights);
   return frames.scalar_type() == at::kByte ? sum : sum * 255;
 }
-
-std::vector<double> to_list(const at::Tensor& values) {
-  const at::Tensor flat = values.contiguous();
-  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
-}
-
-}  // namespace
 
 std::vector<double> sharpness(const at::Tensor& frames) {
   const at::Tensor y = luma(frames);
