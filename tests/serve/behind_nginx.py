@@ -141,10 +141,12 @@ class Test:
         assert (login.status, login.headers["Location"]) == (303, "/"), login.status
         cookie = login.headers["Set-Cookie"].split(";")[0]
         assert self.ask(port, "/v1/models", headers={"Cookie": cookie}, known=False)[0].status == 200, "cookie"
-        for origin, status in ((f"https://{HOST}", 400), ("https://evil.org", 403)):
-            answer, _ = self.ask(port, "/v1/videos", "POST", {"Origin": origin, "Content-Type": "application/json"},
-                                 b"{")
-            assert answer.status == status, f"{origin}: {answer.status}"
+        # Status 400: the request passes the check of its origin, and its body is not valid.
+        for host, origin, status in ((HOST, f"https://{HOST}", 400), (f"{HOST}:8443", f"https://{HOST}:8443", 400),
+                                     (HOST, f"https://{HOST}:8443", 403), (HOST, "https://evil.org", 403)):
+            answer, _ = self.ask(port, "/v1/videos", "POST",
+                                 {"Host": host, "Origin": origin, "Content-Type": "application/json"}, b"{")
+            assert answer.status == status, f"{host}, {origin}: {answer.status}"
 
     def walk(self, port):
         class Address:

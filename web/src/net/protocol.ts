@@ -308,6 +308,8 @@ export interface Video {
   progress: number;
   /** Unix time in seconds */
   created_at: number;
+  /** the same in microseconds, which orders videos of the same second */
+  created_us?: number;
   /** Unix time in seconds */
   completed_at: number | null;
   /** Unix time in seconds when it is deleted */
