@@ -387,7 +387,7 @@ TEST_F(Drift, ScoresVideosOfOtherPrograms) {
   EXPECT_THAT(html, HasSubstr("one frame every 3 s"));
   EXPECT_THAT(html, Not(HasSubstr("have no depth")));
   const at::Tensor sheet =
-      io::read_image(path("out/sheets/blurred") / (file_name(clips->clip(0).name) + ".jpg"));
+      io::read_image(path("out/sheets/blurred") / (clips->clip(0).name + ".jpg"));
   EXPECT_EQ(sheet.sizes(), (at::IntArrayRef{2 * kHeight, 10 * kWidth, 3}));
 
   // Features that were deleted are reported.

@@ -257,8 +257,8 @@ void add_eval_drift(CLI::App& app) {
                "also measure recorded frames encoded and decoded by the model's autoencoder: the "
                "limit of what the model can reach");
   app.add_option("--predictions", o->predictions,
-                 "also measure the videos in this folder (DIR or NAME=DIR), one per recording: "
-                 "RECORDING.mp4, starting after the context")
+                 "also measure the videos in this folder (DIR or NAME=DIR): DIR/RECORDING.mp4, "
+                 "starting after the context")
       ->type_name("DIR");
   app.add_flag("--videos", o->videos, "keep the generated walks as videos in OUT/predictions");
   examples(

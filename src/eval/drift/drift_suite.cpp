@@ -151,7 +151,7 @@ std::unique_ptr<ContinuationObserver> DriftSuite::observe(size_t clip, const std
   const std::string& name = eval_clips().clip(clip).name;
   return std::make_unique<DriftObserver>(
       eval_clips(), clip, networks(), window_seconds_, variant,
-      DriftObserver::Files{setup().out / "sheets" / file_name(variant) / (file_name(name) + ".jpg"),
+      DriftObserver::Files{setup().out / "sheets" / variant / (name + ".jpg"),
                            features_file(variant, name)});
 }
 

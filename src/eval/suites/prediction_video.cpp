@@ -10,7 +10,6 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
-#include "loci/eval/suites/runner.h"
 #include "loci/io/media/resize.h"
 
 namespace loci::eval {
@@ -18,13 +17,13 @@ namespace loci::eval {
 namespace fs = std::filesystem;
 
 fs::path prediction_file(const fs::path& folder, const EvalClips& clips, size_t clip) {
-  return folder / (file_name(clips.clip(clip).name) + ".mp4");
+  return folder / (clips.clip(clip).name + ".mp4");
 }
 
 ClipFormat prediction_format(const fs::path& folder) {
   if (!fs::is_directory(folder)) fail("--predictions: {} is not a folder", folder.string());
   std::optional<fs::path> first;
-  for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == ".mp4" && (!first || entry.path() < *first)) {
       first = entry.path();
     }
@@ -70,14 +69,17 @@ void replay_prediction(const fs::path& video, const EvalClips& clips, size_t cli
 }
 
 PredictionWriter::PredictionWriter(const fs::path& folder, const EvalClips& clips, size_t clip) {
+  const fs::path file = prediction_file(folder, clips, clip);
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail("{}: cannot create the folder: {}", folder.string(), error.message());
+  fs::create_directories(file.parent_path(), error);
+  if (error) {
+    fail("{}: cannot create the folder: {}", file.parent_path().string(), error.message());
+  }
   io::VideoOptions options;
   options.fps = clips.format().fps;
   options.lossless = true;
-  writer_ = std::make_unique<io::VideoWriter>(prediction_file(folder, clips, clip),
-                                              clips.format().width, clips.format().height, options);
+  writer_ =
+      std::make_unique<io::VideoWriter>(file, clips.format().width, clips.format().height, options);
 }
 
 void PredictionWriter::add(const at::Tensor& frames) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Continuations as videos: written by a suite, or made by another program and scored without a
-// model. A folder contains one video per clip, named after the clip (runner.h: file_name).
+// model. A folder contains one video per clip, named after the clip.
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@
 
 namespace loci::eval {
 
-// FOLDER/<clip>.mp4
+// FOLDER/<clip>.mp4; the name of a clip may contain folders.
 std::filesystem::path prediction_file(const std::filesystem::path& folder, const EvalClips& clips,
                                       size_t clip);
 
-// Frame size and rate of the first video in the folder, with the default time grid. A folder
-// without videos is bad input.
+// Frame size and rate of the first video in the folder or below, with the default time grid. A
+// folder without videos is bad input.
 ClipFormat prediction_format(const std::filesystem::path& folder);
 
 // Passes the frames of the continuation to `take` in blocks, like Continuation::run. The video
