@@ -3,15 +3,19 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loci/model/autoencoder/vae.h"
 #include "loci/model/autoencoder/vae_stream.h"
 
+#include "tests/base/expect_error.h"
 #include "tests/model/small_vae.h"
 
 namespace loci::model {
 namespace {
+
+using ::testing::HasSubstr;
 
 class BlockTransforms : public ::testing::Test {
  protected:
@@ -80,6 +84,31 @@ TEST_F(BlockTransforms, AClipInPartsEqualsTheWholeClip) {
           .equal(whole));
   EXPECT_FALSE(
       whole.equal(vae.transform()->decode(latents.permute({2, 0, 3, 4, 1}).contiguous(), true)));
+}
+
+TEST_F(BlockTransforms, AnEncoderCorrectsTheLatents) {
+  VaeConfig config = small_vae_config();
+  const Vae plain(config, {.seed = 3});
+  config.encoder_correction = true;
+  const Vae vae(config, {.seed = 3});
+  // Zero before training.
+  EXPECT_TRUE(
+      vae.encode(video_).mean.equal(vae.transform()->encode(video_, true).permute({1, 4, 0, 2, 3})));
+  for (const Parameter& parameter : vae.parameters().all()) {
+    if (parameter.name == "encoder.conv_out.weight") parameter.tensor.normal_(0, 0.1);
+  }
+  EXPECT_FALSE(
+      vae.encode(video_).mean.equal(vae.transform()->encode(video_, true).permute({1, 4, 0, 2, 3})));
+  EXPECT_GT(encoder_state_size(config, 16, 24), 0U);
+  EXPECT_EQ(encoder_state_size(plain.config(), 16, 24), 0U);
+  const at::Tensor whole = VaeEncoder(vae).encode(video_);
+  VaeEncoder encoder(vae);
+  EXPECT_TRUE(
+      at::cat({encoder.encode(video_.narrow(2, 0, 5)), encoder.encode(video_.narrow(2, 5, 4))}, 2)
+          .equal(whole));
+  EXPECT_TRUE(VaeConfig::from_json(config.to_json(), "file").encoder_correction);
+  config.block_transform = false;
+  EXPECT_BAD_INPUT(VaeConfig::from_json(config.to_json(), "file"), HasSubstr("block_transform"));
 }
 
 }  // namespace

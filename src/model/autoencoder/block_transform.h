@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A linear map between blocks of pixels and latents, used instead of an encoder network.
+// A linear map between blocks of pixels and latents, used instead of an encoder network or below one.
 //
 // The first latent of a clip encodes a block of 16x16 pixels of one frame (768 numbers), every
 // later latent a block of 16x16 pixels of 4 frames (3,072 numbers). The map is fitted to the

@@ -62,7 +62,7 @@ std::optional<BlockTransform> make_transform(Parameters& parameters, const VaeCo
 }
 
 std::optional<EncoderNetwork> make_encoder(Parameters& parameters, const VaeConfig& config) {
-  if (config.block_transform) return std::nullopt;
+  if (!config.has_encoder()) return std::nullopt;
   return EncoderNetwork(Scope(parameters, "encoder"), config);
 }
 
@@ -176,14 +176,20 @@ Vae::Posterior Vae::encode(const at::Tensor& pixels, const VaePass& pass) const 
          pass.first() ? "1 plus a multiple" : "a multiple", factor);
   }
   if (transform_) {
-    const at::Tensor z = channels_first(transform_->encode(pixels, pass.first()));
+    at::Tensor z = transform_->encode(pixels, pass.first());
+    if (encoder_) z = z + encode_patches(pixels, pass).to(at::kFloat);
+    z = channels_first(z);
     if (pass.cache != nullptr) pass.cache->count(z.size(2));
     return {z, transform_log_variance(z)};
   }
-  const at::Tensor x = (*encoder_)(patchify(pixels.to(compute_), config_.patch_size), pass);
+  const at::Tensor x = encode_patches(pixels, pass);
   const std::vector<at::Tensor> parts = (*quant_conv_)(x).to(at::kFloat).chunk(2, -1);
   if (pass.cache != nullptr) pass.cache->count(x.size(0));
   return {channels_first(parts[0]), channels_first(parts[1])};
+}
+
+at::Tensor Vae::encode_patches(const at::Tensor& pixels, const VaePass& pass) const {
+  return (*encoder_)(patchify(pixels.to(compute_), config_.patch_size), pass);
 }
 
 at::Tensor Vae::decode(const at::Tensor& latents, const VaePass& pass) const {

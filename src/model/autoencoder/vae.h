@@ -80,6 +80,7 @@ class Vae {
   static Vae assemble(const VaeConfig& config, const std::vector<std::string>& available,
                       const TensorLookup& find, const std::string& source,
                       const VaeOptions& options);
+  at::Tensor encode_patches(const at::Tensor& pixels, const VaePass& pass) const;
   at::Tensor transform_log_variance(const at::Tensor& mean) const;
   at::Tensor statistics(const std::vector<double>& values, const at::Tensor& like) const;
 
@@ -87,7 +88,7 @@ class Vae {
   std::unique_ptr<Parameters> parameters_;
   at::ScalarType compute_;
   std::optional<BlockTransform> transform_;
-  std::optional<EncoderNetwork> encoder_;  // none if there is a transform
+  std::optional<EncoderNetwork> encoder_;  // none if a transform encodes alone
   std::optional<PointConv> quant_conv_;
   PointConv post_quant_conv_;
   DecoderNetwork decoder_;

@@ -78,6 +78,11 @@ VaeConfig VaeConfig::from_json(const Json& json, const std::string& where) {
   config.dim_mult = reader.get<std::vector<int64_t>>("dim_mult", config.dim_mult);
   config.shuffle = reader.choose("upsample", "repeat", {"repeat", "shuffle"}) == "shuffle";
   config.block_transform = reader.get<bool>("block_transform", config.block_transform);
+  config.encoder_correction = reader.get<bool>("encoder_correction", config.encoder_correction);
+  if (config.encoder_correction && !config.block_transform) {
+    fail("{}: encoder_correction is true, but block_transform is not; set block_transform to true",
+         where);
+  }
   config.refiner_dim = reader.get<int64_t>("refiner_dim", config.refiner_dim, 0, 8192);
   config.refiner_blocks = reader.get<int64_t>("refiner_blocks", config.refiner_blocks, 1, 16);
   config.temporal_downsample =
@@ -149,6 +154,7 @@ Json VaeConfig::to_json() const {
             {"latents_mean", latents_mean},
             {"latents_std", latents_std}};
   if (block_transform) json["block_transform"] = true;
+  if (encoder_correction) json["encoder_correction"] = true;
   if (refiner_dim > 0) {
     json["refiner_dim"] = refiner_dim;
     json["refiner_blocks"] = refiner_blocks;

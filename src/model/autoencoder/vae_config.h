@@ -22,9 +22,12 @@ struct VaeConfig {
   // Whether the decoder upsamples by pixel shuffle instead of repeating pixels as Wan2.2 does. A
   // narrow network learns the inside of a 16x16 block faster with pixel shuffle.
   bool shuffle = false;
-  // Whether a linear transform of whole blocks (block_transform.h) replaces the encoder. The
-  // decoder network then adds a correction to the inverse transform.
+  // Whether a linear transform of whole blocks (block_transform.h) encodes. The decoder network then
+  // adds a correction to the inverse transform.
   bool block_transform = false;
+  // With a block transform: whether an encoder network adds a correction to its latents. Without
+  // one, there is no encoder network.
+  bool encoder_correction = false;
   // Channels and residual blocks of the refiner of decoded pictures (vae_refiner.h); 0 channels:
   // no refiner.
   int64_t refiner_dim = 0, refiner_blocks = 2;
@@ -37,6 +40,9 @@ struct VaeConfig {
   Json to_json() const;
 
   int64_t patch_channels() const { return 3 * patch_size * patch_size; }
+  bool has_encoder() const { return !block_transform || encoder_correction; }
+  // Output of the encoder network: mean and log variance, or the correction to a transform.
+  int64_t encoder_channels() const { return block_transform ? z_dim : 2 * z_dim; }
   int64_t spatial_factor() const;   // side of a latent in pixels: 16
   int64_t temporal_factor() const;  // frames per latent after the first: 4
 

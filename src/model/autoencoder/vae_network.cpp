@@ -6,9 +6,21 @@
 
 namespace loci::model {
 
+namespace {
+
+// Initial weights of the last convolution of a network with `in` channels. With a block transform,
+// the networks start with zero output.
+Initialiser last_weights(const VaeConfig& config, int64_t in) {
+  return config.block_transform ? Initialiser(init::zeros) : init::fan_in(in * 27);
+}
+
+}  // namespace
+
 EncoderNetwork::EncoderNetwork(const Scope& scope, const VaeConfig& config)
     : conv_in(scope["conv_in"], config.patch_channels(), config.base_dim, 3),
-      conv_out(scope["conv_out"], config.base_dim * config.dim_mult.back(), 2 * config.z_dim, 3),
+      conv_out(scope["conv_out"], config.base_dim * config.dim_mult.back(),
+               config.encoder_channels(), 3,
+               last_weights(config, config.base_dim * config.dim_mult.back())),
       mid_block(scope["mid_block"], config.base_dim * config.dim_mult.back()),
       norm_out(scope["norm_out"], config.base_dim * config.dim_mult.back()),
       latent_(config.spatial_factor()),
@@ -74,12 +86,9 @@ at::Tensor EncoderNetwork::operator()(const at::Tensor& patches, const VaePass& 
 
 DecoderNetwork::DecoderNetwork(const Scope& scope, const VaeConfig& config)
     : conv_in(scope["conv_in"], config.z_dim, config.decoder_base_dim * config.dim_mult.back(), 3),
-      // With a transform, the network starts with zero output.
       conv_out(scope["conv_out"], config.decoder_base_dim * config.dim_mult.front(),
                config.patch_channels(), 3,
-               config.block_transform
-                   ? Initialiser(init::zeros)
-                   : init::fan_in(config.decoder_base_dim * config.dim_mult.front() * 27)),
+               last_weights(config, config.decoder_base_dim * config.dim_mult.front())),
       mid_block(scope["mid_block"], config.decoder_base_dim * config.dim_mult.back()),
       norm_out(scope["norm_out"], config.decoder_base_dim * config.dim_mult.front()),
       latent_(config.spatial_factor()),

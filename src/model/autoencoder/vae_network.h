@@ -15,7 +15,8 @@
 
 namespace loci::model {
 
-// Frames as patches [T, B, H/p, W/p, 3pp] → mean and log variance [T', B, h, w, 2z].
+// Frames as patches [T, B, H/p, W/p, 3pp] → mean and log variance [T', B, h, w, 2z]. With a block
+// transform: the correction to its latents, [T', B, h, w, z], which is zero before training.
 struct EncoderNetwork {
   struct Level {
     std::vector<ResidualBlock> resnets;

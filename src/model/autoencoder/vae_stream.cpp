@@ -28,7 +28,7 @@ uint64_t two_frames(int64_t channels, int64_t positions) {
 }  // namespace
 
 uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t width) {
-  if (config.block_transform) return 0;  // blocks are independent
+  if (!config.has_encoder()) return 0;  // blocks are independent
   int64_t positions = height / config.patch_size * (width / config.patch_size);
   uint64_t size = two_frames(config.base_dim, positions);
   for (size_t i = 0; i < config.dim_mult.size(); ++i) {
@@ -40,7 +40,7 @@ uint64_t encoder_state_size(const VaeConfig& config, int64_t height, int64_t wid
     if (config.temporal_downsample[i]) size += two_frames(channels, positions) / 2;
   }
   return size + 4 * two_frames(config.base_dim * config.dim_mult.back(), positions) +
-         two_frames(2 * config.z_dim, positions);
+         two_frames(config.encoder_channels(), positions);
 }
 
 uint64_t decoder_state_size(const VaeConfig& config, int64_t height, int64_t width) {
