@@ -182,6 +182,21 @@ TEST_F(VaeTraining, ScenesHaveTheStyleOfTheRecipe) {
     EXPECT_EQ(clip.origin->time, "night");
     EXPECT_EQ(clip.origin->weather, "fog");
   }
+  const auto moved = [](const world::Clip& clip) {
+    return camera::norm(clip.trajectory.cameras.back().pose.position -
+                        clip.trajectory.cameras.front().pose.position);
+  };
+  // Clips are parts of walks, not their beginnings at rest, and follow the speed.
+  const auto distance = [&] {
+    const auto moving = open_video_clips(config().data, ClipSplit::kTraining, 4);
+    double sum = 0;
+    for (uint64_t i = 0; i < 24; ++i) sum += moved(moving->clip(i, 5));
+    return sum;
+  };
+  const double slow = distance();
+  EXPECT_GT(slow, 24 * 0.05);
+  recipe_["data"]["speed"] = 3;
+  EXPECT_GT(distance(), 1.2 * slow);
   recipe_["data"]["style"] = "village";
   EXPECT_BAD_INPUT(config(), HasSubstr("courtyard"));
   recipe_["data"] = {{"folder", "videos"}, {"fps", 24}};

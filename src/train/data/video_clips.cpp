@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <span>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -22,6 +24,10 @@ namespace {
 
 // Creating a scene takes as long as rendering 25 of its frames, so several clips share one.
 constexpr int64_t kClipsPerScene = 4;
+
+// A walk begins at rest, so a short clip from its beginning would hardly move. Clips are random
+// parts of walks of this length.
+constexpr double kWalkSeconds = 8;
 
 // Clips of one length after the other from worker threads.
 class LoadedClips : public VideoClips {
@@ -46,8 +52,7 @@ class LoadedClips : public VideoClips {
 
  protected:
   // A loader of clips of this length. It may refer to members until stop().
-  virtual std::unique_ptr<world::ClipLoader> load(int64_t frames,
-                                                  const world::LoaderOptions& options) = 0;
+  virtual std::unique_ptr<world::ClipLoader> load(int64_t frames, world::LoaderOptions options) = 0;
   // Ends the worker threads. Call it in the destructor of a class whose members they use.
   void stop() { loader_.reset(); }
 
@@ -57,27 +62,53 @@ class LoadedClips : public VideoClips {
   std::unique_ptr<world::ClipLoader> loader_;
 };
 
+// Parts of walks through scenes. One per worker thread.
+class WalkSource : public world::ClipSource {
+ public:
+  // `walk.frames` is the length of the walk, `frames` that of the part.
+  WalkSource(uint64_t seed, const world::ClipOptions& walk, int64_t frames)
+      : seed_(seed), frames_(frames), maker_(walk) {}
+
+  world::Clip make(int64_t index) override {
+    const std::vector<camera::Pose> walk = maker_.plan_trajectory(seed_, index).poses;
+    Random random{seed_, static_cast<uint64_t>(index), 0x77616c6b};
+    const int64_t start = random.between(0, std::ssize(walk) - frames_);
+    return maker_.make(
+        seed_, index,
+        std::span(walk).subspan(static_cast<size_t>(start), static_cast<size_t>(frames_)));
+  }
+
+ private:
+  uint64_t seed_;
+  int64_t frames_;
+  world::ClipMaker maker_;
+};
+
 class SceneClips : public LoadedClips {
  public:
   SceneClips(const VideoClipsConfig& config, ClipSplit split, uint64_t seed, int rank, int ranks)
       : LoadedClips(config, rank, ranks), seed_(seed) {
-    options_.width = static_cast<int>(config.width);
-    options_.height = static_cast<int>(config.height);
-    options_.scene = config.scene;
-    options_.fps = config.fps;
-    options_.fov = config.fov;
-    options_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
-    options_.clips_per_scene = kClipsPerScene;
+    walk_.width = static_cast<int>(config.width);
+    walk_.height = static_cast<int>(config.height);
+    walk_.scene = config.scene;
+    walk_.fps = config.fps;
+    walk_.fov = config.fov;
+    walk_.speed = config.speed;
+    walk_.turn_rate = config.turn_rate;
+    walk_.split = split == ClipSplit::kTraining ? world::Split::kTrain : world::Split::kTest;
+    walk_.clips_per_scene = kClipsPerScene;
   }
 
  private:
-  std::unique_ptr<world::ClipLoader> load(int64_t frames,
-                                          const world::LoaderOptions& options) override {
-    options_.frames = frames;
-    return world::load_scene_clips(seed_, options_, options);
+  std::unique_ptr<world::ClipLoader> load(int64_t frames, world::LoaderOptions options) override {
+    options.group = walk_.clips_per_scene;
+    world::ClipOptions walk = walk_;
+    walk.frames = std::max<int64_t>(frames, std::llround(kWalkSeconds * walk.fps));
+    return std::make_unique<world::ClipLoader>(
+        [&] { return std::make_unique<WalkSource>(seed_, walk, frames); }, options);
   }
 
-  world::ClipOptions options_;
+  world::ClipOptions walk_;
   uint64_t seed_;
 };
 
@@ -172,8 +203,7 @@ class FolderClips : public LoadedClips {
   ~FolderClips() override { stop(); }
 
  private:
-  std::unique_ptr<world::ClipLoader> load(int64_t frames,
-                                          const world::LoaderOptions& options) override {
+  std::unique_ptr<world::ClipLoader> load(int64_t frames, world::LoaderOptions options) override {
     return std::make_unique<world::ClipLoader>(
         [&] { return std::make_unique<VideoSource>(config_, videos_, seed_, frames, reported_); },
         options);
@@ -202,7 +232,10 @@ VideoClipsConfig VideoClipsConfig::from(const ConfigReader& reader) {
   }
   config.fps = reader.get<double>("fps", config.fps, 1.0, 240.0);
   config.fov = reader.get<double>("fov", config.fov, 10.0, 150.0);
-  for (const char* key : {"style", "time", "weather", "fps", "fov"}) {
+  reader.ignore({"speed", "turn_rate"});
+  if (reader.has("speed")) config.speed = reader.get<double>("speed", 1, 0.05, 20);
+  if (reader.has("turn_rate")) config.turn_rate = reader.get<double>("turn_rate", 1, 1, 360);
+  for (const char* key : {"style", "time", "weather", "fps", "fov", "speed", "turn_rate"}) {
     if (!config.folder.empty() && reader.has(key)) {
       fail("{}: {} is a property of procedural scenes; remove it or folder", reader.where(), key);
     }

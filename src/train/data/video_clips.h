@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "loci/base/config.h"
@@ -22,6 +23,8 @@ struct VideoClipsConfig {
   world::SceneOptions scene;
   double fps = 16;  // frames per second; the camera moves less per frame at a higher rate
   double fov = 75;  // horizontal field of view, degrees
+  // Instead of those of the scene's style: metres per second, degrees per second.
+  std::optional<double> speed, turn_rate;
 
   static VideoClipsConfig from(const ConfigReader& reader);
 };
