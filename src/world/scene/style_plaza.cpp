@@ -130,7 +130,7 @@ class Plaza {
         break;
       case 1: {
         const NamedColour leaf = leaves_.take();
-        add_planted_tree(d, {}, 1.25f, leaf.rgb, accent.rgb);
+        add_planted_tree(d, {}, 1.1f, leaf.rgb, accent.rgb);
         d.feature(fmt::format("a big {} tree", leaf.name));
         break;
       }
