@@ -250,6 +250,43 @@ TEST_F(VaeTraining, AddsChannelsToATransform) {
   EXPECT_BAD_INPUT(config(), HasSubstr("set model.z_dim"));
 }
 
+TEST_F(VaeTraining, AddsAnEncoderToATransformAndReplacesTheDecoder) {
+  recipe_["encoder"] = {{"base_dim", 8}};
+  EXPECT_BAD_INPUT(config(), HasSubstr("set model.base_dim"));
+  recipe_.erase("encoder");
+  recipe_["model"]["block_transform"] = true;
+  recipe_["model"]["z_dim"] = 3;
+  recipe_["transform_clips"] = 12;
+  recipe_["updates"] = 2;
+  recipe_["phases"] = {{{"frames", 5}}};
+  VaeRun(config(), folder_ / "plain", false, *alone_).loop.run();
+  recipe_.erase("model");
+  recipe_["start"] = (folder_ / "plain/vae").string();
+  recipe_["encoder"] = {{"base_dim", 8}};
+  recipe_["decoder"] = {{"base_dim", 12}};
+  const model::Vae plain = model::Vae::load(folder_ / "plain/vae");
+  auto run = std::make_unique<VaeRun>(config(), folder_ / "run", false, *alone_);
+  const model::Vae& vae = run->task.vae();
+  EXPECT_EQ(vae.config().base_dim, 8);
+  EXPECT_EQ(vae.config().decoder_base_dim, 12);
+  const at::Tensor pixels = model::pixels_from_frames(moving_gradient(5, 32, 32, 0.9));
+  const at::Tensor latents = plain.encode(pixels).mean.detach();
+  // The new networks add zero before the first update and something else after it.
+  EXPECT_TRUE(vae.encode(pixels).mean.detach().equal(latents));
+  const at::Tensor below =
+      plain.transform()->decode(latents.permute({2, 0, 3, 4, 1}).contiguous(), true);
+  EXPECT_TRUE(at::allclose(vae.decode(latents).detach(), below, 1e-4, 1e-4));
+  run->loop.run();
+  EXPECT_FALSE(vae.encode(pixels).mean.detach().equal(latents));
+  EXPECT_FALSE(at::allclose(vae.decode(latents).detach(), below, 1e-4, 1e-4));
+  // The scale of the latents stays that of the transform.
+  const model::Vae saved = model::Vae::load(folder_ / "run/vae");
+  EXPECT_EQ(saved.config().latents_std, plain.config().latents_std);
+  run.reset();
+  recipe_["start"] = (folder_ / "run/vae").string();
+  EXPECT_BAD_INPUT(config(), HasSubstr("already has an encoder network"));
+}
+
 TEST_F(VaeTraining, RanksHaveDifferentClips) {
   VideoClipsConfig scenes;
   scenes.width = scenes.height = 32;

@@ -40,10 +40,34 @@ VaePhase read_vae_phase(const ConfigReader& reader, const VaeRecipe& recipe) {
   return phase;
 }
 
-// Reads "model", or takes it from "start" and adds "refiner" and "channels".
+// Reads "encoder", which adds an encoder network to the block transform in start, and "decoder",
+// which replaces the decoder network.
+void read_new_networks(const ConfigReader& reader, VaeRecipe& recipe) {
+  const std::string& where = reader.where();
+  for (const char* key : {"encoder", "decoder"}) {
+    if (!reader.has(key) || (!recipe.start.empty() && recipe.model.block_transform)) continue;
+    fail("{}: {} changes a network above the block transform in start; for a new model, set {}",
+         where, key,
+         std::string_view(key) == "encoder" ? "model.base_dim" : "model.decoder_base_dim");
+  }
+  if (reader.has("encoder")) {
+    if (recipe.model.encoder_correction) {
+      fail("{}: {} already has an encoder network; remove encoder", where, recipe.start.string());
+    }
+    recipe.model.encoder_correction = true;
+    recipe.model.base_dim = reader.section("encoder").get<int64_t>("base_dim", 32, 1, 8192);
+  }
+  if (reader.has("decoder")) {
+    recipe.new_decoder = true;
+    recipe.model.decoder_base_dim = reader.section("decoder").get<int64_t>("base_dim", 64, 1, 8192);
+    recipe.model.refiner_dim = 0;
+  }
+}
+
+// Reads "model", or takes it from "start" and adds "refiner", "channels", "encoder" and "decoder".
 void read_model(const ConfigReader& reader, VaeRecipe& recipe) {
   const std::string& where = reader.where();
-  reader.ignore({"model", "refiner", "channels"});
+  reader.ignore({"model", "refiner", "channels", "encoder", "decoder"});
   recipe.start = reader.get<std::string>("start", "");
   recipe.decoder_only = reader.get<bool>("decoder_only", recipe.decoder_only);
   if (recipe.start.empty()) {
@@ -55,6 +79,9 @@ void read_model(const ConfigReader& reader, VaeRecipe& recipe) {
       fail("{}: with start, the sizes are those of {}; remove model", where, recipe.start.string());
     }
     recipe.model = model::Vae::load(recipe.start).config();
+  }
+  read_new_networks(reader, recipe);
+  if (!recipe.start.empty()) {
     if (reader.has("refiner") && recipe.model.refiner_dim > 0) {
       fail("{}: {} already has a refiner; remove refiner", where, recipe.start.string());
     }
@@ -83,8 +110,8 @@ void read_model(const ConfigReader& reader, VaeRecipe& recipe) {
     recipe.model.latents_mean.resize(static_cast<size_t>(recipe.model.z_dim), 0.0);
     recipe.model.latents_std.resize(static_cast<size_t>(recipe.model.z_dim), 1.0);
   }
-  // A transform has no encoder to train.
-  recipe.decoder_only = recipe.decoder_only || recipe.model.block_transform;
+  // A transform without an encoder network has nothing to train.
+  recipe.decoder_only = recipe.decoder_only || !recipe.model.has_encoder();
 }
 
 void check_world_model(const VaeRecipe& recipe, const std::string& where) {

@@ -40,8 +40,11 @@ struct VaeRecipe {
   AdversarialConfig adversarial;
   VaeValidationConfig validation;
   // A folder or file that Vae::load() reads, with the initial weights. Its sizes and statistics are
-  // then the model's, and the recipe can add a refiner and channels. Empty: random weights.
+  // then the model's, and the recipe can add a refiner, channels and an encoder network, and replace
+  // the decoder network. Empty: random weights.
   std::filesystem::path start;
+  // Replaces the decoder network of `start`, with its refiner, by one with random weights.
+  bool new_decoder = false;
   // Number of channels of `start` that stay unchanged while new ones are added; 0: none are added.
   int64_t kept_channels = 0;
   // Leaves the encoder unchanged, so that existing latents stay valid.

@@ -7,11 +7,21 @@
 
 namespace loci::train {
 
+namespace {
+
+// Whether a parameter belongs to the decoder network or its refiner, not to the transform.
+bool is_decoder_network(const std::string& name) {
+  return name.starts_with("decoder.") && name.find("_transform.") == std::string::npos;
+}
+
+}  // namespace
+
 model::Vae initial_vae(const VaeRecipe& recipe) {
   if (recipe.start.empty()) return model::Vae(recipe.model, {.seed = recipe.loop.seed});
   model::Vae start = model::Vae::load(recipe.start);
   if (start.config().refiner_dim == recipe.model.refiner_dim &&
-      start.config().z_dim == recipe.model.z_dim) {
+      start.config().z_dim == recipe.model.z_dim &&
+      start.config().encoder_correction == recipe.model.encoder_correction && !recipe.new_decoder) {
     return start;
   }
   const at::NoGradGuard no_grad;
@@ -19,6 +29,7 @@ model::Vae initial_vae(const VaeRecipe& recipe) {
   const model::Vae grown(recipe.model, {.seed = recipe.loop.seed});
   for (const model::Parameter& each : grown.parameters().all()) tensors[each.name] = each.tensor;
   for (const model::Parameter& each : start.parameters().all()) {
+    if (recipe.new_decoder && is_decoder_network(each.name)) continue;
     at::Tensor& to = tensors.at(each.name);
     if (to.sizes() == each.tensor.sizes()) {
       to = each.tensor;

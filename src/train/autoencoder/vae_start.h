@@ -7,9 +7,9 @@
 
 namespace loci::train {
 
-// With random weights, or from recipe.start. A refiner or channels that recipe.start lacks have no
-// effect on the decoded frames at first. The block transform does not contain the new channels yet
-// (transform_fit.h).
+// With random weights, or from recipe.start. Networks and channels that recipe.start lacks have no
+// effect on latents and decoded frames at first. The block transform does not contain the new
+// channels yet (transform_fit.h).
 model::Vae initial_vae(const VaeRecipe& recipe);
 
 }  // namespace loci::train

@@ -257,7 +257,10 @@ void VaeTask::validate(int64_t update, RunLog& log) {
     const VaeScore score =
         score_autoencoder(vae, *validation_, recipe_.validation, generator_.get(),
                           validation_lpips_ ? &*validation_lpips_ : nullptr);
-    if (!recipe_.decoder_only) vae.set_statistics(score.mean, score.deviation);
+    // Latents of a transform keep their scale, in which equal errors are equal errors of pixels.
+    if (!recipe_.decoder_only && !recipe_.model.block_transform) {
+      vae.set_statistics(score.mean, score.deviation);
+    }
     AtomicDirectory target(folder_ / "vae", AtomicDirectory::Existing::kReplace);
     vae.save(target.temporary());
     target.commit();
