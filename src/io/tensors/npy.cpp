@@ -45,7 +45,7 @@ at::Tensor copied(const NpyHeader& header, const std::vector<int64_t>& shape,
 }  // namespace
 
 at::Tensor read_npy_bytes(std::string_view bytes, const std::string& source) {
-  const NpyHeader header = parse_npy_header(bytes, source);
+  const NpyHeader header = parse_npy_header(bytes, bytes.size(), source);
   std::vector<int64_t> shape = header.shape;
   // An array in Fortran order is the transpose of one in C order.
   if (header.fortran_order) std::reverse(shape.begin(), shape.end());
@@ -64,19 +64,23 @@ at::Tensor read_npy(const std::filesystem::path& path) {
 
 at::Tensor read_npy_rows(const std::filesystem::path& path, int64_t first, int64_t count) {
   LOCI_CHECK(first >= 0 && count >= 0, "rows {} to {}", first, first + count);
-  const SharedBytes file = map_file(path);
-  const NpyHeader header = parse_npy_header(file.view, path.string());
+  const InputFile file = InputFile::open(path);
+  const NpyHeader header = parse_npy_header(file.head(kNpyHead).view, file.size(), path.string());
   std::vector<int64_t> shape = header.shape;
   if (shape.empty() || first + count > shape.front()) {
     fail("{}: [{}]; expected {} or more entries along the first axis", path.string(),
          fmt::join(shape, ", "), first + count);
   }
-  if (header.fortran_order) return read_npy_bytes(file.view, path.string()).narrow(0, first, count);
-  const std::string_view numbers = file.view.substr(header.offset);
-  const size_t row = shape.front() == 0 ? 0 : numbers.size() / static_cast<size_t>(shape.front());
+  if (header.fortran_order) {
+    return read_npy_bytes(file.read_all().view, path.string()).narrow(0, first, count);
+  }
+  const uint64_t row =
+      shape.front() == 0 ? 0 : (file.size() - header.offset) / static_cast<uint64_t>(shape.front());
   shape.front() = count;
   return copied(header, shape,
-                numbers.substr(static_cast<size_t>(first) * row, static_cast<size_t>(count) * row));
+                file.read(header.offset + static_cast<uint64_t>(first) * row,
+                          static_cast<uint64_t>(count) * row)
+                    .view);
 }
 
 std::map<std::string, at::Tensor> read_npz(const std::filesystem::path& path) {

@@ -17,7 +17,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 // Headers are padded to align the data to a multiple of this.
 constexpr size_t kAlignment = 64;
 // The header of a numeric array has about a hundred bytes.
-constexpr uint64_t kMaxHeaderBytes = 1 << 16;
+constexpr uint64_t kMaxHeaderBytes = kNpyHead - 12;
 
 constexpr std::array<std::pair<std::string_view, at::ScalarType>, 14> kTypes = {{
     {"b1", at::kBool},
@@ -165,31 +165,31 @@ class LiteralReader {
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::string_view file, const std::string& source) {
-  if (file.empty()) fail("{}: the file is empty", source);
-  if (!file.starts_with(kMagic)) fail("{}: this is not a .npy array of numpy", source);
+NpyHeader parse_npy_header(std::string_view head, uint64_t size, const std::string& source) {
+  if (head.empty()) fail("{}: the file is empty", source);
+  if (!head.starts_with(kMagic)) fail("{}: this is not a .npy array of numpy", source);
   const auto cut_off = [&] { fail("{}: the file ends within its header; it is cut off", source); };
-  if (file.size() < 10) cut_off();
-  const auto version = static_cast<unsigned char>(file[6]);
+  if (head.size() < 10) cut_off();
+  const auto version = static_cast<unsigned char>(head[6]);
   if (version < 1 || version > 3) {
     fail("{}: version {} of the .npy format is unknown; versions 1 to 3 can be read", source,
          version);
   }
   const size_t count = version == 1 ? 2 : 4;  // size of the length field
-  if (file.size() < 8 + count) cut_off();
+  if (head.size() < 8 + count) cut_off();
   uint32_t length = 0;
-  std::memcpy(&length, file.data() + 8, count);
+  std::memcpy(&length, head.data() + 8, count);
   if (length > kMaxHeaderBytes) {
     fail("{}: a header of {} bytes is beyond the limit of {}", source, length, kMaxHeaderBytes);
   }
-  if (file.size() - 8 - count < length) cut_off();
-  NpyHeader header = LiteralReader(file.substr(8 + count, length), source).read();
+  if (head.size() - 8 - count < length) cut_off();
+  NpyHeader header = LiteralReader(head.substr(8 + count, length), source).read();
   header.offset = 8 + count + length;
   const auto bytes = tensor_bytes(header.dtype, header.shape);
   if (!bytes) fail("{}: the array has an impossible shape", source);
-  if (file.size() - header.offset != *bytes) {
+  if (size - header.offset != *bytes) {
     fail("{}: the array takes {} bytes, but {} follow the header; the file is {}", source, *bytes,
-         file.size() - header.offset, file.size() - header.offset < *bytes ? "cut off" : "damaged");
+         size - header.offset, size - header.offset < *bytes ? "cut off" : "damaged");
   }
   return header;
 }
