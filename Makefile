@@ -85,6 +85,7 @@ power-loss: build
 WALKS ?= 16
 SOAK_MINUTES ?= 60
 soak: build
+	@scripts/bootstrap --test
 	@$(call TORTURE,soak.py) --steady --nginx --walkers $(WALKS) --minutes $(SOAK_MINUTES)
 
 sbom: bootstrap

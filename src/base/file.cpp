@@ -19,7 +19,6 @@
 
 #include <fmt/format.h>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/output_path.h"
 #include "loci/base/random.h"
@@ -169,23 +168,6 @@ void write_file(const fs::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content);
   file.commit();
-}
-
-void make_folders(const fs::path& folder) {
-  std::error_code ignored;
-  if (fs::is_directory(folder, ignored)) return;
-  const fs::path path = folder.filename().empty() ? folder.parent_path() : folder;  // "name/"
-  const fs::path parent = folder_of(path);
-  make_folders(parent);
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_write(path, errno);
-  if (!fs::is_directory(path, ignored)) fail_write(path, ENOTDIR);
-  flush_to_disk(parent);
-}
-
-void flush_to_disk(const fs::path& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  // Some file systems cannot flush folders and return EINVAL.
-  if (file.value < 0 || (::fsync(file.value) != 0 && errno != EINVAL)) fail_write(path, errno);
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {

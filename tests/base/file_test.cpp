@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loci/base/durable.h"
+#include "loci/base/output_path.h"
 
 #include "tests/base/expect_error.h"
 

@@ -45,7 +45,7 @@ class Nginx:
         unpacked = pathlib.Path(__file__).resolve().parents[2] / "build" / "nginx" / "usr" / "sbin"
         program = shutil.which("nginx") or shutil.which("nginx", path=f"/usr/sbin:{unpacked}")
         if program is None:
-            raise AssertionError("nginx is not installed; on Debian: apt-get install nginx-light")
+            raise AssertionError("nginx is not installed; run scripts/bootstrap --test")
         folder.mkdir()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

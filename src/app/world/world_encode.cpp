@@ -16,10 +16,10 @@
 
 #include "loci/app/cli/command.h"
 #include "loci/app/world/world_options.h"
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/jobs.h"
+#include "loci/base/output_path.h"
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
 #include "loci/camera/time_grid.h"

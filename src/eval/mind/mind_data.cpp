@@ -6,9 +6,9 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/base/output_path.h"
 #include "loci/base/text.h"
 #include "loci/camera/formats/mind.h"
 #include "loci/camera/lens.h"

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <set>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
+#include "loci/base/output_path.h"
 #include "loci/base/progress.h"
 #include "loci/base/random.h"
 #include "loci/eval/report/report.h"

@@ -5,7 +5,6 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/output_path.h"

@@ -15,11 +15,11 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
 #include "loci/base/machine.h"
+#include "loci/base/output_path.h"
 #include "loci/serve/net/network.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"

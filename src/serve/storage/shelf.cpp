@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/serve/storage/shelf.h"
 
-#include "loci/base/durable.h"
+#include "loci/base/output_path.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/output_path.h"
 #include "loci/sample/stream/stream_options.h"
 #include "loci/serve/storage/shelf.h"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/log.h"
 #include "loci/base/machine.h"
+#include "loci/base/output_path.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"
 

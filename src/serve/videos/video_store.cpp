@@ -6,10 +6,10 @@
 #include <tuple>
 #include <vector>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/log.h"
+#include "loci/base/output_path.h"
 #include "loci/serve/net/refusal.h"
 #include "loci/serve/protocol/ids.h"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/log.h"
+#include "loci/base/output_path.h"
 #include "loci/base/text.h"
 #include "loci/sample/stream/finite.h"
 

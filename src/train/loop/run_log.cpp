@@ -3,9 +3,9 @@
 
 #include <fstream>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/output_path.h"
 #include "loci/io/media/image.h"
 
 namespace loci::train {

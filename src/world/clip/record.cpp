@@ -3,10 +3,10 @@
 
 #include <ATen/ATen.h>
 
-#include "loci/base/durable.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
 #include "loci/base/interrupt.h"
+#include "loci/base/output_path.h"
 #include "loci/base/progress.h"
 #include "loci/camera/path/resample.h"
 #include "loci/camera/path/trajectory_io.h"
