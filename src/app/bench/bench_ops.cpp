@@ -16,6 +16,7 @@
 #include "loci/base/config.h"
 #include "loci/eval/cost/block_cost.h"
 #include "loci/kernels/attention/attention.h"
+#include "loci/kernels/convolution/conv_3x3.h"
 #include "loci/kernels/delta_rule/delta_rule.h"
 #include "loci/kernels/elementwise/gelu.h"
 #include "loci/kernels/elementwise/head_map.h"
@@ -251,6 +252,24 @@ Row delta_gradient_row(const Sizes& s, double seconds) {
   return row;
 }
 
+// A convolution in the training of a small autoencoder: the gradients of pictures and weight. The
+// former is libtorch's in both versions.
+Row convolution_gradient_row(double seconds) {
+  constexpr int64_t kFrames = 9, kHeight = 32, kWidth = 48, kMaps = 48;
+  Row row{.name = "3x3 convolution, gradient",
+          .size = fmt::format("{} x {}x{}, {} -> {}", kFrames, kWidth, kHeight, kMaps, kMaps)};
+  row.operations = 4.0 * static_cast<double>(kFrames * kHeight * kWidth * 9 * kMaps * kMaps);
+  compare_gradients(
+      row, seconds,
+      {at::randn({kFrames, kHeight, kWidth, kMaps}),
+       at::randn({kMaps, 3, 3, kMaps}).permute({0, 3, 1, 2})},
+      [](const std::vector<at::Tensor>& x) { return kernels::conv_3x3(x[0], x[1], {}); },
+      [](const std::vector<at::Tensor>& x) {
+        return kernels::conv_3x3_by_libtorch(x[0], x[1], {});
+      });
+  return row;
+}
+
 // libtorch's matrix product in FP32, as a reference for the other kernels.
 Row linear_row(const Sizes& s, double seconds) {
   const at::Tensor x = at::randn({s.tokens, s.heads * kChannels});
@@ -344,6 +363,7 @@ void run_bench_ops(const Options& o) {
                            attention_gradient_row(sizes, o.seconds, at::kBFloat16),
                            delta_row(sizes, o.seconds),
                            delta_gradient_row(sizes, o.seconds),
+                           convolution_gradient_row(o.seconds),
                            map_row(sizes, o.seconds),
                            readout_row(sizes, o.seconds),
                            norm_row(sizes, o.seconds),
