@@ -7,6 +7,7 @@
 
 #include "../base/expect_error.h"
 #include "golden_vae.h"
+#include "small_vae.h"
 
 namespace loci::model {
 namespace {
@@ -125,6 +126,39 @@ TEST(VaeStreamState, PixelShuffleStreams) {
     EXPECT_LT(largest_difference(
                   whole, vae.decode(vae.denormalise(latents), {nullptr, tiling}).clamp(-1, 1)),
               1e-4);
+  }
+}
+
+// One, two or four frames per latent, divided at either level.
+TEST(VaeStreamState, EveryTemporalFactorStreams) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [first, second] :
+       {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+    VaeConfig config = small_vae_config();
+    config.block_transform = false;
+    config.temporal_downsample = {first, second};
+    const int64_t factor = (first ? 2 : 1) * (second ? 2 : 1);
+    ASSERT_EQ(config.temporal_factor(), factor);
+    const Vae vae(config, {.seed = 2});
+    at::manual_seed(4);
+    for (const Parameter& parameter : vae.parameters().all()) {
+      if (parameter.name.ends_with("weight")) parameter.tensor.normal_(0, 0.1);
+    }
+    const at::Tensor video = at::rand({1, 3, 1 + 4 * factor, 16, 24}) * 2 - 1;
+    const at::Tensor code = VaeEncoder(vae).encode(video);
+    EXPECT_EQ(code.sizes().vec(), (std::vector<int64_t>{1, 6, 5, 2, 3}));
+    const at::Tensor decoded = VaeDecoder(vae).decode(code);
+    EXPECT_EQ(decoded.sizes(), video.sizes());
+    VaeEncoder encoder(vae);
+    VaeDecoder decoder(vae);
+    std::vector<at::Tensor> codes, frames;
+    for (int64_t latent = 0; latent < 5; ++latent) {
+      const int64_t begin = latent == 0 ? 0 : 1 + (latent - 1) * factor;
+      codes.push_back(encoder.encode(video.narrow(2, begin, latent == 0 ? 1 : factor)));
+      frames.push_back(decoder.decode(codes.back()));
+    }
+    EXPECT_TRUE(at::cat(codes, 2).equal(code)) << factor;
+    EXPECT_TRUE(at::cat(frames, 2).equal(decoded)) << factor;
   }
 }
 
