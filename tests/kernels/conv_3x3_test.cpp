@@ -43,6 +43,20 @@ TEST(Conv3x3, MatchesLibtorch) {
   }
 }
 
+// As causal convolutions do with the outputs of their taps.
+TEST(Conv3x3, OutputCanBeModifiedInPlace) {
+  const at::Tensor x = at::randn({3, 4, 4, 8});
+  const at::Tensor weight = at::randn({8, 8, 3, 3}).requires_grad_(true);
+  const auto gradient = [&](const auto& convolution) {
+    weight.mutable_grad() = at::Tensor();
+    const at::Tensor y = convolution(x, weight, at::Tensor());
+    y.narrow(0, 1, 2).add_(convolution(x.narrow(0, 0, 2), weight, at::Tensor()));
+    y.square().sum().backward();
+    return weight.grad().clone();
+  };
+  EXPECT_TRUE(at::allclose(gradient(conv_3x3), gradient(conv_3x3_by_libtorch), 1e-4, 1e-3));
+}
+
 TEST(Conv3x3, HasOnlyTheGradientsThatAreNeeded) {
   const at::Tensor x = at::randn({1, 4, 4, 8});
   const at::Tensor weight = at::randn({8, 8, 3, 3}).requires_grad_(true);

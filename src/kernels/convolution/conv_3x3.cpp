@@ -23,6 +23,14 @@ using torch::autograd::variable_list;
 constexpr int64_t kOutPerTask = 12;
 
 at::Tensor channels_second(const at::Tensor& pictures) { return pictures.permute({0, 3, 1, 2}); }
+at::Tensor channels_last(const at::Tensor& pictures) {
+  return pictures.permute({0, 2, 3, 1}).contiguous();
+}
+
+// Output [N, out, H, W], a tensor of its own.
+at::Tensor convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::conv2d(channels_second(x), weight, bias, {1, 1}, {1, 1});
+}
 
 at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& grad_y) {
   const int64_t out = grad_y.size(3);
@@ -47,19 +55,21 @@ at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& grad_y) {
   return gradient.permute({0, 3, 1, 2});
 }
 
+// Its output is [N, out, H, W], since a view of it as [N, H, W, out], made here, could not be
+// modified in place later.
 class Conv3x3 : public torch::autograd::Function<Conv3x3> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias) {
     context->save_for_backward({x, weight});
     context->saved_data["bias"] = bias.has_value();
-    return conv_3x3_by_libtorch(x, weight, bias.value_or(at::Tensor()));
+    return convolve(x, weight, bias.value_or(at::Tensor()));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
-    const at::Tensor grad_y = gradients[0].contiguous();
+    const at::Tensor grad_y = channels_last(gradients[0]);
     at::Tensor grad_x, grad_weight, grad_bias;
     if (context->needs_input_grad(0)) {
       grad_x = std::get<0>(at::convolution_backward(channels_second(grad_y), channels_second(x),
@@ -80,9 +90,7 @@ class Conv3x3 : public torch::autograd::Function<Conv3x3> {
 
 at::Tensor conv_3x3_by_libtorch(const at::Tensor& x, const at::Tensor& weight,
                                 const at::Tensor& bias) {
-  return at::conv2d(channels_second(x), weight, bias, {1, 1}, {1, 1})
-      .permute({0, 2, 3, 1})
-      .contiguous();
+  return channels_last(convolve(x, weight, bias));
 }
 
 at::Tensor conv_3x3(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
@@ -93,8 +101,8 @@ at::Tensor conv_3x3(const at::Tensor& x, const at::Tensor& weight, const at::Ten
   const bool own = at::GradMode::is_enabled() && weight.requires_grad() && x.is_cpu() &&
                    x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
   if (!own) return conv_3x3_by_libtorch(x, weight, bias);
-  return Conv3x3::apply(x.contiguous(), weight,
-                        bias.defined() ? std::optional(bias) : std::nullopt);
+  return channels_last(
+      Conv3x3::apply(x.contiguous(), weight, bias.defined() ? std::optional(bias) : std::nullopt));
 }
 
 }  // namespace loci::kernels
