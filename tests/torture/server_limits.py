@@ -40,7 +40,7 @@ class ServerLimits:
     def advance(self, walk, chunks=2):
         for _ in range(chunks):
             walk.send(type="event", kind="step")
-            walk.until("chunk_stats")
+            walk.until("chunk_stats", replayed=False)
 
     def begin(self, server, **init):
         """A paused walk that has begun; its world."""
@@ -155,9 +155,10 @@ class ServerLimits:
         # With enough memory the world continues where it was.
         resource.prlimit(server.process.pid, resource.RLIMIT_AS, unlimited)
         again, reopened = self.begin(server, world=world)
-        assert reopened == world
+        assert reopened == world, f"{reopened} was opened instead of {world}"
         again.send(type="event", kind="step")
-        assert again.until("chunk_stats", replayed=False)["chunk_index"] == 2
+        index = again.until("chunk_stats", replayed=False)["chunk_index"]
+        assert index == 2, f"the world continues with chunk {index}"
         again.close()
         small.close()
         said = server.stop()
