@@ -197,6 +197,9 @@ class TrajectoryPlanner {
   // One part of a longer path. It returns to an earlier view if the time permits.
   void episode(TrajectorySimulator& simulator) {
     const double left = simulator.left(), kind = random_.uniform();
+    if (options_.motion.orbit_share > 0 && random_.chance(options_.motion.orbit_share) &&
+        orbit(simulator))
+      return;
     if (stops_.size() > 2 && left > 9 && random_.chance(0.55) && go_back(simulator)) return;
     if (kind < 0.22 && left > turn_time(360) + 1) return spin(simulator);
     if (kind < 0.50 && left > 14 && circle(simulator)) return;
@@ -270,6 +273,38 @@ class TrajectoryPlanner {
       }
     }
     return false;
+  }
+
+  // Moves around the middle of the scene while turning with it, then sometimes the same way back.
+  // Where turns are slow, this shows more of a scene and returns earlier than walking straight.
+  bool orbit(TrajectorySimulator& simulator) {
+    const Point start = simulator.position();
+    const double radius = length(start), side = sign(), wish = random_.uniform(50, 130);
+    if (radius < 1.5) return false;
+    const Motion& motion = options_.motion;
+    for (const double angle : {side * wish, -side * wish, side * 0.6 * wish, -side * 0.6 * wish}) {
+      const double seconds = 1 + std::max(std::abs(angle) / motion.turn_rate,
+                                          std::abs(angle) * (kPi / 180) * radius / motion.speed);
+      if (seconds > simulator.left() || !arc_is_free(start, angle)) continue;
+      stops_.push_back({start, simulator.yaw(), simulator.time()});
+      simulator.sweep({0, 0}, angle, angle, seconds);
+      simulator.pause(random_.uniform(0.1, 0.6));
+      if (random_.chance(0.4)) simulator.sweep({0, 0}, -angle, -angle, seconds);
+      return true;
+    }
+    return false;
+  }
+
+  // Whether the arc of `angle` degrees around the origin from `start` keeps clear of obstacles.
+  bool arc_is_free(const Point& start, double angle) const {
+    const int steps = static_cast<int>(std::abs(angle) / 2) + 1;
+    for (int i = 0; i <= steps; ++i) {
+      const double part = angle * i / steps * (kPi / 180);
+      const double c = exact_cos(part), s = exact_sin(part);
+      const Point p{start.x * c + start.z * s, start.z * c - start.x * s};
+      if (!free_space_.is_free(p) || free_space_.clearance(p) < 0.7) return false;
+    }
+    return true;
   }
 
   // Returns to an earlier stop and to its viewing direction.

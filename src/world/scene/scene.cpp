@@ -77,6 +77,7 @@ Motion motion_of(Style style) {
     motion.pitch_acceleration = 20;
     motion.highest_turn_rate = 1.05;
     motion.tilt = 0.5;
+    motion.orbit_share = 0.5;
     motion.speed_range = {0.9, 1.1};
     motion.turn_range = {0.9, 1.05};
   }

@@ -49,6 +49,7 @@ struct Motion {
   double turn_acceleration = 75;    // degrees per second, per second
   double pitch_acceleration = 40;   // likewise, of the pitch
   double tilt = 1;                  // multiplies the pitch of looks up and down
+  double orbit_share = 0;  // share of the episodes that move around the middle of the scene
   // Random paths differ in speed and turn rate by factors between these bounds.
   std::array<double, 2> speed_range = {0.85, 1.2}, turn_range = {0.9, 1.25};
 };
