@@ -288,7 +288,8 @@ TEST_F(HttpApi, ListsVideosOfTheSameSecondInTheOrderOfTheirCreation) {
   }
   const auto listed = [&](const std::string& query) {
     std::vector<std::string> found;
-    for (const Json& video : http(port(), "GET", "/v1/videos" + query).json()["data"]) {
+    const Json list = http(port(), "GET", "/v1/videos" + query).json();
+    for (const Json& video : list["data"]) {
       EXPECT_EQ(video["created_us"].get<int64_t>() / 1'000'000, video["created_at"]);
       found.push_back(video["id"]);
     }
