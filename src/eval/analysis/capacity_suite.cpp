@@ -16,6 +16,7 @@
 #include "loci/camera/path/resample.h"
 #include "loci/eval/analysis/state_bank.h"
 #include "loci/eval/metrics/image_metrics.h"
+#include "loci/eval/suites/continuation_scores.h"
 #include "loci/eval/suites/eval_models.h"
 #include "loci/eval/suites/revisit_gaps.h"
 #include "loci/memory/recurrent/key_spread.h"
@@ -116,7 +117,7 @@ struct CapacitySuite::Walk {
     for (size_t i = 0; i < revisits.size(); ++i) {
       const auto row = static_cast<int64_t>(i);
       const at::Tensor error = got[row] - values[return_latents[i]];
-      const double psnr = psnr_of(error.square().mean().item<double>());
+      const double psnr = std::min(kIdenticalPsnr, psnr_of(error.square().mean().item<double>()));
       result["psnr_revisit"].push_back(psnr);
       result[std::string("psnr") + gap_suffix(revisits[i].gap)].push_back(psnr);
     }

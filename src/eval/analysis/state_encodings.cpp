@@ -29,20 +29,15 @@ model::RayEncoding bandwidths(double direction, double centre) {
   return ray;
 }
 
-// Queries times keys over channels [begin, end), mean over heads, relative to the first token.
+// Queries times keys over channels [begin, end), mean over heads, relative to the first token. The
+// geometry has one token per frame.
 PlotSeries similarity(const std::string& name, const StateEncoding& encoding,
                       const camera::FrameGeometry& geometry, int64_t begin, int64_t end) {
   constexpr int64_t kHeads = 256;
   const EncodedTokens tokens =
       encode_tokens(encoding, key_content(encoding, kHeads, /*seed=*/1), geometry);
-  const int64_t centre =
-      geometry.grid.rows / 2 * geometry.grid.columns + geometry.grid.columns / 2;
   const auto part = [&](const at::Tensor& x) {
-    return x[0]
-        .unflatten(0, {geometry.frames(), -1})
-        .select(1, centre)
-        .slice(-1, begin, end)
-        .to(at::kDouble);
+    return x[0].slice(-1, begin, end).to(at::kDouble);
   };
   const at::Tensor query = part(tokens.query)[0], key = part(tokens.key);
   const at::Tensor product = (query * key).sum(-1).mean(-1);
@@ -142,7 +137,14 @@ PlotPanel similarity_over_angle() {
   }
   constexpr std::array<int64_t, 1> kStart = {0};
   const double scale = model::TransformerConfig().kda_translation_scale;
-  const camera::FrameGeometry geometry = camera::frame_geometry(cameras, kStart, grid, scale);
+  camera::FrameGeometry geometry = camera::frame_geometry(cameras, kStart, grid, scale);
+  // Only the token in the centre of the image.
+  const int64_t centre = grid.rows / 2 * grid.columns + grid.columns / 2;
+  for (at::Tensor* table : {&geometry.absolute, &geometry.to_ray, &geometry.from_ray,
+                            &geometry.project, &geometry.unproject}) {
+    *table = table->narrow(1, centre, 1);
+  }
+  geometry.grid = {1, 1};
   const StateEncoding paper{"chunk_kda", "", {}};
   const auto ray = [](double bandwidth) {
     return StateEncoding{"ray", "", ray_mapping(bandwidths(bandwidth, 0.4), 1)};
