@@ -158,8 +158,7 @@ const Table<StartInfo>& table_of() {
     t.field("style", &M::style, "style of a rendered scene").or_null();
     t.field("path", &M::path, "address of a camera path through it").or_null();
     t.field("tour_seconds", &M::tour_seconds,
-            "length of the tour that shows the whole scene, in seconds; null if the tour has no "
-            "fixed length")
+            "length of the tour of the whole scene in seconds; null: no fixed length")
         .or_null();
     t.field("picture", &M::picture, "address of a JPEG").require();
     return t;

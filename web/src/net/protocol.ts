@@ -398,7 +398,7 @@ export interface Start {
   style: string | null;
   /** address of a camera path through it */
   path: string | null;
-  /** length of the tour that shows the whole scene, in seconds; null if the tour has no fixed length */
+  /** length of the tour of the whole scene in seconds; null: no fixed length */
   tour_seconds: number | null;
   /** address of a JPEG */
   picture: string;
