@@ -95,7 +95,7 @@ TEST(Revisit, FindsTheClosestFrameOfTheFirstVisit) {
   for (int i = 0; i <= 20; ++i) poses.push_back(turned(5.0 * i - 30));
   poses.push_back(turned(10));  // frame 21: another visit, after the camera left
   poses.push_back(turned(11));  // frame 22: the return
-  const Revisit revisit{22, 1, 10};
+  const Revisit revisit{22, 2, 10};
   EXPECT_EQ(closest_of_first_visit(poses, revisit), 8) << "10 degrees";
   poses[8].position.x = 0.14;  // nearly at the limit of 0.15 m
   EXPECT_EQ(closest_of_first_visit(poses, revisit), 9) << "15 degrees";
