@@ -134,14 +134,14 @@ TEST_F(GenerateCommand, RepeatedAndResumedRunsAreByteIdentical) {
   for (const char* chunk : {"00003.safetensors", "00004.safetensors"}) {
     EXPECT_EQ(read_file(path("a.latents/") + chunk), read_file(path("b.latents/") + chunk));
   }
-  // A new run deletes the latents of the old one from the last to the first. If it is interrupted,
-  // the rest is a prefix that the next run deletes, never a suffix that it would mistake for its
-  // own.
+  // A new run deletes the latents of the old one. If it is interrupted, the next run deletes the
+  // rest.
   fs::remove(path("b.latents/00000.safetensors"));
   fs::create_directories(path("b.latents/00000.safetensors/in the way"));
   EXPECT_NE(GenerateCommand::run(walk("b.mp4")).code, 0);
-  EXPECT_FALSE(fs::exists(path("b.latents/00001.safetensors")));
-  EXPECT_FALSE(fs::exists(path("b.latents/00004.safetensors")));
+  fs::remove_all(path("b.latents/00000.safetensors"));
+  must(walk("b.mp4"));
+  EXPECT_EQ(read_file(path("b.mp4")), video);
   std::vector<std::string> nothing = walk("c.mp4");
   nothing.emplace_back("--resume");
   EXPECT_THAT(refused(nothing), HasSubstr("no run to resume"));

@@ -35,14 +35,17 @@ void append(Trajectory& to, const Trajectory& from, double at) {
   }
 }
 
-// The number of cameras of a path of `seconds` at `fps`, including the first.
-int64_t pose_count(double seconds, double fps) {
-  const double steps = std::floor(seconds * fps + 1e-6);
+// The number of cameras at `fps` of the first `max_seconds` of a path of `seconds`, including the
+// first. A remainder of the path is dropped; a remainder of `max_seconds` is covered.
+int64_t pose_count(double seconds, double max_seconds, double fps) {
+  constexpr double kRounding = 1e-6;
+  const double steps = std::min(std::floor(seconds * fps + kRounding),
+                                std::ceil(max_seconds * fps - kRounding));
   if (!(steps < static_cast<double>(kMaxPoses))) {
     fail(
         "a camera path of {:.4g} s at {:.4g} poses per second has too many poses; expected at most "
         "{}: shorten the path (--seconds) or choose a lower rate",
-        seconds, fps, kMaxPoses);
+        std::min(seconds, max_seconds), fps, kMaxPoses);
   }
   return static_cast<int64_t>(steps) + 1;
 }
@@ -54,7 +57,7 @@ Trajectory resample(const Trajectory& trajectory, double fps, double max_seconds
              trajectory.cameras.size(), fps);
   Trajectory result = like(trajectory);
   result.fps = fps;
-  const int64_t count = pose_count(std::min(trajectory.seconds(), max_seconds), fps);
+  const int64_t count = pose_count(trajectory.seconds(), max_seconds, fps);
   result.cameras.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     append(result, trajectory, static_cast<double>(i) * trajectory.fps / fps);
@@ -68,7 +71,7 @@ Trajectory resample(const Trajectory& trajectory, const std::vector<double>& sec
              "{} times for {} poses", seconds.size(), trajectory.cameras.size());
   Trajectory result = like(trajectory);
   result.fps = fps;
-  const int64_t count = pose_count(std::min(seconds.back() - seconds.front(), max_seconds), fps);
+  const int64_t count = pose_count(seconds.back() - seconds.front(), max_seconds, fps);
   result.cameras.reserve(static_cast<size_t>(count));
   size_t before = 0;
   for (int64_t i = 0; i < count; ++i) {
