@@ -77,9 +77,9 @@ void add_lengths(CLI::App& app, ContinuationCommand& o) {
       ->type_name("S")
       ->check(number_in(0.0, 36000.0));
   app.add_option("--seconds", o.seconds,
-                 fmt::format("generated length in seconds (default: {})",
-                             o.seconds ? fmt::format("{:g}", *o.seconds)
-                                       : std::string("the rest of the recording")))
+                 fmt::format("generated length in seconds (default{})",
+                             o.seconds ? fmt::format(" {:g}", *o.seconds)
+                                       : std::string(": the rest of the recording")))
       ->type_name("S")
       ->check(number_in(0.001, 36000.0));
 }
