@@ -60,6 +60,8 @@ TEST(Resample, EndsAfterTheGivenTime) {
   for (size_t i = 0; i < 33; ++i) EXPECT_EQ(part.cameras[i].pose, whole.cameras[i].pose);
   EXPECT_EQ(resample(path, 16, 100).cameras.size(), whole.cameras.size());
   EXPECT_EQ(resample(path, 0.5, 1).cameras.size(), 2u) << "a step of two seconds covers one";
+  EXPECT_EQ(resample(steady_path(2, 1), {0, 2e6}, 5e-7, 2).cameras.size(), 2u);
+  EXPECT_EQ(resample(path, 16, 0).cameras.size(), 1u);
   EXPECT_EQ(resample(steady_path(4, 1), {0, 1, 5, 5.5}, 16, 2).cameras.size(), 33u);
 }
 

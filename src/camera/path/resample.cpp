@@ -39,8 +39,10 @@ void append(Trajectory& to, const Trajectory& from, double at) {
 // first. A remainder of the path is dropped; a remainder of `max_seconds` is covered.
 int64_t pose_count(double seconds, double max_seconds, double fps) {
   constexpr double kRounding = 1e-6;
-  const double steps = std::min(std::floor(seconds * fps + kRounding),
-                                std::ceil(max_seconds * fps - kRounding));
+  // At low rates `max_seconds` may be shorter than the rounding of a step.
+  const double needed =
+      max_seconds > 0 ? std::max(1.0, std::ceil(max_seconds * fps - kRounding)) : 0.0;
+  const double steps = std::min(std::floor(seconds * fps + kRounding), needed);
   if (!(steps < static_cast<double>(kMaxPoses))) {
     fail(
         "a camera path of {:.4g} s at {:.4g} poses per second has too many poses; expected at most "
