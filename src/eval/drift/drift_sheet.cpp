@@ -14,8 +14,11 @@ namespace loci::eval {
 void DriftSheet::add(int64_t first, const at::Tensor& generated, const at::Tensor& recorded) {
   const auto small = [](const at::Tensor& frame) {
     const int64_t width = frame.size(1);
-    if (width <= kWidth) return frame.clone();
-    return io::resize_image(frame, kWidth, std::max<int64_t>(1, frame.size(0) * kWidth / width));
+    const at::Tensor picture =
+        width <= kWidth
+            ? frame
+            : io::resize_image(frame, kWidth, std::max<int64_t>(1, frame.size(0) * kWidth / width));
+    return at::constant_pad_nd(picture, {0, 0, 0, kGap, 0, kGap}, 255);
   };
   for (;;) {
     const double seconds = kSeconds * static_cast<double>(generated_.size());
@@ -38,7 +41,7 @@ at::Tensor DriftSheet::picture() const {
   for (size_t row = 0; row < row_count(); ++row) {
     for (const std::vector<at::Tensor>* list : {&recorded_, &generated_}) {
       std::vector<at::Tensor> pictures = row_of(*list, row);
-      pictures.resize(kColumns, at::zeros_like(pictures.front()));
+      pictures.resize(kColumns, at::full_like(pictures.front(), 255));
       all.insert(all.end(), pictures.begin(), pictures.end());
     }
   }

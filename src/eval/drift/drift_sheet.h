@@ -15,6 +15,7 @@ class DriftSheet {
   static constexpr double kSeconds = 3;   // between pictures
   static constexpr int kColumns = 10;     // pictures per row
   static constexpr int64_t kWidth = 192;  // largest width of a picture, pixels
+  static constexpr int64_t kGap = 2;      // white pixels to the right of and below a picture
 
   // `clip` is the continuation's clip.
   DriftSheet(const EvalClip& clip, double fps) : first_(clip.context_frames), fps_(fps) {}
@@ -34,7 +35,7 @@ class DriftSheet {
 
   int64_t first_;
   double fps_;
-  std::vector<at::Tensor> generated_, recorded_;  // uint8 [h, w, 3]
+  std::vector<at::Tensor> generated_, recorded_;  // uint8 [h, w, 3], with the gap
 };
 
 }  // namespace loci::eval

@@ -23,7 +23,7 @@ p, li { max-width: 75ch; } .small { color: #666; font-size: 13px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 10px; text-align: right; border-bottom: 1px solid #e4e4e4; }
-td { white-space: nowrap; }
+td { white-space: nowrap; } .dense th, .dense td { padding: 5px; }
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #999;
   vertical-align: bottom; }
 td .range { color: #777; font-size: 12px; font-weight: 400; display: block; } td.best { font-weight: 650; }
@@ -70,6 +70,13 @@ std::string_view arrow(Metric::Better better) {
       break;
   }
   return "";
+}
+
+// Start of a table; many columns have less space between them.
+std::string table_start(const std::vector<Metric>& metrics) {
+  constexpr size_t kManyColumns = 10;
+  return metrics.size() > kManyColumns ? "<div class=\"wide\"><table class=\"dense\">"
+                                       : "<div class=\"wide\"><table>";
 }
 
 std::string header(const std::vector<Metric>& metrics, std::string_view first) {
@@ -121,7 +128,7 @@ std::string variant_table(const Report& report, const std::vector<Metric>& metri
       if (!first) at->second = std::min(at->second, away);
     }
   }
-  std::string html = "<div class=\"wide\"><table>" + header(metrics, "") + "<tbody>\n";
+  std::string html = table_start(metrics) + header(metrics, "") + "<tbody>\n";
   for (const VariantSummary& row : report.summary.variants) {
     html += fmt::format("<tr><td>{}</td>", escape(row.variant));
     for (const Metric& metric : metrics) {
@@ -145,7 +152,7 @@ std::string variant_table(const Report& report, const std::vector<Metric>& metri
 }
 
 std::string pair_table(const Report& report, const std::vector<Metric>& metrics) {
-  std::string html = "<div class=\"wide\"><table>" + header(metrics, "difference") + "<tbody>\n";
+  std::string html = table_start(metrics) + header(metrics, "difference") + "<tbody>\n";
   for (const PairSummary& row : report.summary.pairs) {
     html += fmt::format("<tr><td>{} − {}</td>", escape(row.a), escape(row.b));
     for (const Metric& metric : metrics) {
@@ -175,6 +182,26 @@ std::string pair_table(const Report& report, const std::vector<Metric>& metrics)
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
+}
+
+// A paragraph per reason for which metrics are absent.
+std::string absent_notes(const Report& report) {
+  std::vector<std::pair<std::string, std::string>> notes;  // reason, titles
+  for (const Metric& metric : report.metrics) {
+    if (metric.absent.empty()) continue;
+    const auto same = [&](const auto& note) { return note.first == metric.absent; };
+    const auto found = std::find_if(notes.begin(), notes.end(), same);
+    if (found == notes.end()) {
+      notes.emplace_back(metric.absent, metric.title);
+    } else {
+      found->second += ", " + metric.title;
+    }
+  }
+  std::string html;
+  for (const auto& [reason, titles] : notes) {
+    html += fmt::format("<p class=\"small\">{}: {}.</p>\n", escape(titles), escape(reason));
+  }
+  return html;
 }
 
 // Picture rows of several parts with the same clip and title, merged.
@@ -242,12 +269,7 @@ std::string to_html(const Report& report) {
       "<h2>Results</h2>\n<p class=\"small\">Mean, 95 % interval, values / clips. Intervals are "
       "percentiles over 10,000 bootstrap resamples of whole clips.</p>\n";
   html += variant_table(report, metrics);
-  for (const Metric& metric : report.metrics) {
-    if (!metric.absent.empty()) {
-      html += fmt::format("<p class=\"small\">{}: {}.</p>\n", escape(metric.title),
-                          escape(metric.absent));
-    }
-  }
+  html += absent_notes(report);
   for (const std::string& table : other_tables(report)) {
     const std::vector<Metric> columns = present(report, table);
     if (columns.empty()) continue;
