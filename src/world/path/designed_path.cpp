@@ -53,11 +53,11 @@ Start find_start(const FreeSpace& free_space, const Scene& scene, DesignedPath p
     const auto free = free_space.nearest_free({place.x, place.z}, kStartClearance);
     if (!free) continue;
     const double room = path == DesignedPath::kSquare
-                            ? square_room(free_space, *free, place.turn,
+                            ? square_room(free_space, *free, place.rotation,
                                           random.uniform(0.4, 1) * std::min(4.0, duration / 6))
-                            : room_ahead(free_space, *free, place.turn,
+                            : room_ahead(free_space, *free, place.rotation,
                                          std::min(12.0, 0.9 * duration * options.motion.speed));
-    if (room > best.room) best = {*free, place.turn, room};
+    if (room > best.room) best = {*free, place.rotation, room};
   }
   if (best.room < 0) fail("scene {} has no free place for a camera", scene.seed);
   // Every start has at least this much free space around it.

@@ -79,7 +79,7 @@ class TrajectoryPlanner {
     for (int attempt = 0; attempt < 40; ++attempt) {
       const Place& place = scene_.viewpoints[random_.below(scene_.viewpoints.size())];
       const Point wish{place.x + random_.uniform(-1.2, 1.2), place.z + random_.uniform(-1.2, 1.2)};
-      const double yaw = place.turn + random_.uniform(-25, 25);
+      const double yaw = place.rotation + random_.uniform(-25, 25);
       const auto free = free_space_.nearest_free(wish, 0.9);
       if (!free) break;
       if (length(*free - wish) < 1.5 && free_space_.open_distance(*free, yaw, 4) > 2.5)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/world/render/tracer.h"
 
-#include "loci/base/choice.h"
 #include "loci/kernels/machine/cpu_features.h"
 #include "loci/world/scene/patterns.h"
 
@@ -25,26 +24,15 @@ TracerScene::TracerScene(const SceneGeometry& from)
       sky(from.sky.texels.data()),
       geometry(&from) {}
 
-const Tracer* find_tracer(std::string_view name) {
-  constexpr std::string_view kNames[] = {"plain", "avx2", "avx512"};
-  if (choice_index("tracer", name, kNames) == 0) return &kPlainTracer;
+std::vector<const Tracer*> tracers_up_to([[maybe_unused]] kernels::IsaLevel level) {
+  std::vector<const Tracer*> tracers = {&kPlainTracer};
 #if defined(__x86_64__)
-  if (name == "avx2" && __builtin_cpu_supports("avx2")) return &kAvx2Tracer;
-  if (name == "avx512" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-    return &kAvx512Tracer;
-  }
+  if (level >= kernels::IsaLevel::kAvx2) tracers.push_back(&kAvx2Tracer);
+  if (level >= kernels::IsaLevel::kAvx512) tracers.push_back(&kAvx512Tracer);
 #endif
-  return nullptr;
+  return tracers;
 }
 
-const Tracer& best_tracer() {
-#if defined(__x86_64__)
-  const kernels::IsaLevel level = kernels::isa_level();  // of LOCI_ISA if it is set
-  if (level >= kernels::IsaLevel::kAvx512) return kAvx512Tracer;
-  if (level >= kernels::IsaLevel::kAvx2) return kAvx2Tracer;
-#endif
-  return kPlainTracer;
-}
+const Tracer& best_tracer() { return *tracers_up_to(kernels::isa_level()).back(); }
 
 }  // namespace loci::world

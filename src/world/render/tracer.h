@@ -5,8 +5,15 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "loci/world/scene/scene_geometry.h"
+
+namespace loci::kernels {
+
+enum class IsaLevel;
+
+}  // namespace loci::kernels
 
 namespace loci::world {
 
@@ -72,7 +79,7 @@ constexpr int kRowStep = 4;
 
 // The fastest tracer for this machine, or the tracer of the level in LOCI_ISA.
 const Tracer& best_tracer();
-// Null if this machine or this build cannot run it. An unknown name is bad input.
-const Tracer* find_tracer(std::string_view name);
+// The tracers up to an instruction set, slowest first. All give the same images.
+std::vector<const Tracer*> tracers_up_to(kernels::IsaLevel level);
 
 }  // namespace loci::world

@@ -12,9 +12,9 @@ constexpr float kLightTexel = 0.6f;  // metres
 constexpr int kMaxLightTexels = 40;  // per side
 constexpr int kArcSteps = 8;         // sides of a half circle
 
-struct Turn {
+struct Rotation {
   float cosine, sine;
-  explicit Turn(float degrees)
+  explicit Rotation(float degrees)
       : cosine(static_cast<float>(exact_cos(degrees * (kPi / 180)))),
         sine(static_cast<float>(exact_sin(degrees * (kPi / 180)))) {}
   Float3 x() const { return {cosine, 0, -sine}; }
@@ -32,10 +32,10 @@ int32_t SceneBuilder::material(const Material& material) {
   return static_cast<int32_t>(geometry_.materials.size()) - 1;
 }
 
-Place SceneBuilder::inside(const Place& at, float x, float y, float z, float turn) {
-  const Turn t(at.turn);
+Place SceneBuilder::inside(const Place& at, float x, float y, float z, float rotation) {
+  const Rotation t(at.rotation);
   return {at.x + t.cosine * x + t.sine * z, at.y + y, at.z - t.sine * x + t.cosine * z,
-          at.turn + turn};
+          at.rotation + rotation};
 }
 
 void SceneBuilder::place_light_map(Surface& surface, float low_u, float high_u, float low_v,
@@ -86,16 +86,16 @@ void SceneBuilder::angular(const Place& at, float low, float high, float radius,
 }
 
 void SceneBuilder::box(const Place& at, float width, float height, float depth, Faces faces) {
-  const Turn turn(at.turn);
+  const Rotation rotation(at.rotation);
   Solid solid;
   solid.shape = Shape::kBox;
   solid.first_surface = static_cast<int32_t>(geometry_.surfaces.size());
   solid.centre = {at.x, at.y + height * 0.5f, at.z};
   solid.size = {width * 0.5f, height * 0.5f, depth * 0.5f};
-  solid.cosine = turn.cosine;
-  solid.sine = turn.sine;
+  solid.cosine = rotation.cosine;
+  solid.sine = rotation.sine;
   geometry_.solids.push_back(solid);
-  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), c = solid.centre, h = solid.size;
+  const Float3 x = rotation.x(), y{0, 1, 0}, z = rotation.z(), c = solid.centre, h = solid.size;
   planar(c - x * h.x, z, y, h.z, h.y, faces.side);
   planar(c + x * h.x, -z, y, h.z, h.y, faces.side);
   planar(c - y * h.y, x, z, h.x, h.z, faces.bottom);
@@ -122,14 +122,14 @@ void SceneBuilder::frustum(const Place& at, float bottom_radius, float top_radiu
 
 void SceneBuilder::ellipsoid(const Place& at, float radius_x, float radius_y, float radius_z,
                              int32_t material) {
-  const Turn turn(at.turn);
+  const Rotation rotation(at.rotation);
   Solid solid;
   solid.shape = Shape::kEllipsoid;
   solid.first_surface = static_cast<int32_t>(geometry_.surfaces.size());
   solid.centre = {at.x, at.y + radius_y, at.z};
   solid.size = {radius_x, radius_y, radius_z};
-  solid.cosine = turn.cosine;
-  solid.sine = turn.sine;
+  solid.cosine = rotation.cosine;
+  solid.sine = rotation.sine;
   geometry_.solids.push_back(solid);
   angular(at, at.y, at.y + 2 * radius_y, 0.5f * (radius_x + radius_z), material);
 }
@@ -147,8 +147,8 @@ void SceneBuilder::hull(std::span<const Plane> planes, const Place& at) {
 
 void SceneBuilder::gable(const Place& at, float width, float height, float depth, float overhang,
                          int32_t roof, int32_t gable) {
-  const Turn turn(at.turn);
-  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), base{at.x, at.y, at.z};
+  const Rotation rotation(at.rotation);
+  const Float3 x = rotation.x(), y{0, 1, 0}, z = rotation.z(), base{at.x, at.y, at.z};
   const float half_width = width * 0.5f + overhang, half_depth = depth * 0.5f + overhang;
   const float slant = std::sqrt(height * height + half_width * half_width);
   const Float3 left = x * (-height / slant) + y * (half_width / slant);
@@ -172,8 +172,8 @@ void SceneBuilder::gable(const Place& at, float width, float height, float depth
 
 void SceneBuilder::pyramid(const Place& at, float width, float height, float depth, float top,
                            int32_t material) {
-  const Turn turn(at.turn);
-  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), base{at.x, at.y, at.z};
+  const Rotation rotation(at.rotation);
+  const Float3 x = rotation.x(), y{0, 1, 0}, z = rotation.z(), base{at.x, at.y, at.z};
   const Float3 sides[4] = {-x, x, -z, z};
   const Float3 alongs[4] = {z, -z, -x, x};
   const float halves[4] = {width * 0.5f, width * 0.5f, depth * 0.5f, depth * 0.5f};
@@ -200,8 +200,8 @@ void SceneBuilder::pyramid(const Place& at, float width, float height, float dep
 
 void SceneBuilder::prism(const Place& at, std::span<const Corner> outline, float depth,
                          int32_t material) {
-  const Turn turn(at.turn);
-  const Float3 x = turn.x(), y{0, 1, 0}, z = turn.z(), base{at.x, at.y, at.z};
+  const Rotation rotation(at.rotation);
+  const Float3 x = rotation.x(), y{0, 1, 0}, z = rotation.z(), base{at.x, at.y, at.z};
   const size_t count = outline.size();
   const float half_depth = 0.5f * depth;
   std::vector<Plane> planes = {{-z, dot(-z, base) + half_depth}, {z, dot(z, base) + half_depth}};

@@ -20,7 +20,7 @@ struct Faces {
 // Position and rotation of an object: the centre of its base, and its rotation about the vertical.
 struct Place {
   float x = 0, y = 0, z = 0;  // y above the ground
-  float turn = 0;
+  float rotation = 0;
 };
 
 class SceneBuilder {
@@ -32,8 +32,8 @@ class SceneBuilder {
     return geometry_.materials[static_cast<size_t>(index)];
   }
 
-  // The place (x, y, z, turn) given in the axes of `at`.
-  static Place inside(const Place& at, float x, float y, float z, float turn = 0);
+  // The place (x, y, z, rotation) given in the axes of `at`.
+  static Place inside(const Place& at, float x, float y, float z, float rotation = 0);
 
   void box(const Place& at, float width, float height, float depth, Faces faces);
   void frustum(const Place& at, float bottom_radius, float top_radius, float height, Faces faces);

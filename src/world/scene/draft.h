@@ -76,7 +76,7 @@ class Draft {
   Random random;
   Ground ground;
   std::vector<std::string> features;
-  std::vector<Place> viewpoints;  // good camera places; `turn` is a good direction to look
+  std::vector<Place> viewpoints;  // good camera places; `rotation` is a good direction to look
   float trajectory_radius = 24;   // cameras stay within this distance of the origin, metres
   float tour_radius = 0;          // see Scene
 

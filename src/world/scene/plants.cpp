@@ -60,8 +60,8 @@ void add_palm(Draft& d, const Place& at, float height) {
       d.material(kNeedles, 1.6f, colour(0x3c8f3a), colour(0x76c24a), colour(0x1f5a2a));
   d.build.frustum(at, 0.22f, 0.13f, height, trunk);
   for (int i = 0; i < 7; ++i) {
-    const float turn = 360.0f * static_cast<float>(i) / 7 + d.uniform(-12, 12);
-    const Place crown = Builder::inside(at, 0, height, 0, turn);
+    const float rotation = 360.0f * static_cast<float>(i) / 7 + d.uniform(-12, 12);
+    const Place crown = Builder::inside(at, 0, height, 0, rotation);
     d.build.ellipsoid(Builder::inside(crown, 0, -0.05f, 0.75f), 0.26f, 0.16f, 0.85f, leaf);
     d.build.ellipsoid(Builder::inside(crown, 0, -0.5f, 1.55f), 0.2f, 0.3f, 0.5f, leaf);
   }
@@ -100,11 +100,11 @@ void add_bush(Draft& d, const Place& at, float radius, const Float3& leaf) {
 
 void add_rock(Draft& d, const Place& at, float radius, const Float3& stone) {
   const int32_t face = d.matte(kRock, 2.5f, stone, 0.25f);
-  const float turn = d.uniform(0, 360);
-  d.build.ellipsoid({at.x, -0.35f * radius, at.z, turn}, radius, 0.75f * radius, 0.8f * radius,
+  const float rotation = d.uniform(0, 360);
+  d.build.ellipsoid({at.x, -0.35f * radius, at.z, rotation}, radius, 0.75f * radius, 0.8f * radius,
                     face);
   d.build.ellipsoid(
-      Builder::inside({at.x, -0.35f * radius, at.z, turn}, 0.5f * radius, 0, 0.25f * radius, 40),
+      Builder::inside({at.x, -0.35f * radius, at.z, rotation}, 0.5f * radius, 0, 0.25f * radius, 40),
       0.7f * radius, 0.55f * radius, 0.6f * radius, d.topped(face));
 }
 

@@ -66,7 +66,7 @@ struct Scene {
   SceneGeometry geometry;
   std::vector<std::string> features;  // such as "a red tower", the most prominent first
   std::vector<std::string> captions;  // the caption, then paraphrases of it
-  std::vector<Place> viewpoints;      // good camera places; `turn` is a good direction to look
+  std::vector<Place> viewpoints;      // good camera places; `rotation` is a good direction to look
   float trajectory_radius = 24;       // cameras stay within this distance of the origin, metres
   // Radius of the free circle around the origin that a tour of the scene follows; 0 = the scene has
   // no tour.

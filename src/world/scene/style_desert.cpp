@@ -39,15 +39,15 @@ class Desert {
   }
 
  private:
-  static Place polar(double angle, float reach, float turn = 0) {
+  static Place polar(double angle, float reach, float rotation = 0) {
     return {reach * static_cast<float>(exact_sin(angle)), 0,
-            reach * static_cast<float>(exact_cos(angle)), turn};
+            reach * static_cast<float>(exact_cos(angle)), rotation};
   }
 
   void view(const Place& at, const Place& target) {
-    const float turn =
+    const float rotation =
         static_cast<float>(exact_atan2(target.x - at.x, target.z - at.z) * (180 / kPi));
-    d.viewpoints.push_back({at.x, 0, at.z, turn});
+    d.viewpoints.push_back({at.x, 0, at.z, rotation});
   }
 
   void oasis() {
@@ -100,7 +100,7 @@ class Desert {
     switch (kind) {
       case 0:
         d.build.pyramid(at, 8, 6, 8, 0, d.matte(kAshlar, 2.4f, pale, 0.16f));
-        d.build.pyramid({at.x, 4.9f, at.z, at.turn}, 1.75f, 1.4f, 1.75f, 0,
+        d.build.pyramid({at.x, 4.9f, at.z, at.rotation}, 1.75f, 1.4f, 1.75f, 0,
                         d.matte(kPlain, 2, tint));
         d.feature(fmt::format("a pyramid with a {} tip", accent.name));
         break;
@@ -179,7 +179,7 @@ class Desert {
       } else {
         const float radius = d.uniform(9, 15);
         const Place at = polar(angle, d.uniform(38, 44), d.uniform(0, 180));
-        d.build.ellipsoid({at.x, -2.4f, at.z, at.turn}, radius, d.uniform(2.8, 4.2), 0.6f * radius,
+        d.build.ellipsoid({at.x, -2.4f, at.z, at.rotation}, radius, d.uniform(2.8, 4.2), 0.6f * radius,
                           dune);
       }
     }

@@ -71,10 +71,10 @@ class Forest {
       d.ground.strokes.push_back({last.x, last.z, next.x, next.z, 0.95f, earth, 1, 0.7f});
       d.reserve(next.x, next.z, 1.7f);
       d.reserve(0.5f * (next.x + last.x), 0.5f * (next.z + last.z), 1.7f);
-      const float turn =
+      const float rotation =
           static_cast<float>(exact_atan2(next.x - last.x, next.z - last.z) * (180 / kPi));
       if (i == 2 || i == 5)
-        d.viewpoints.push_back({last.x, 0, last.z, turn + (i == 5 ? 180.0f : 0.0f)});
+        d.viewpoints.push_back({last.x, 0, last.z, rotation + (i == 5 ? 180.0f : 0.0f)});
       last = next;
     }
   }
@@ -84,7 +84,7 @@ class Forest {
     for (size_t i = kinds.size(); i > 1; --i) std::swap(kinds[i - 1], kinds[d.random.below(i)]);
     for (size_t i = 0; i < centres_.size(); ++i) {
       Place at = centres_[i];
-      at.turn = d.uniform(0, 360);
+      at.rotation = d.uniform(0, 360);
       d.ground.strokes.push_back(
           {at.x, at.z, at.x, at.z, 3.6f,
            mix(d.ground.base, colour(d.mood.snow() ? 0xcdd6e0 : season_.path), 0.55f), 0.4f, 1.2f});

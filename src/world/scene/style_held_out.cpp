@@ -10,9 +10,9 @@ namespace loci::world {
 
 namespace {
 
-Place polar(double angle, float reach, float turn = 0) {
+Place polar(double angle, float reach, float rotation = 0) {
   return {reach * static_cast<float>(exact_sin(angle)), 0,
-          reach * static_cast<float>(exact_cos(angle)), turn};
+          reach * static_cast<float>(exact_cos(angle)), rotation};
 }
 
 void broken_wall(Draft& d, const Place& at, float length, const Float3& stone) {

@@ -63,23 +63,23 @@ class Town {
     monument();
     towers();
     // Houses that face the streets of the square, then houses on both sides of the ring road.
-    for (int turn = 0; turn < 4; ++turn) {
-      row(turn, kStreet, kSquare - 3, kRing - kStreet);
-      row(turn, -kStreet, kSquare - 3, kRing - kStreet);
-      row(turn, kStreet, kRing + kStreet, 33);
-      row(turn, -kStreet, kRing + kStreet, 33);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      row(quarter, kStreet, kSquare - 3, kRing - kStreet);
+      row(quarter, -kStreet, kSquare - 3, kRing - kStreet);
+      row(quarter, kStreet, kRing + kStreet, 33);
+      row(quarter, -kStreet, kRing + kStreet, 33);
     }
-    for (int turn = 0; turn < 4; ++turn) {
-      row(turn, kRing - kStreet, -16, 16);
-      row(turn, kRing + kStreet, -25, 25);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      row(quarter, kRing - kStreet, -16, 16);
+      row(quarter, kRing + kStreet, -25, 25);
     }
     furniture();
     d.trajectory_radius = 25;
-    for (int turn = 0; turn < 4; ++turn) {
-      d.viewpoints.push_back(quarter_turned(turn, 0, 6.2f, 180));
-      d.viewpoints.push_back(quarter_turned(turn, 0, 12, 0));
-      d.viewpoints.push_back(quarter_turned(turn, kRing, 8, 180));
-      d.viewpoints.push_back(quarter_turned(turn, -kRing, 0, 90));
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      d.viewpoints.push_back(quarter_turned(quarter, 0, 6.2f, 180));
+      d.viewpoints.push_back(quarter_turned(quarter, 0, 12, 0));
+      d.viewpoints.push_back(quarter_turned(quarter, kRing, 8, 180));
+      d.viewpoints.push_back(quarter_turned(quarter, -kRing, 0, 90));
     }
   }
 
@@ -92,11 +92,11 @@ class Town {
         snow ? colour(0xc4cbd4)
              : colour(d.pick(std::to_array<uint32_t>({0xb9a58c, 0xa7a39c, 0xc09a7c})));
     const Float3 dark = stone * 0.72f;
-    for (int turn = 0; turn < 4; ++turn) {
-      const Place a = quarter_turned(turn, 0, 0, 0), b = quarter_turned(turn, 0, 34, 0);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      const Place a = quarter_turned(quarter, 0, 0, 0), b = quarter_turned(quarter, 0, 34, 0);
       d.ground.strokes.push_back({a.x, a.z, b.x, b.z, kStreet, stone});
-      const Place c = quarter_turned(turn, -kRing, kRing, 0),
-                  e = quarter_turned(turn, kRing, kRing, 0);
+      const Place c = quarter_turned(quarter, -kRing, kRing, 0),
+                  e = quarter_turned(quarter, kRing, kRing, 0);
       d.ground.strokes.push_back({c.x, c.z, e.x, e.z, kStreet, stone});
     }
     const Float3 ring =
@@ -138,14 +138,14 @@ class Town {
   }
 
   void towers() {
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
       const NamedColour accent = d.take_accent();
-      const Place at = quarter_turned(turn, 0, 35.5f, 180);
+      const Place at = quarter_turned(quarter, 0, 35.5f, 180);
       const int roof = static_cast<int>(d.random.below(4));
       const Float3 wall = colour(accent.rgb), roofing = colour(d.pick(kRoofs));
       add_tower(d, at, 2.8f + d.uniform(0, 0.6), 11 + d.uniform(0, 5), wall, roofing, roof,
                 d.random.chance(0.6));
-      if (turn < 2) {
+      if (quarter < 2) {
         static constexpr const char* kKinds[] = {"tower", "spire", "domed tower", "keep"};
         d.feature(fmt::format("a {} {}", accent.name, kKinds[roof]));
       }
@@ -154,14 +154,14 @@ class Town {
 
   // Houses along the line x = `line` of a sector, facing the line from outside, with z from `from`
   // to `to`.
-  void row(int turn, float line, float from, float to) {
+  void row(int quarter, float line, float from, float to) {
     const float side = line < 0 || line == kRing - kStreet ? -1.0f : 1.0f;
     float z = from + d.uniform(0, 0.8);
     while (z < to - 4.5f) {
       const float width = std::min(d.uniform(4.6, 7.4), to - z), depth = d.uniform(4.6, 5.6);
       const float x = line + side * depth * 0.5f;
-      const Place at = quarter_turned(turn, x, z + width * 0.5f, side > 0 ? 90 : -90);
-      const bool sideways = turn % 2 == 0;
+      const Place at = quarter_turned(quarter, x, z + width * 0.5f, side > 0 ? 90 : -90);
+      const bool sideways = quarter % 2 == 0;
       const float hx = 0.5f * (sideways ? depth : width), hz = 0.5f * (sideways ? width : depth);
       if (lots_.take({at.x - hx, at.z - hz, at.x + hx, at.z + hz})) {
         house(at, width - 0.1f, depth);
@@ -186,18 +186,18 @@ class Town {
   void furniture() {
     const Float3 leaf =
         colour(d.pick(std::to_array<uint32_t>({0x4c8a3a, 0x6fa03c, 0xc8762c, 0xd98aa4})));
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
       for (const float z : {7.4f, 14.0f, 21.5f, 29.0f}) {
         const float x = d.random.chance(0.5) ? kStreet - 0.4f : 0.4f - kStreet;
-        add_lamp_post(d, quarter_turned(turn, x, z, 0));
+        add_lamp_post(d, quarter_turned(quarter, x, z, 0));
       }
       const float angle = 45;
       const Place diagonal =
-          SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(turn) + angle}, 0, 0, 6.9f);
+          SceneBuilder::inside({0, 0, 0, 90.0f * static_cast<float>(quarter) + angle}, 0, 0, 6.9f);
       switch (d.random.below(4)) {
         case 0:
-          add_stall(d, {diagonal.x, 0, diagonal.z, diagonal.turn}, colour(d.take_accent().rgb));
-          if (turn == 0) d.feature("market stalls");
+          add_stall(d, {diagonal.x, 0, diagonal.z, diagonal.rotation}, colour(d.take_accent().rgb));
+          if (quarter == 0) d.feature("market stalls");
           break;
         case 1:
           add_round_tree(d, diagonal, d.uniform(3.6, 5), leaf);
@@ -206,13 +206,13 @@ class Town {
           add_bench(d, diagonal, colour(0x9a6a3c));
           break;
         default:
-          add_sign(d, {diagonal.x, 0, diagonal.z, diagonal.turn}, colour(d.take_accent().rgb),
+          add_sign(d, {diagonal.x, 0, diagonal.z, diagonal.rotation}, colour(d.take_accent().rgb),
                    colour(0xf8f4ea));
           break;
       }
       // Trees in the yards and behind the outer houses.
       for (int i = 0; i < 5; ++i) {
-        const Place at = quarter_turned(turn, d.uniform(-33, 33), d.uniform(28, 38), 0);
+        const Place at = quarter_turned(quarter, d.uniform(-33, 33), d.uniform(28, 38), 0);
         const float h = d.uniform(4.5, 7.5);
         if (lots_.take({at.x - 1.2f, at.z - 1.2f, at.x + 1.2f, at.z + 1.2f}))
           add_round_tree(d, at, h, leaf);
