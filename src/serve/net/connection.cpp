@@ -53,7 +53,7 @@ void set_headers(Message& message, const HttpResponse& response, bool keep_alive
   if (!cached) message.set(http::field::cache_control, "no-store");
 }
 
-asio::awaitable<bool> write_body(Network& network, Stream& stream, const HttpResponse& response,
+asio::awaitable<bool> write_body(Network& network, TcpStream& stream, const HttpResponse& response,
                                  bool head, bool keep_alive) {
   http::response<http::string_body> message;
   set_headers(message, response, keep_alive);
@@ -73,7 +73,7 @@ asio::awaitable<bool> write_body(Network& network, Stream& stream, const HttpRes
 }
 
 // Sends a file in pieces, so that a video does not have to fit into memory.
-asio::awaitable<bool> write_file_part(Network& network, Stream& stream,
+asio::awaitable<bool> write_file_part(Network& network, TcpStream& stream,
                                       const HttpResponse& response, bool head, bool keep_alive) {
   std::ifstream file(response.file, std::ios::binary);
   http::response<http::buffer_body> message;
@@ -106,7 +106,7 @@ asio::awaitable<bool> write_file_part(Network& network, Stream& stream,
   co_return true;
 }
 
-asio::awaitable<bool> write_answer(Network& network, Stream& stream, const HttpResponse& response,
+asio::awaitable<bool> write_answer(Network& network, TcpStream& stream, const HttpResponse& response,
                                    bool head, bool keep_alive) {
   bool sent = false;
   if (response.file.empty()) {
@@ -149,7 +149,7 @@ struct Incoming {
 
 // Reads and checks the head. The time limits apply to the whole head and to the whole body, so that
 // a client cannot keep a connection by sending single bytes.
-asio::awaitable<void> read_head(Network& network, Stream& stream, beast::flat_buffer& buffer,
+asio::awaitable<void> read_head(Network& network, TcpStream& stream, beast::flat_buffer& buffer,
                                 bool first, Incoming& incoming) {
   const Limits& limits = network.services.limits;
   stream.expires_after(span(first ? limits.header_seconds : limits.idle_seconds));
@@ -194,7 +194,7 @@ asio::awaitable<void> read_head(Network& network, Stream& stream, beast::flat_bu
   }
 }
 
-asio::awaitable<void> read_body(Network& network, Stream& stream, beast::flat_buffer& buffer,
+asio::awaitable<void> read_body(Network& network, TcpStream& stream, beast::flat_buffer& buffer,
                                 Incoming& incoming) {
   stream.expires_after(span(network.services.limits.body_seconds));
   if (incoming.head.expects_continue) {
@@ -210,7 +210,7 @@ asio::awaitable<void> read_body(Network& network, Stream& stream, beast::flat_bu
 
 // Closes the connection after an answer. A client may still be sending: closing the socket with
 // unread bytes would reset the connection, and the client could lose the answer.
-asio::awaitable<void> close_in_order(Stream& stream) {
+asio::awaitable<void> close_in_order(TcpStream& stream) {
   beast::error_code error;
   stream.socket().shutdown(asio::ip::tcp::socket::shutdown_send, error);
   stream.expires_after(kLateTime);
@@ -244,7 +244,7 @@ void ConnectionCounter::leave(const std::string& address) {
   metrics_.connections = --total_;
 }
 
-asio::awaitable<void> serve_connection(Network& network, Stream stream, std::string address,
+asio::awaitable<void> serve_connection(Network& network, TcpStream stream, std::string address,
                                        [[maybe_unused]] ConnectionCounter::Place place) {
   const Limits& limits = network.services.limits;
   beast::flat_buffer buffer(limits.header_bytes + (64 << 10));

@@ -26,7 +26,7 @@
 namespace loci::serve {
 
 // Network errors are returned, not thrown: clients disconnect all the time.
-using Stream = boost::beast::tcp_stream;
+using TcpStream = boost::beast::tcp_stream;
 using BeastRequest = boost::beast::http::request<boost::beast::http::string_body>;
 
 inline std::chrono::milliseconds span(double seconds) {
@@ -81,9 +81,9 @@ struct Network {
 };
 
 // Serves requests until the client or a limit ends the connection.
-boost::asio::awaitable<void> serve_connection(Network& network, Stream stream, std::string address,
+boost::asio::awaitable<void> serve_connection(Network& network, TcpStream stream, std::string address,
                                               ConnectionCounter::Place place);
 // Serves the connection after an upgrade request.
-boost::asio::awaitable<void> serve_websocket(Network& network, Stream stream, BeastRequest request);
+boost::asio::awaitable<void> serve_websocket(Network& network, TcpStream stream, BeastRequest request);
 
 }  // namespace loci::serve

@@ -168,7 +168,7 @@ asio::awaitable<void> Server::Impl::accept() {
     socket.set_option(asio::socket_base::send_buffer_size(kSendBuffer), ignored);
     const auto executor = socket.get_executor();
     asio::co_spawn(executor,
-                   serve_connection(network, Stream(std::move(socket)), address, std::move(place)),
+                   serve_connection(network, TcpStream(std::move(socket)), address, std::move(place)),
                    asio::detached);
   }
 }

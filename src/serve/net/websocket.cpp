@@ -24,11 +24,11 @@ namespace websocket = boost::beast::websocket;
 
 namespace {
 
-using Socket = websocket::stream<Stream>;
+using Socket = websocket::stream<TcpStream>;
 
 // Shared by the two coroutines. Only the strand may use it, except for the client.
 struct Line {
-  Line(Network& all, Stream stream)
+  Line(Network& all, TcpStream stream)
       : network(all),
         socket(std::move(stream)),
         wake(socket.get_executor()),
@@ -134,7 +134,7 @@ asio::awaitable<void> receive_messages(const std::shared_ptr<Line>& line) {
 
 }  // namespace
 
-asio::awaitable<void> serve_websocket(Network& network, Stream stream, BeastRequest request) {
+asio::awaitable<void> serve_websocket(Network& network, TcpStream stream, BeastRequest request) {
   const auto line = std::make_shared<Line>(network, std::move(stream));
   beast::get_lowest_layer(line->socket).expires_never();
   set_options(*line);
