@@ -17,6 +17,7 @@
 #include "loci/app/cli/command.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
+#include "loci/kernels/machine/block_cache.h"
 #include "loci/model/transformer/config.h"
 
 namespace loci::app {
@@ -60,6 +61,7 @@ void check_same(const Row& ours, const Row& theirs, bool bf16) {
 }
 
 void run_bench_train(BenchTrainOptions options) {
+  kernels::keep_tensor_memory();  // as in loci train
   const Json json = load_json(options.config);
   options.bench.bf16 = options.dtype == "bf16";
   struct Removed {

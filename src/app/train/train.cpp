@@ -6,6 +6,7 @@
 #include "loci/app/train/train_export.h"
 #include "loci/app/train/train_job.h"
 #include "loci/app/train/train_vae.h"
+#include "loci/kernels/machine/block_cache.h"
 #include "loci/train/distributed/communicator.h"
 #include "loci/train/loop/training_loop.h"
 #include "loci/train/transformer/transformer_task.h"
@@ -17,6 +18,7 @@ namespace {
 void run_train(const TrainJob& job) {
   const auto recipe = train::TransformerRecipe::from_json(job.recipe(), job.config);
   if (job.run_ranks({"train"})) return;
+  kernels::keep_tensor_memory();
   const std::unique_ptr<train::Communicator> communicator =
       train::make_communicator_from_environment(train::training_device(recipe.device));
   train::TransformerTask task(recipe, *communicator);

@@ -6,6 +6,7 @@
 
 #include "loci/app/cli/command.h"
 #include "loci/app/train/train_job.h"
+#include "loci/kernels/machine/block_cache.h"
 #include "loci/train/autoencoder/vae_task.h"
 #include "loci/train/distributed/communicator.h"
 #include "loci/train/loop/training_loop.h"
@@ -17,6 +18,7 @@ namespace {
 void run_train_vae(const TrainJob& job) {
   const auto recipe = train::VaeRecipe::from_json(job.recipe(), job.config);
   if (job.run_ranks({"train", "vae"})) return;
+  kernels::keep_tensor_memory();
   const std::unique_ptr<train::Communicator> communicator =
       train::make_communicator_from_environment();
   train::VaeTask task(recipe, job.out, *communicator);
