@@ -165,7 +165,8 @@ TEST(Tracer, ImagesDoNotDependOnInstructionSetThreadsOrNeighbours) {
         options.threads = 3;
         const RenderedFrame again = render(scene, {pose, lens(xi > 0 ? 160 : 75, xi)}, options);
         EXPECT_TRUE(at::equal(first.rgb, again.rgb)) << tracer->name << " " << name_of(scene.style);
-        EXPECT_TRUE(at::equal(first.depth, again.depth)) << tracer->name << " " << name_of(scene.style);
+        EXPECT_TRUE(at::equal(first.depth, again.depth))
+            << tracer->name << " " << name_of(scene.style);
       }
     }
   }

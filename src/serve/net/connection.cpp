@@ -106,8 +106,8 @@ asio::awaitable<bool> write_file_part(Network& network, TcpStream& stream,
   co_return true;
 }
 
-asio::awaitable<bool> write_answer(Network& network, TcpStream& stream, const HttpResponse& response,
-                                   bool head, bool keep_alive) {
+asio::awaitable<bool> write_answer(Network& network, TcpStream& stream,
+                                   const HttpResponse& response, bool head, bool keep_alive) {
   bool sent = false;
   if (response.file.empty()) {
     sent = co_await write_body(network, stream, response, head, keep_alive);

@@ -81,9 +81,10 @@ struct Network {
 };
 
 // Serves requests until the client or a limit ends the connection.
-boost::asio::awaitable<void> serve_connection(Network& network, TcpStream stream, std::string address,
-                                              ConnectionCounter::Place place);
+boost::asio::awaitable<void> serve_connection(Network& network, TcpStream stream,
+                                              std::string address, ConnectionCounter::Place place);
 // Serves the connection after an upgrade request.
-boost::asio::awaitable<void> serve_websocket(Network& network, TcpStream stream, BeastRequest request);
+boost::asio::awaitable<void> serve_websocket(Network& network, TcpStream stream,
+                                             BeastRequest request);
 
 }  // namespace loci::serve

@@ -167,9 +167,10 @@ asio::awaitable<void> Server::Impl::accept() {
     // A small send buffer: frames that wait in the kernel for a slow client become outdated.
     socket.set_option(asio::socket_base::send_buffer_size(kSendBuffer), ignored);
     const auto executor = socket.get_executor();
-    asio::co_spawn(executor,
-                   serve_connection(network, TcpStream(std::move(socket)), address, std::move(place)),
-                   asio::detached);
+    asio::co_spawn(
+        executor,
+        serve_connection(network, TcpStream(std::move(socket)), address, std::move(place)),
+        asio::detached);
   }
 }
 

@@ -151,8 +151,7 @@ class TrajectoryPlanner {
   // Turns to an open view, sometimes to another one first, and stores the last as a stop.
   void look_about(TrajectorySimulator& simulator) {
     const Point at = simulator.position();
-    if (random_.chance(0.35))
-      simulator.look(open_view(at, simulator.yaw(), 80), tilt(-5, 8));
+    if (random_.chance(0.35)) simulator.look(open_view(at, simulator.yaw(), 80), tilt(-5, 8));
     if (random_.chance(0.4)) simulator.pause(random_.uniform(0.2, 0.9));
     if (random_.chance(0.75)) simulator.look(open_view(at, simulator.yaw(), 110));
     if (random_.chance(0.3)) simulator.pause(random_.uniform(0.2, 0.8));

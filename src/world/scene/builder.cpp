@@ -228,17 +228,16 @@ void SceneBuilder::prism(const Place& at, std::span<const Corner> outline, float
   }
 }
 
-void SceneBuilder::arch(const Place& at, float width, float height, float depth,
-                        int32_t material) {
+void SceneBuilder::arch(const Place& at, float width, float height, float depth, int32_t material) {
   const float radius = 0.5f * width;
   std::array<Corner, kArcSteps + 3> outline;
   outline[0] = {-radius, 0};
   outline[1] = {radius, 0};
   for (int i = 0; i <= kArcSteps; ++i) {
     const double angle = kPi * i / kArcSteps;
-    outline[static_cast<size_t>(i) + 2] = {radius * static_cast<float>(exact_cos(angle)),
-                                           height - radius +
-                                               radius * static_cast<float>(exact_sin(angle))};
+    outline[static_cast<size_t>(i) + 2] = {
+        radius * static_cast<float>(exact_cos(angle)),
+        height - radius + radius * static_cast<float>(exact_sin(angle))};
   }
   prism(at, outline, depth, material);
 }

@@ -103,9 +103,9 @@ void add_rock(Draft& d, const Place& at, float radius, const Float3& stone) {
   const float rotation = d.uniform(0, 360);
   d.build.ellipsoid({at.x, -0.35f * radius, at.z, rotation}, radius, 0.75f * radius, 0.8f * radius,
                     face);
-  d.build.ellipsoid(
-      Builder::inside({at.x, -0.35f * radius, at.z, rotation}, 0.5f * radius, 0, 0.25f * radius, 40),
-      0.7f * radius, 0.55f * radius, 0.6f * radius, d.topped(face));
+  d.build.ellipsoid(Builder::inside({at.x, -0.35f * radius, at.z, rotation}, 0.5f * radius, 0,
+                                    0.25f * radius, 40),
+                    0.7f * radius, 0.55f * radius, 0.6f * radius, d.topped(face));
 }
 
 void add_mushroom(Draft& d, const Place& at, float height, const Float3& cap) {

@@ -179,8 +179,8 @@ class Desert {
       } else {
         const float radius = d.uniform(9, 15);
         const Place at = polar(angle, d.uniform(38, 44), d.uniform(0, 180));
-        d.build.ellipsoid({at.x, -2.4f, at.z, at.rotation}, radius, d.uniform(2.8, 4.2), 0.6f * radius,
-                          dune);
+        d.build.ellipsoid({at.x, -2.4f, at.z, at.rotation}, radius, d.uniform(2.8, 4.2),
+                          0.6f * radius, dune);
       }
     }
   }
