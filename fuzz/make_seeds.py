@@ -36,6 +36,8 @@ def folder_of(files):
 def tensors():
     for file in small((DATA / "io" / "safetensors").glob("*.safetensors")):
         add("safetensors", file.stem, file.read_bytes())
+    for file in small((DATA / "io" / "gguf").glob("*.gguf")):
+        add("gguf", file.stem, file.read_bytes())
     shards = small((DATA / "io" / "safetensors" / "sharded").iterdir())
     add("shards", "sharded", folder_of((f.name, f.read_bytes()) for f in shards))
     for file in small((DATA / "io" / "pth").iterdir()):

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor files: safetensors, torch.save, NumPy.
+// Tensor files: safetensors, GGUF, torch.save, NumPy.
 #include <ATen/ATen.h>
 
 #include "loci/io/tensors/checkpoint.h"
+#include "loci/io/tensors/gguf.h"
 #include "loci/io/tensors/npy.h"
 #include "loci/io/tensors/pickle.h"
 #include "loci/io/tensors/pth.h"
@@ -33,6 +34,8 @@ void touch_all(const File& file) {
 }  // namespace
 
 LOCI_FUZZ_TARGET(safetensors) { touch_all(io::SafetensorsFile::open(scratch_file("file", bytes))); }
+
+LOCI_FUZZ_TARGET(gguf) { touch_all(io::GgufFile::open(scratch_file("file", bytes))); }
 
 // A sharded checkpoint: the index and its files.
 LOCI_FUZZ_TARGET(shards) { touch_all(io::Checkpoint::open(scratch_files("folder", bytes))); }

@@ -31,8 +31,8 @@ model::TransformerConfig read_config(const fs::path& folder) {
   const model::ModelFiles files = model::open_model(folder);
   if (!files.weights)
     fail(
-        "{} has no transformer weights; expected diffusion_pytorch_model*.safetensors beside "
-        "config.json",
+        "{} has no transformer weights; expected diffusion_pytorch_model*.safetensors or *.gguf "
+        "beside config.json",
         folder.string());
   return files.config;
 }

@@ -198,6 +198,71 @@ TEST_F(Weights, AmbiguousNamesAreRejected) {
                    AllOf(HasSubstr("head.modulation"), HasSubstr("ambiguous")));
 }
 
+// A GGUF file with FP32 tensors. Shapes are written innermost extent first.
+std::string gguf_bytes(const io::NamedTensors& tensors) {
+  std::string header = "GGUF", data;
+  const auto number = [&](auto value) {
+    header.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const auto align = [](std::string& text) { text.resize((text.size() + 31) / 32 * 32); };
+  number(uint32_t{3});
+  number(static_cast<uint64_t>(tensors.size()));
+  number(uint64_t{0});
+  for (const auto& [name, tensor] : tensors) {
+    number(static_cast<uint64_t>(name.size()));
+    header += name;
+    number(static_cast<uint32_t>(tensor.dim()));
+    for (int64_t i = tensor.dim(); i-- > 0;) number(tensor.size(i));
+    number(uint32_t{0});
+    align(data);
+    number(static_cast<uint64_t>(data.size()));
+    const at::Tensor dense = tensor.contiguous();
+    data.append(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes());
+  }
+  align(header);
+  return header + data;
+}
+
+TEST_F(Weights, ReadsGgufWithTheShapesOfOtherPrograms) {
+  // ComfyUI's converter keeps names and shapes of the original. stable-diffusion.cpp adds a prefix,
+  // drops leading dimensions of 1 and merges the first two of five dimensions.
+  io::NamedTensors original, merged;
+  for (const Parameter& parameter : model_.parameters().all()) {
+    const std::string name = from_release_name(parameter.name, WeightLayout::kWan);
+    if (name.empty()) continue;
+    original.emplace_back(name, parameter.tensor);
+    at::Tensor tensor = parameter.tensor;
+    if (tensor.dim() == 5) tensor = tensor.flatten(0, 1);
+    while (tensor.dim() > 1 && tensor.size(0) == 1) tensor = tensor.squeeze(0);
+    merged.emplace_back("model.diffusion_model." + name, tensor);
+  }
+  const Json branches = {{"hybrid_layers", {1}}, {"camera_attn_compress", 1}, {"chunk_size", 2}};
+  for (const auto* tensors : {&original, &merged}) {
+    const fs::path path = folder_ / (tensors == &original ? "comfy" : "sd");
+    fs::create_directories(path);
+    write_file(path / "wan-F32.gguf", gguf_bytes(*tensors));
+    write_file(path / "config.json", config_.to_json().dump());
+    const LoadedModel loaded = load_model(path, {.overrides = branches});
+    EXPECT_EQ(loaded.layout, WeightLayout::kWan);
+    EXPECT_TRUE(loaded.new_branches);
+    expect_equal(loaded.transformer, model_, false);
+    const FitReport fit = check_fit(loaded.transformer.config(), io::Checkpoint::open(path));
+    EXPECT_TRUE(fit.report.clean()) << fit.report.text();
+  }
+  // Other differences of the shape are errors.
+  merged[0].second = merged[0].second.flatten();
+  write_file(folder_ / "sd" / "wan-F32.gguf", gguf_bytes(merged));
+  EXPECT_BAD_INPUT(load_model(folder_ / "sd", {.overrides = branches}),
+                   HasSubstr("1 with the wrong shape or type: patch_embedding.weight"));
+  // The same shapes in a safetensors file are errors, too.
+  write("safetensors", original);
+  EXPECT_NO_THROW(load_model(folder_ / "safetensors", {.overrides = branches}));
+  merged[0].second = merged[0].second.view({-1, 1, config_.patch, config_.patch});
+  write("safetensors", merged);
+  EXPECT_BAD_INPUT(load_model(folder_ / "safetensors", {.overrides = branches}),
+                   HasSubstr("patch_embedding.weight"));
+}
+
 TEST_F(Weights, SavesRequestedShardsAndTypes) {
   const fs::path path = folder_ / "sharded";
   save_model(config_, model_.parameters().all(), path, {.shard_bytes = 200'000});

@@ -143,8 +143,8 @@ std::string fingerprint(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string suffix = entry.path().extension().string();
-    if (entry.is_regular_file() &&
-        (suffix == ".safetensors" || suffix == ".pth" || suffix == ".pt" || suffix == ".json")) {
+    if (entry.is_regular_file() && (suffix == ".safetensors" || suffix == ".gguf" ||
+                                    suffix == ".pth" || suffix == ".pt" || suffix == ".json")) {
       files.push_back(entry.path());
     }
   }

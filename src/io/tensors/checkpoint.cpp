@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "loci/base/error.h"
+#include "loci/io/tensors/gguf.h"
 #include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/pth.h"
 #include "loci/io/tensors/safetensors.h"
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using File = std::variant<SafetensorsFile, PthFile>;
+using File = std::variant<SafetensorsFile, GgufFile, PthFile>;
 
 constexpr std::array<std::string_view, 2> kStems = {"diffusion_pytorch_model", "model"};
 constexpr std::string_view kSuffix = ".safetensors";
@@ -68,9 +69,10 @@ fs::path find_in_folder(const fs::path& folder, const std::string& stem) {
   }
   if (auto path = only_one(folder, {kIndexSuffix})) return *path;
   if (auto path = only_one(folder, {kSuffix})) return *path;
+  if (auto path = only_one(folder, {".gguf"})) return *path;
   if (auto path = only_one(folder, {".pth", ".pt"})) return *path;
-  fail("{}: the folder has no checkpoint; expected *{}, *{}, *.pth or *.pt", folder.string(),
-       kSuffix, kIndexSuffix);
+  fail("{}: the folder has no checkpoint; expected *{}, *{}, *.gguf, *.pth or *.pt",
+       folder.string(), kSuffix, kIndexSuffix);
 }
 
 // All files of the index. Each must contain exactly the tensors that the index lists.
@@ -133,11 +135,13 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
     const SharedBytes head = InputFile::open(data->path).head(4);
     // torch.save writes a zip archive, formerly a pickle. Interpreted as the length of a
     // safetensors header, the first bytes of a zip archive would mean at least 67 MB, and those of
-    // a pickle exceed the limit.
+    // a pickle or of a GGUF file exceed the limit.
     const bool is_pth = head.view.starts_with("PK\x03\x04") ||
                         head.view.starts_with("\x80\x02\x8a\x0a") || suffix == ".pth" ||
                         suffix == ".pt";
-    if (is_pth) {
+    if (head.view == "GGUF" || suffix == ".gguf") {
+      data->files.emplace_back(GgufFile::open(data->path));
+    } else if (is_pth) {
       data->files.emplace_back(PthFile::open(data->path));
     } else {
       data->files.emplace_back(SafetensorsFile::open(data->path));
@@ -155,6 +159,8 @@ Checkpoint Checkpoint::open(const fs::path& path, const std::string& stem) {
   if (!data->files.empty()) {
     if (const auto* first = std::get_if<SafetensorsFile>(&data->files.front())) {
       data->metadata = first->metadata();
+    } else if (const auto* gguf = std::get_if<GgufFile>(&data->files.front())) {
+      data->metadata = gguf->metadata();
     }
   }
   return Checkpoint(std::move(data));
@@ -169,6 +175,10 @@ std::vector<std::string> Checkpoint::names() const {
 }
 
 const Metadata& Checkpoint::metadata() const { return data_->metadata; }
+
+bool Checkpoint::is_gguf() const {
+  return !data_->files.empty() && std::holds_alternative<GgufFile>(data_->files.front());
+}
 
 const fs::path& Checkpoint::path() const { return data_->path; }
 

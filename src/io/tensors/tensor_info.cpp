@@ -45,6 +45,10 @@ constexpr std::array<std::pair<std::string_view, at::ScalarType>, 19> kDtypes = 
 
 }  // namespace
 
+std::string_view TensorInfo::file_type() const {
+  return packed_type.empty() ? dtype_name(dtype) : packed_type;
+}
+
 std::string_view dtype_name(at::ScalarType dtype) {
   for (const auto& [name, type] : kDtypes) {
     if (type == dtype) return name;

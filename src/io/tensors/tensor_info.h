@@ -18,6 +18,14 @@ struct TensorInfo {
   at::ScalarType dtype = at::kFloat;
   std::vector<int64_t> shape;
   uint64_t bytes = 0;  // elements times element size
+  // For a tensor that is quantized in its file and has `dtype` in memory: the name of its type in
+  // the file, such as "Q4_K", and its size there.
+  std::string_view packed_type = {};
+  uint64_t packed_bytes = 0;
+
+  // Type and size in the file.
+  std::string_view file_type() const;
+  uint64_t file_bytes() const { return packed_type.empty() ? bytes : packed_bytes; }
 };
 
 // Element types by their names in safetensors files: "F32", "BF16", "F8_E4M3", "BOOL", …

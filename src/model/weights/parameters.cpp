@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/model/weights/parameters.h"
 
+#include <algorithm>
 #include <set>
 
 #include <ATen/ATen.h>
@@ -17,6 +18,18 @@ uint64_t name_hash(std::string_view name) {  // FNV-1a, equal on every machine
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
+}
+
+// The shape of a tensor in a GGUF file, without leading dimensions of 1.
+std::vector<int64_t> gguf_shape(at::IntArrayRef shape) {
+  std::vector<int64_t> stored = shape.vec();
+  while (stored.size() > 4) {
+    stored[1] *= stored[0];
+    stored.erase(stored.begin());
+  }
+  stored.erase(stored.begin(),
+               std::find_if(stored.begin(), stored.end(), [](int64_t n) { return n != 1; }));
+  return stored;
 }
 
 void append_list(std::string& text, std::string_view title, const std::vector<std::string>& names) {
@@ -77,6 +90,10 @@ at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape,
   at::Tensor tensor;
   if (source_) {
     tensor = source_(name);
+    if (tensor.defined() && options_.gguf_shapes &&
+        gguf_shape(tensor.sizes()) == gguf_shape(shape)) {
+      tensor = tensor.view(shape);
+    }
     if (!tensor.defined()) {
       report_.missing.push_back(name);
     } else if (tensor.sizes() != shape) {

@@ -52,6 +52,9 @@ class Parameters {
     at::ScalarType dtype = at::kFloat;
     at::Device device = at::kCPU;  // kMeta allocates nothing, for counting
     uint64_t seed = 0;             // for the initialisers
+    // Whether the source may return shapes as in GGUF files, which have up to four dimensions:
+    // without leading dimensions of 1, and with the outermost dimensions of a larger shape merged.
+    bool gguf_shapes = false;
   };
 
   Parameters() : Parameters(Options()) {}

@@ -32,7 +32,7 @@ bool has_weights(const fs::path& folder) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.')) continue;
     for (const std::string_view suffix :
-         {".safetensors", ".safetensors.index.json", ".pth", ".pt"}) {
+         {".safetensors", ".safetensors.index.json", ".gguf", ".pth", ".pt"}) {
       if (name.ends_with(suffix)) return true;
     }
   }
@@ -114,7 +114,8 @@ bool accept_new_branches(WeightLayout layout, LoadReport& report) {
 }
 
 // Rejects differences that the options do not allow.
-void check_report(const LoadReport& report, const io::Checkpoint& weights, const LoadOptions& options) {
+void check_report(const LoadReport& report, const io::Checkpoint& weights,
+                  const LoadOptions& options) {
   if (report.clean()) return;
   LoadReport refused = report;
   if (options.allow_missing) refused.missing.clear();
@@ -155,9 +156,12 @@ LoadedModel load_model(const TransformerConfig& config, const io::Checkpoint& we
     return found == renamed.stored.end() ? at::Tensor() : weights.tensor(found->second);
   };
   const at::NoGradGuard no_grad;
-  auto parameters = std::make_shared<Parameters>(
-      Parameters::Options{.dtype = options.dtype, .device = options.device, .seed = options.seed},
-      source);
+  auto parameters =
+      std::make_shared<Parameters>(Parameters::Options{.dtype = options.dtype,
+                                                       .device = options.device,
+                                                       .seed = options.seed,
+                                                       .gguf_shapes = weights.is_gguf()},
+                                   source);
   Transformer transformer(config, parameters);
   parameters->release_source();
   LoadReport report = parameters->report(renamed.available);
@@ -177,7 +181,9 @@ FitReport check_fit(const TransformerConfig& config, const io::Checkpoint& weigh
     return found == renamed.stored.end() ? at::Tensor() : weights.meta(found->second);
   };
   auto parameters = std::make_shared<Parameters>(
-      Parameters::Options{.dtype = at::kFloat, .device = at::kMeta}, source);
+      Parameters::Options{
+          .dtype = at::kFloat, .device = at::kMeta, .gguf_shapes = weights.is_gguf()},
+      source);
   const Transformer transformer(config, parameters);
   FitReport fit{renamed.layout, false, parameters->report(renamed.available)};
   fit.new_branches = accept_new_branches(fit.layout, fit.report);
