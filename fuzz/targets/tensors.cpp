@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "loci/io/tensors/checkpoint.h"
-#include "loci/io/tensors/gguf.h"
+#include "loci/io/tensors/gguf/gguf.h"
 #include "loci/io/tensors/npy.h"
 #include "loci/io/tensors/pickle.h"
 #include "loci/io/tensors/pth.h"

@@ -13,6 +13,7 @@
 #include "loci/model/weights/weights.h"
 
 #include "tests/app/run_command.h"
+#include "tests/io/gguf_bytes.h"
 #include "tests/sample/tiny_folder.h"
 
 namespace loci::app {
@@ -77,6 +78,26 @@ TEST_F(Convert, ChangesTypeAndLayout) {
   const auto& b = after.transformer.parameters().all();
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i].tensor, b[i].tensor));
+}
+
+TEST_F(Convert, ReadsGguf) {
+  const model::LoadedModel before = model::load_model(in("model"));
+  io::NamedTensors tensors;
+  for (const model::Parameter& parameter : before.transformer.parameters().all()) {
+    tensors.emplace_back(parameter.name, parameter.tensor);
+  }
+  const fs::path weights = fs::path(in("model")) / "diffusion_pytorch_model.safetensors";
+  ASSERT_TRUE(fs::remove(weights));
+  write_file(fs::path(in("model")) / "model-F32.gguf", testing::gguf_bytes(tensors));
+  const Outcome outcome =
+      run_command({"convert", in("model"), "--dtype", "fp32", "--out", in("other")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(fs::exists(fs::path(in("other")) / "diffusion_pytorch_model.safetensors"));
+  EXPECT_FALSE(fs::exists(fs::path(in("other")) / "model-F32.gguf"));
+  const model::LoadedModel after = model::load_model(in("other"));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_TRUE(at::equal(after.transformer.parameters().all()[i].tensor, tensors[i].second));
+  }
 }
 
 TEST_F(Convert, RejectsImpossibleConversions) {

@@ -99,6 +99,22 @@ TEST(Inspect, ListsTheTensorsOfOtherFiles) {
   EXPECT_EQ(report["metadata"]["loci.case"], "bank");
 }
 
+TEST(Inspect, PrintsTheQuantizedTypesOfGgufFiles) {
+  const std::string file = (fs::path(LOCI_TEST_DATA) / "io" / "gguf" / "types.gguf").string();
+  const Outcome outcome = run_command({"inspect", file});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("Q4_K  [2, 256]"), HasSubstr("18 tensors"),
+                    HasSubstr("  Q4_K       1 tensors              512 elements        288 B"),
+                    HasSubstr("general.architecture = wan")));
+  const Json report = parse_json(run_command({"inspect", file, "--json"}).out, "inspect");
+  EXPECT_EQ(report["dtypes"]["Q6_K"], Json({{"tensors", 1}, {"elements", 512}, {"bytes", 420}}));
+  const Outcome strange = run_command(
+      {"inspect", (fs::path(LOCI_TEST_DATA) / "io" / "gguf" / "unsupported.gguf").string()});
+  EXPECT_EQ(strange.code, 2);
+  EXPECT_THAT(strange.err, HasSubstr("has the type IQ4_NL, which is not supported"));
+}
+
 TEST(Inspect, ReportsWeightsThatDoNotFit) {
   const fs::path folder =
       fs::path(::testing::TempDir()) / fmt::format("loci_inspect_{}", ::getpid());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/tensors/gguf.h"
+#include "loci/io/tensors/gguf/gguf.h"
 
 #include <cstring>
 
@@ -207,6 +207,8 @@ TEST_F(Gguf, RejectsDamagedHeaders) {
     refuse(Bytes().start(0, 1).text("general.alignment").number(uint32_t{4}).number(alignment),
            "expected a power of two up to 1048576");
   }
+  refuse(Bytes().start(0, 1).text("general.alignment").number(uint32_t{10}).number(uint64_t{64}),
+         "'general.alignment' must be an unsigned integer of 32 bits");
   // Tensors.
   refuse(Bytes().start(2, 0).tensor("a", {1}, kF32, 0).tensor("a", {1}, kF32, 32).data(64),
          "the name 'a' occurs twice");

@@ -14,6 +14,7 @@
 #include "loci/io/tensors/safetensors.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/io/gguf_bytes.h"
 #include "tests/model/tiny_model.h"
 
 namespace loci::model {
@@ -198,31 +199,6 @@ TEST_F(Weights, AmbiguousNamesAreRejected) {
                    AllOf(HasSubstr("head.modulation"), HasSubstr("ambiguous")));
 }
 
-// A GGUF file with FP32 tensors. Shapes are written innermost extent first.
-std::string gguf_bytes(const io::NamedTensors& tensors) {
-  std::string header = "GGUF", data;
-  const auto number = [&](auto value) {
-    header.append(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  const auto align = [](std::string& text) { text.resize((text.size() + 31) / 32 * 32); };
-  number(uint32_t{3});
-  number(static_cast<uint64_t>(tensors.size()));
-  number(uint64_t{0});
-  for (const auto& [name, tensor] : tensors) {
-    number(static_cast<uint64_t>(name.size()));
-    header += name;
-    number(static_cast<uint32_t>(tensor.dim()));
-    for (int64_t i = tensor.dim(); i-- > 0;) number(tensor.size(i));
-    number(uint32_t{0});
-    align(data);
-    number(static_cast<uint64_t>(data.size()));
-    const at::Tensor dense = tensor.contiguous();
-    data.append(static_cast<const char*>(dense.const_data_ptr()), dense.nbytes());
-  }
-  align(header);
-  return header + data;
-}
-
 TEST_F(Weights, ReadsGgufWithTheShapesOfOtherPrograms) {
   // ComfyUI's converter keeps names and shapes of the original. stable-diffusion.cpp adds a prefix,
   // drops leading dimensions of 1 and merges the first two of five dimensions.
@@ -240,7 +216,7 @@ TEST_F(Weights, ReadsGgufWithTheShapesOfOtherPrograms) {
   for (const auto* tensors : {&original, &merged}) {
     const fs::path path = folder_ / (tensors == &original ? "comfy" : "sd");
     fs::create_directories(path);
-    write_file(path / "wan-F32.gguf", gguf_bytes(*tensors));
+    write_file(path / "wan-F32.gguf", testing::gguf_bytes(*tensors));
     write_file(path / "config.json", config_.to_json().dump());
     const LoadedModel loaded = load_model(path, {.overrides = branches});
     EXPECT_EQ(loaded.layout, WeightLayout::kWan);
@@ -251,7 +227,7 @@ TEST_F(Weights, ReadsGgufWithTheShapesOfOtherPrograms) {
   }
   // Other differences of the shape are errors.
   merged[0].second = merged[0].second.flatten();
-  write_file(folder_ / "sd" / "wan-F32.gguf", gguf_bytes(merged));
+  write_file(folder_ / "sd" / "wan-F32.gguf", testing::gguf_bytes(merged));
   EXPECT_BAD_INPUT(load_model(folder_ / "sd", {.overrides = branches}),
                    HasSubstr("1 with the wrong shape or type: patch_embedding.weight"));
   // The same shapes in a safetensors file are errors, too.

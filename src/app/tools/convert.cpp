@@ -77,7 +77,9 @@ void copy_the_rest(const fs::path& model, const io::Checkpoint& weights, const f
 
 uint64_t weight_bytes(const fs::path& folder) {
   uint64_t bytes = 0;
-  for (const io::TensorInfo& tensor : io::Checkpoint::open(folder).tensors()) bytes += tensor.bytes;
+  for (const io::TensorInfo& tensor : io::Checkpoint::open(folder).tensors()) {
+    bytes += tensor.file_bytes();
+  }
   return bytes;
 }
 

@@ -42,14 +42,14 @@ struct DtypeTotal {
   uint64_t tensors = 0, elements = 0, bytes = 0;
 };
 
-// Keyed by the name of the data type in safetensors files.
+// Sizes in the file, keyed by the name of the data type there.
 std::map<std::string, DtypeTotal> dtype_totals(const std::vector<io::TensorInfo>& tensors) {
   std::map<std::string, DtypeTotal> totals;
   for (const io::TensorInfo& info : tensors) {
-    DtypeTotal& total = totals[std::string(io::dtype_name(info.dtype))];
+    DtypeTotal& total = totals[std::string(info.file_type())];
     ++total.tensors;
     total.elements += info.bytes / c10::elementSize(info.dtype);
-    total.bytes += info.bytes;
+    total.bytes += info.file_bytes();
   }
   return totals;
 }
@@ -66,9 +66,9 @@ Json tensors_json(const io::Checkpoint& weights) {
   Json list = Json::array();
   for (const io::TensorInfo& info : weights.tensors()) {
     list.push_back({{"name", info.name},
-                    {"dtype", io::dtype_name(info.dtype)},
+                    {"dtype", info.file_type()},
                     {"shape", info.shape},
-                    {"bytes", info.bytes}});
+                    {"bytes", info.file_bytes()}});
   }
   return list;
 }
@@ -77,7 +77,7 @@ void print_tensors(const io::Checkpoint& weights) {
   size_t width = 0;
   for (const io::TensorInfo& info : weights.tensors()) width = std::max(width, info.name.size());
   for (const io::TensorInfo& info : weights.tensors()) {
-    fmt::print("{:<{}}  {:<5} [{}]\n", one_line(info.name), width, io::dtype_name(info.dtype),
+    fmt::print("{:<{}}  {:<5} [{}]\n", one_line(info.name), width, info.file_type(),
                fmt::join(info.shape, ", "));
   }
 }

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "loci/base/error.h"
-#include "loci/io/tensors/gguf.h"
+#include "loci/io/tensors/gguf/gguf.h"
 #include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/pth.h"
 #include "loci/io/tensors/safetensors.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/tensors/gguf_types.h"
+#include "loci/io/tensors/gguf/gguf_types.h"
 
 #include <array>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/tensors/gguf.h"
+#include "loci/io/tensors/gguf/gguf.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 #include <ATen/Parallel.h>
 
 #include "loci/base/jobs.h"
-#include "loci/io/tensors/gguf_header.h"
+#include "loci/io/tensors/gguf/gguf_header.h"
 #include "loci/io/tensors/shared_bytes.h"
 
 namespace loci::io {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loci/io/tensors/gguf_types.h"
+#include "loci/io/tensors/gguf/gguf_types.h"
 #include "loci/io/tensors/input_file.h"
 #include "loci/io/tensors/tensor_info.h"
 

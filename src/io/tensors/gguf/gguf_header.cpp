@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loci/io/tensors/gguf_header.h"
+#include "loci/io/tensors/gguf/gguf_header.h"
 
 #include <algorithm>
 #include <bit>
@@ -152,7 +152,6 @@ class HeaderParser {
     reader_.require_items(values, 8 + 4 + 1);
     for (uint64_t i = 0; i < values; ++i) read_value();
     reader_.require_items(tensors, 8 + 4 + 4 + 8);
-    header_.entries.reserve(tensors);
     for (uint64_t i = 0; i < tensors; ++i) read_tensor();
     apply_shapes();
     place_data();
@@ -219,17 +218,20 @@ class HeaderParser {
     if (!keys_.insert(key).second) {
       fail("{}: the metadata '{}' occurs twice", file_.name(), printable(key));
     }
-    if (type == Value::kList) {
-      read_list(key);
-      return;
-    }
-    if (key == "general.alignment" && type == Value::kUint32) {
+    if (key == "general.alignment") {
+      if (type != Value::kUint32) {
+        fail("{}: the metadata '{}' must be an unsigned integer of 32 bits", file_.name(), key);
+      }
       alignment_ = reader_.number<uint32_t>();
       if (!std::has_single_bit(alignment_) || alignment_ > kMostAlignment) {
         fail("{}: the alignment of the data is {}; expected a power of two up to {}", file_.name(),
              alignment_, kMostAlignment);
       }
       header_.metadata.emplace(key, std::to_string(alignment_));
+      return;
+    }
+    if (type == Value::kList) {
+      read_list(key);
       return;
     }
     header_.metadata.emplace(key, type == Value::kString
