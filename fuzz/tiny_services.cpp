@@ -31,7 +31,7 @@ serve::Services& tiny_services() {
     loci::testing::make_tiny_folder(model, 1);
     std::filesystem::create_directories(scratch_folder() / "data");
     at_end([] { tiny_services().engine.stop(); });
-    return serve::Services({model}, at::kFloat, scratch_folder() / "data", {}, limits());
+    return serve::Services({.folders = {model}}, scratch_folder() / "data", {}, limits());
   }();
   return made;
 }

@@ -76,12 +76,13 @@ fs::path prompt_cache() {
   return {};
 }
 
-ModelFolder::ModelFolder(fs::path folder, at::ScalarType dtype)
+ModelFolder::ModelFolder(fs::path folder, at::ScalarType dtype, fs::path decoder)
     : path_(std::move(folder)),
       dtype_(dtype),
       defaults_(GenerationDefaults::load(path_)),
       config_(read_config(path_)),
-      vae_path_(vae_path(path_)) {}
+      vae_path_(vae_path(path_)),
+      decoder_path_(std::move(decoder)) {}
 
 const model::Transformer& ModelFolder::transformer() const {
   if (!transformer_) {
@@ -94,7 +95,14 @@ const model::Transformer& ModelFolder::transformer() const {
 }
 
 const model::Vae& ModelFolder::vae() const {
-  if (!vae_) vae_ = model::Vae::load(vae_path_);
+  if (vae_) return *vae_;
+  std::shared_ptr<const model::TinyDecoder> decoder;
+  if (!decoder_path_.empty()) {
+    decoder = std::make_shared<model::TinyDecoder>(model::TinyDecoder::load(decoder_path_));
+    decoder->check(vae_config());
+  }
+  vae_ = model::Vae::load(vae_path_);
+  if (decoder != nullptr) vae_->use_decoder(std::move(decoder));
   return *vae_;
 }
 

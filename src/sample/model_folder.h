@@ -37,8 +37,10 @@ class ModelFolder {
  public:
   // Expects config.json and weights in the folder or in transformer/, vae/ or Wan2.2_VAE.pth, and
   // optionally a text encoder (see find_prompt_files()). `dtype` is the data type of the
-  // transformer; the autoencoder uses FP32. Weights are loaded at first use.
-  explicit ModelFolder(std::filesystem::path folder, at::ScalarType dtype = at::kFloat);
+  // transformer; the autoencoder uses FP32. `decoder` is the file of a small decoder that replaces
+  // that of the autoencoder; empty: none. Weights are loaded at first use.
+  explicit ModelFolder(std::filesystem::path folder, at::ScalarType dtype = at::kFloat,
+                       std::filesystem::path decoder = {});
 
   const std::filesystem::path& path() const { return path_; }
   const model::Transformer& transformer() const;
@@ -67,7 +69,7 @@ class ModelFolder {
   at::ScalarType dtype_;
   GenerationDefaults defaults_;
   model::TransformerConfig config_;
-  std::filesystem::path vae_path_;
+  std::filesystem::path vae_path_, decoder_path_;
   mutable std::optional<model::Transformer> transformer_;
   mutable std::optional<model::Vae> vae_;
   mutable std::optional<ModelHashes> hashes_;

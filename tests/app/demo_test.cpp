@@ -11,6 +11,7 @@
 #include "loci/io/media/video.h"
 
 #include "tests/app/run_command.h"
+#include "tests/model/tiny_decoder_file.h"
 #include "tests/sample/tiny_folder.h"
 
 namespace loci::app {
@@ -52,8 +53,11 @@ TEST_F(DemoCommand, BeginsWithTheTourOfTheModelsFamily) {
   Json defaults = load_json(model / "generation.json");
   defaults["family"] = "plaza";
   write_file(model / "generation.json", defaults.dump());
-  const Outcome outcome = run_command({"demo", "--model", model.string(), "--out",
-                                       (folder_ / "out").string(), "--seconds", "2", "--quiet"});
+  const fs::path decoder = folder_ / "taew2_2.safetensors";
+  testing::write_tiny_decoder(decoder, 3, 1);
+  const Outcome outcome =
+      run_command({"demo", "--model", model.string(), "--out", (folder_ / "out").string(),
+                   "--seconds", "2", "--quiet", "--decoder", decoder.string()});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("a sunny square"));
   EXPECT_THAT(outcome.out, HasSubstr("25 s of recorded context"));

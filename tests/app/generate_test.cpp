@@ -19,6 +19,7 @@
 
 #include "tests/app/run_command.h"
 #include "tests/io/read_frames.h"
+#include "tests/model/tiny_decoder_file.h"
 #include "tests/model/tiny_model.h"
 #include "tests/sample/tiny_folder.h"
 
@@ -194,8 +195,7 @@ TEST_F(GenerateCommand, ReadsOnlyTheNeededPartOfAPath) {
   must(arguments);
   EXPECT_EQ(io::read_frames(path("a.mp4")).size(0), 17);
   // An uneven list of times.
-  write_file(path("uneven.txt"),
-             "0 0 0 0 0 0 0 1\n1 0 0 1 0 0 0 1\n4000000 0 0 5 0 0 0 1\n");
+  write_file(path("uneven.txt"), "0 0 0 0 0 0 0 1\n1 0 0 1 0 0 0 1\n4000000 0 0 5 0 0 0 1\n");
   arguments = walk("b.mp4");
   arguments[3] = path("uneven.txt");
   arguments.insert(arguments.end(), {"--seconds", "1"});
@@ -255,6 +255,29 @@ TEST_F(GenerateCommand, UsesPromptsAndGuidance) {
   EXPECT_NE(guided, town);
   EXPECT_NE(latents("away", {"--prompt", "town", "--negative", "sand", "--guidance", "3"}), guided);
   EXPECT_EQ(load_json(path("town.json")).at("prompt"), "town");
+}
+
+TEST_F(GenerateCommand, DecodesWithASmallDecoder) {
+  testing::write_tiny_decoder(path("taew2_2.safetensors"), 3, 1);
+  must(walk("own"));
+  std::vector<std::string> arguments = walk("small");
+  arguments.insert(arguments.end(), {"--decoder", path("taew2_2.safetensors")});
+  must(arguments);
+  const at::Tensor own = io::read_frames(path("own")), small = io::read_frames(path("small"));
+  EXPECT_EQ(small.sizes(), own.sizes());
+  EXPECT_FALSE(at::equal(small, own));
+  EXPECT_EQ(read_file(path("small.latents/00004.safetensors")),
+            read_file(path("own.latents/00004.safetensors")));
+  const Json record = load_json(path("small.json"));
+  const Json own_record = load_json(path("own.json"));
+  EXPECT_NE(record.at("decoder"), "");
+  EXPECT_EQ(own_record.at("decoder"), "");
+  EXPECT_EQ(record.at("autoencoder"), own_record.at("autoencoder"));
+
+  arguments.back() = path("none.pth");
+  EXPECT_THAT(refused(arguments), HasSubstr("none.pth"));
+  arguments.back() = path("model/vae/diffusion_pytorch_model.safetensors");
+  EXPECT_THAT(refused(arguments), HasSubstr("it is not a small decoder of TAEHV"));
 }
 
 TEST_F(GenerateCommand, RejectsInvalidOptions) {

@@ -12,9 +12,11 @@
 #include <gtest/gtest.h>
 
 #include "loci/base/file.h"
+#include "loci/model/autoencoder/pixels.h"
 
 #include "tests/base/damage.h"
 #include "tests/base/expect_error.h"
+#include "tests/model/tiny_decoder_file.h"
 #include "tests/sample/tiny_folder.h"
 
 namespace loci::sample {
@@ -113,6 +115,46 @@ TEST_F(OpenStream, ChangedWeightFilesDoNotChangeAStream) {
   const at::Tensor undisturbed = generate([](const fs::path&) {});
   EXPECT_TRUE(generate(testing::overwrite_in_place).equal(undisturbed));
   EXPECT_TRUE(generate(testing::truncate_to_nothing).equal(undisturbed));
+}
+
+TEST_F(OpenStream, DecodesWithASmallDecoder) {
+  const fs::path file = folder_ / "taew2_2.safetensors", world = folder_ / "a.world";
+  testing::write_tiny_decoder(file, 3, 1);
+  const ModelFolder own(folder_), small(folder_, at::kFloat, file);
+  const at::Tensor latents = at::randn({1, 3, 1, 4, 6});
+  const camera::Camera camera;
+  const auto start = [&](const ModelFolder& folder) {
+    Stream stream = open_stream(folder);
+    return std::pair(stream.accept(latents, std::span(&camera, 1)).frames, std::move(stream));
+  };
+  auto [own_frames, own_stream] = start(own);
+  auto [frames, stream] = start(small);
+  model::VaeCache cache;
+  const model::TinyDecoder decoder = model::TinyDecoder::load(file);
+  EXPECT_TRUE(at::equal(frames, model::frames_from_pixels(decoder.decode(latents, cache))));
+  EXPECT_EQ(frames.sizes(), own_frames.sizes());
+  EXPECT_FALSE(at::equal(frames, own_frames));
+
+  // The latents are those of the same autoencoder, but the state of a saved world belongs to its
+  // decoder.
+  EXPECT_EQ(small.hashes().autoencoder, own.hashes().autoencoder);
+  EXPECT_EQ(own.hashes().decoder, "");
+  const std::vector<camera::Camera> ahead(static_cast<size_t>(stream.chunk_size()));
+  const auto load = [&](const ModelFolder& folder) {
+    return Stream::load(world, folder.transformer(), &folder.vae(), folder.hashes());
+  };
+  stream.save(world);
+  Stream loaded = load(small);
+  EXPECT_TRUE(at::equal(loaded.push(ahead).frames, stream.push(ahead).frames));
+  EXPECT_BAD_INPUT(load(own), HasSubstr("was saved with a small decoder"));
+  own_stream.save(world);
+  EXPECT_NO_THROW(load(own));
+  EXPECT_BAD_INPUT(load(small), HasSubstr("was saved with the autoencoder's own decoder"));
+
+  testing::write_tiny_decoder(file, 3, 2);
+  EXPECT_BAD_INPUT(ModelFolder(folder_, at::kFloat, file).vae(),
+                   HasSubstr("decodes latents of 3 channels, 16x16 pixels and 4 frames; the "
+                             "model's autoencoder has 3 channels, 8x8 pixels"));
 }
 
 TEST_F(OpenStream, RejectsSizesThatDoNotDivideIntoTokens) {

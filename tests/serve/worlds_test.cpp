@@ -14,6 +14,7 @@
 #include "loci/serve/protocol/message.h"
 
 #include "tests/base/damage.h"
+#include "tests/model/tiny_decoder_file.h"
 #include "tests/sample/tiny_folder.h"
 #include "tests/serve/running_server.h"
 
@@ -101,6 +102,28 @@ TEST_F(Worlds, ContinueBitIdenticallyAfterARestart) {
   twin.client->send(hold({"w", "left"}));
   EXPECT_EQ(next_frames(*twin.client), expected);
   EXPECT_NE(next_frames(*twin.client), expected);
+}
+
+TEST_F(Worlds, ContinueWithAnotherDecoder) {
+  ServerOptions small = options(folder_);
+  small.decoder = folder_ / "taew2_2.safetensors";
+  loci::testing::write_tiny_decoder(small.decoder, 3, 1);
+  start();
+  Begun walk = begin(quiet());
+  for (int i = 0; i < 2; ++i) next_frames(*walk.client);
+  walk.client->send({{"type", "fork"}, {"name", "twin"}, {"request_id", 1}});
+  const Json fork = walk.client->until("forked");
+  const std::string expected = next_frames(*walk.client);
+  stop();
+  // The snapshot belongs to the autoencoder's own decoder, so the memory is rebuilt from the
+  // chunks.
+  start(small);
+  Begun again = begin(quiet(walk.world()));
+  EXPECT_EQ(again.session["next_chunk"], 4);
+  Begun twin = begin(quiet(fork["world"]["id"]));
+  const std::string frames = next_frames(*twin.client);
+  EXPECT_EQ(frames.size(), expected.size());
+  EXPECT_NE(frames, expected);
 }
 
 TEST_F(Worlds, AreNotAffectedByChangedWeightFiles) {

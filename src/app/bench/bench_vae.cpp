@@ -17,6 +17,7 @@
 
 #include "loci/app/bench/bench_commands.h"
 #include "loci/app/cli/command.h"
+#include "loci/app/tools/models.h"
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/machine.h"
@@ -31,7 +32,7 @@ namespace loci::app {
 namespace {
 
 struct BenchVaeOptions {
-  std::string model;
+  std::string model, decoder;
   int64_t width = 768, height = 512;
   std::vector<int64_t> latents = {1, 2, 3};
   std::string direction = "both", dtype = "fp32", state = "auto";
@@ -171,7 +172,11 @@ Json profile(const model::Vae& vae, const BenchVaeOptions& options) {
 }
 
 void run_bench_vae(const BenchVaeOptions& options) {
-  const model::Vae vae = open_vae(options);
+  model::Vae vae = open_vae(options);
+  if (!options.decoder.empty()) {
+    vae.use_decoder(std::make_shared<model::TinyDecoder>(
+        model::TinyDecoder::load(options.decoder, vae.dtype())));
+  }
   const auto weights = static_cast<uint64_t>(vae.parameters().count()) *
                        static_cast<uint64_t>(c10::elementSize(vae.dtype()));
   if (options.convolutions) {
@@ -225,6 +230,7 @@ void add_bench_vae(CLI::App& app) {
       "model", options->model,
       "folder or weights of an autoencoder, or a config.json for random weights (default: "
       "Wan2.2's size with random weights)");
+  app.add_option("--decoder", options->decoder, decoder_help())->type_name("FILE");
   app.add_option("--width", options->width, "frame width in pixels")->capture_default_str();
   app.add_option("--height", options->height, "frame height in pixels")->capture_default_str();
   app.add_option("--latents", options->latents, "clip lengths in latents; a latent is 4 frames")

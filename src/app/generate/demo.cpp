@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string model = "models/mini";
-  std::string out = "out/demo";
+  std::string out = "out/demo", decoder;
   uint64_t seed = 1;
   std::optional<double> context;  // default: the tour of the model's family, or 10 s
   double seconds = 15;
@@ -123,7 +123,7 @@ void demo(const Options& o) {
          o.model);
   }
   const at::ScalarType type = train::compute_type("auto", at::kCPU);
-  const sample::ModelFolder folder(model, type);
+  const sample::ModelFolder folder(model, type, o.decoder);
   const sample::GenerationDefaults& d = folder.defaults();
   const model::Vae& vae = folder.vae();
   const camera::TimeGrid grid = folder.time_grid();
@@ -202,6 +202,7 @@ void add_demo(CLI::App& app) {
       "it");
   auto o = std::make_shared<Options>();
   app.add_option("--model", o->model, "model folder")->type_name("DIR")->capture_default_str();
+  app.add_option("--decoder", o->decoder, decoder_help())->type_name("FILE");
   app.add_option("--out", o->out, "folder for the results")
       ->type_name("DIR")
       ->capture_default_str();

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "loci/app/cli/command.h"
+#include "loci/app/tools/models.h"
 #include "loci/base/error.h"
 #include "loci/memory/history/history_registry.h"
 #include "loci/sample/solvers/solver.h"
@@ -17,6 +18,7 @@ namespace {
 
 void add_source(CLI::App& app, GenerateOptions& o) {
   app.add_option("--model", o.model, "model folder")->type_name("DIR")->required();
+  app.add_option("--decoder", o.decoder, decoder_help())->type_name("FILE");
   app.add_option("--image", o.image, "first frame; it is resized and cropped to the frame size")
       ->type_name("FILE");
   app.add_option(

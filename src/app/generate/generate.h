@@ -11,7 +11,7 @@ namespace loci::app {
 // Options that are not set follow the loaded world, or else the generation.json of the model
 // folder.
 struct GenerateOptions {
-  std::string model;
+  std::string model, decoder;
   std::string image, context, load_world;  // exactly one is set
   std::optional<double> context_seconds;
   bool keep_context = false;

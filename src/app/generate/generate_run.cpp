@@ -166,7 +166,7 @@ void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
 Run open_run(const GenerateOptions& o) {
   Run run;
   run.folder = std::make_unique<sample::ModelFolder>(
-      find_model(o.model), o.dtype == "bf16" ? at::kBFloat16 : at::kFloat);
+      find_model(o.model), o.dtype == "bf16" ? at::kBFloat16 : at::kFloat, o.decoder);
   run.fps = run.folder->defaults().fps;
   // Embed the prompts first: the text encoder may be larger than all other weights, and it is freed
   // before they are loaded.
@@ -216,6 +216,7 @@ Json describe(const Run& run, const GenerateOptions& o) {
           {"config", run.folder->transformer().config().to_json()},
           {"weights", run.folder->hashes().transformer},
           {"autoencoder", run.folder->hashes().autoencoder},
+          {"decoder", run.folder->hashes().decoder},
           {"image", o.image},
           {"context", o.context},
           {"context_latents", run.context},

@@ -18,4 +18,10 @@ std::vector<std::filesystem::path> find_models();
 // `folder` if it exists, else the first folder of find_models() with its name, else `folder`.
 std::filesystem::path find_model(const std::filesystem::path& folder);
 
+// Help of the option --decoder.
+inline const char* decoder_help() {
+  return "small decoder for the frames instead of the autoencoder's own: taew2_2.safetensors or "
+         "taew2_2.pth of TAEHV; faster, less detail";
+}
+
 }  // namespace loci::app

@@ -22,7 +22,7 @@ namespace {
 
 struct ServeOptions {
   std::vector<std::string> models;
-  std::string data, starts, token_file, dtype = "fp32";
+  std::string data, decoder, starts, token_file, dtype = "fp32";
   const CLI::Option* token_option = nullptr;  // --token-file
   serve::ServerOptions server;
   double disk_gib = 20;
@@ -46,6 +46,7 @@ void add_place(CLI::App& app, ServeOptions& o) {
   app.add_option("--model", o.models, "model folder; give several to serve several models")
       ->type_name("DIR")
       ->required();
+  app.add_option("--decoder", o.decoder, decoder_help())->type_name("FILE");
   app.add_option("--data", o.data, "folder for worlds and videos (default: ~/.local/share/loci)")
       ->type_name("DIR");
   app.add_option("--starts", o.starts,
@@ -130,6 +131,7 @@ void run_server(ServeOptions& o) {
   serve::ServerOptions& options = o.server;
   for (const std::string& model : o.models) options.models.push_back(find_model(model));
   options.bf16 = o.dtype == "bf16";
+  options.decoder = o.decoder;
   options.data = o.data.empty() ? default_data() : fs::path(o.data);
   options.starts = o.starts;
   options.access.token = read_token(o);

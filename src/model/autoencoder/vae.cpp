@@ -133,9 +133,9 @@ Vae Vae::assemble(const VaeConfig& config, const std::vector<std::string>& avail
     // Checked on meta tensors first, so that weights that do not fit are rejected before memory is
     // allocated.
     const auto sketch_tensor = [&](const std::string& name) { return find(name, true); };
-    const Vae sketch(config,
-                     std::make_unique<Parameters>(
-                         Parameters::Options{.device = at::kMeta, .seed = 0}, sketch_tensor));
+    const Vae sketch(
+        config, std::make_unique<Parameters>(Parameters::Options{.device = at::kMeta, .seed = 0},
+                                             sketch_tensor));
     const LoadReport report = sketch.parameters().report(available);
     if (!report.clean())
       fail("{} does not fit the autoencoder's config: {}", source, report.text());
@@ -162,6 +162,11 @@ void Vae::set_statistics(std::vector<double> mean, std::vector<double> deviation
              config_.z_dim);
   config_.latents_mean = std::move(mean);
   config_.latents_std = std::move(deviation);
+}
+
+void Vae::use_decoder(std::shared_ptr<const TinyDecoder> decoder) {
+  decoder->check(config_);
+  tiny_decoder_ = std::move(decoder);
 }
 
 Vae::Posterior Vae::encode(const at::Tensor& pixels, const VaePass& pass) const {

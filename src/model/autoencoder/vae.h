@@ -17,6 +17,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/model/autoencoder/block_transform.h"
+#include "loci/model/autoencoder/tiny_decoder.h"
 #include "loci/model/autoencoder/vae_config.h"
 #include "loci/model/autoencoder/vae_network.h"
 #include "loci/model/autoencoder/vae_refiner.h"
@@ -55,6 +56,11 @@ class Vae {
   void set_statistics(std::vector<double> mean, std::vector<double> deviation);
   const Parameters& parameters() const { return *parameters_; }
   at::ScalarType dtype() const { return parameters_->options().dtype; }
+  // Makes VaeDecoder decode with another network for the same latents. Bad input if it does not
+  // fit. The weights of the autoencoder stay unchanged.
+  void use_decoder(std::shared_ptr<const TinyDecoder> decoder);
+  // That network, or null.
+  const TinyDecoder* tiny_decoder() const { return tiny_decoder_.get(); }
   // The type of arithmetic, by default the type of the parameters. Training in BF16 keeps FP32
   // parameters.
   void set_compute_type(at::ScalarType type) { compute_ = type; }
@@ -93,6 +99,7 @@ class Vae {
   PointConv post_quant_conv_;
   DecoderNetwork decoder_;
   std::optional<Refiner> refiner_;
+  std::shared_ptr<const TinyDecoder> tiny_decoder_;
 };
 
 }  // namespace loci::model

@@ -124,19 +124,23 @@ VaeDecoder::VaeDecoder(const Vae& vae, VaeCache cache, const VaeTiling& tiling)
 at::Tensor VaeDecoder::decode(const at::Tensor& latents) {
   LOCI_CHECK(latents.dim() == 5, "latents have {} dimensions, expected [B, z, T, h, w]",
              latents.dim());
+  const TinyDecoder* tiny = vae_->tiny_decoder();
   if (cache_.latents() == 0) {
     const int64_t side = vae_->config().spatial_factor();
+    const int64_t height = latents.size(3), width = latents.size(4);
     cache_ = new_cache(
         options_.state, *vae_,
         static_cast<uint64_t>(latents.size(0)) *
-            decoder_state_size(vae_->config(), latents.size(3) * side, latents.size(4) * side));
+            (tiny != nullptr ? tiny->state_size(height, width)
+                             : decoder_state_size(vae_->config(), height * side, width * side)));
   }
   const VaePass pass{&cache_, options_.tiling};
   std::vector<at::Tensor> pixels;
   for (int64_t i = 0; i < latents.size(2); ++i) {
     check_interrupt();
-    const at::Tensor one = vae_->denormalise(latents.narrow(2, i, 1));
-    pixels.push_back(vae_->decode(one, pass).clamp(-1, 1));
+    const at::Tensor one = latents.narrow(2, i, 1);
+    pixels.push_back(tiny != nullptr ? tiny->decode(one, cache_)
+                                     : vae_->decode(vae_->denormalise(one), pass).clamp(-1, 1));
   }
   if (pixels.empty()) fail("no latents to decode");
   return at::cat(pixels, 2);

@@ -44,6 +44,7 @@ class VaeEncoder {
   VaeCache cache_;
 };
 
+// Decodes with the autoencoder's own network or with Vae::tiny_decoder(), which is not tiled.
 class VaeDecoder {
  public:
   explicit VaeDecoder(const Vae& vae, const VaeStreamOptions& options = {});

@@ -32,6 +32,7 @@ struct Prompt {
 // caches it.
 struct ModelHashes {
   std::string transformer, autoencoder;  // the latter is empty without an autoencoder
+  std::string decoder;                   // of Vae::tiny_decoder(); empty without one
 };
 ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae);
 

@@ -50,6 +50,7 @@ struct Header {
   WorldInfo info;
   Json config;
   std::string weights, autoencoder;  // hashes; the latter is empty without an autoencoder
+  std::string decoder;               // hash of a small decoder; empty without one
   std::string readout;
   uint64_t readout_seed = 0;
 };
@@ -74,6 +75,7 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
   header.config = reader.section("config").json();
   header.weights = reader.get<std::string>("weights");
   header.autoencoder = reader.get<std::string>("autoencoder");
+  header.decoder = reader.get<std::string>("decoder", "");
   header.readout = reader.choose("readout", "on", readout_names());
   header.readout_seed = parse_seed(reader.get<std::string>("readout_seed"), path.string());
   return header;
@@ -82,8 +84,13 @@ Header read_header(const io::SafetensorsFile& file, const std::filesystem::path&
 }  // namespace
 
 ModelHashes hash_models(const model::Transformer& model, const model::Vae* vae) {
-  return {model::weight_hash(model.parameters()),
-          vae == nullptr ? "" : model::weight_hash(vae->parameters())};
+  ModelHashes hashes{.transformer = model::weight_hash(model.parameters())};
+  if (vae == nullptr) return hashes;
+  hashes.autoencoder = model::weight_hash(vae->parameters());
+  if (vae->tiny_decoder() != nullptr) {
+    hashes.decoder = model::weight_hash(vae->tiny_decoder()->parameters());
+  }
+  return hashes;
 }
 
 void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) {
@@ -113,6 +120,7 @@ void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) 
                        {"config", model_->config().to_json()},
                        {"weights", hashes.transformer},
                        {"autoencoder", vae_ == nullptr ? "" : hashes.autoencoder},
+                       {"decoder", vae_ == nullptr ? "" : hashes.decoder},
                        {"readout", name_of(readout_)},
                        {"readout_seed", std::to_string(readout_seed_)}};
   io::write_safetensors(file, tensors, {{kKey, header.dump()}});
@@ -135,6 +143,12 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   if (vae != nullptr && header.autoencoder != hashes.autoencoder) {
     fail("{} was saved with another autoencoder; load it with the model folder that saved it",
          path.string());
+  }
+  if (vae != nullptr && header.decoder != hashes.decoder) {
+    fail("{} was saved with {}; load it with the same decoder", path.string(),
+         header.decoder.empty()   ? "the autoencoder's own decoder"
+         : hashes.decoder.empty() ? "a small decoder"
+                                  : "another small decoder");
   }
   for (const io::TensorInfo& info : file.tensors()) {
     if (!all_finite(file.tensor(info.name))) {

@@ -15,9 +15,9 @@ namespace loci::serve {
 
 namespace fs = std::filesystem;
 
-ServedModel::ServedModel(std::string id, const fs::path& folder, at::ScalarType dtype)
+ServedModel::ServedModel(std::string id, const fs::path& folder, const ModelSources& sources)
     : id_(std::move(id)),
-      folder_(folder, dtype),
+      folder_(folder, sources.dtype, sources.decoder),
       family_(world::parse_family(folder_.defaults().family, folder.string())) {
   const model::Transformer& transformer = folder_.transformer();
   const model::Vae& vae = folder_.vae();
@@ -63,15 +63,15 @@ camera::KeySpeeds ServedModel::key_speeds() const {
   return speeds;
 }
 
-Models::Models(const std::vector<fs::path>& folders, at::ScalarType dtype) {
-  if (folders.empty()) fail("no model was given; use --model DIR");
-  for (const fs::path& folder : folders) {
+Models::Models(const ModelSources& sources) {
+  if (sources.folders.empty()) fail("no model was given; use --model DIR");
+  for (const fs::path& folder : sources.folders) {
     const fs::path clean = fs::weakly_canonical(folder);
     const std::string id = clean.filename().string();
     for (const auto& model : models_) {
       if (model->id() == id) fail("two model folders are named {}; rename one of them", id);
     }
-    models_.push_back(std::make_unique<ServedModel>(id, folder, dtype));
+    models_.push_back(std::make_unique<ServedModel>(id, folder, sources));
   }
 }
 

@@ -17,9 +17,15 @@
 
 namespace loci::serve {
 
+struct ModelSources {
+  std::vector<std::filesystem::path> folders;
+  at::ScalarType dtype = at::kFloat;   // of the transformers
+  std::filesystem::path decoder = {};  // small decoder of all models; empty: none
+};
+
 class ServedModel {
  public:
-  ServedModel(std::string id, const std::filesystem::path& folder, at::ScalarType dtype);
+  ServedModel(std::string id, const std::filesystem::path& folder, const ModelSources& sources);
 
   const std::string& id() const { return id_; }
   const sample::GenerationDefaults& defaults() const { return folder_.defaults(); }
@@ -59,7 +65,7 @@ class ServedModel {
 class Models {
  public:
   // A model's id is its folder's name. Two folders of the same name are bad input.
-  Models(const std::vector<std::filesystem::path>& folders, at::ScalarType dtype);
+  explicit Models(const ModelSources& sources);
 
   const std::vector<std::unique_ptr<ServedModel>>& all() const { return models_; }
   // An empty id means the first model. Unknown ids are refused ("not_found").

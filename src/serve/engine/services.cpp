@@ -20,12 +20,11 @@ std::vector<std::filesystem::path> picture_folders(
 
 }  // namespace
 
-Services::Services(const std::vector<std::filesystem::path>& model_folders, at::ScalarType dtype,
-                   const std::filesystem::path& data, const std::filesystem::path& start_pictures,
-                   const Limits& all_limits)
+Services::Services(const ModelSources& sources, const std::filesystem::path& data,
+                   const std::filesystem::path& start_pictures, const Limits& all_limits)
     : limits(all_limits),
-      models(model_folders, dtype),
-      starts(picture_folders(start_pictures, model_folders), models.families()),
+      models(sources),
+      starts(picture_folders(start_pictures, sources.folders), models.families()),
       disk(data, limits, metrics),
       worlds(data, limits, disk),
       videos(data, limits, disk),

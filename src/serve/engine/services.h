@@ -21,9 +21,8 @@ class WalkRegistry;
 
 struct Services {
   // `start_pictures` is a folder of the user's own start pictures, or empty.
-  Services(const std::vector<std::filesystem::path>& model_folders, at::ScalarType dtype,
-           const std::filesystem::path& data, const std::filesystem::path& start_pictures,
-           const Limits& limits);
+  Services(const ModelSources& sources, const std::filesystem::path& data,
+           const std::filesystem::path& start_pictures, const Limits& limits);
   // Stops the engine, then the encoder with everything that it has left to send.
   ~Services();
 

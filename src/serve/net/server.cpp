@@ -83,8 +83,10 @@ ServerOptions checked_options(ServerOptions options) {
 struct Server::Impl {
   explicit Impl(ServerOptions all)
       : options(checked_options(std::move(all))),
-        services(options.models, options.bf16 ? at::kBFloat16 : at::kFloat, options.data,
-                 options.starts, options.limits),
+        services({.folders = options.models,
+                  .dtype = options.bf16 ? at::kBFloat16 : at::kFloat,
+                  .decoder = options.decoder},
+                 options.data, options.starts, options.limits),
         access(options.access),
         api(services, access),
         network(services, api),

@@ -16,6 +16,7 @@ namespace loci::serve {
 struct ServerOptions {
   std::vector<std::filesystem::path> models;
   bool bf16 = false;
+  std::filesystem::path decoder;  // small decoder of all models; may be empty
   std::filesystem::path data;
   std::filesystem::path starts;  // folder of start pictures; may be empty
   std::string address = "127.0.0.1";
