@@ -5,7 +5,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help demo test web-test build bench format lint asan tsan fuzz kills power-loss soak sbom install package bootstrap clean distclean
+.PHONY: help configure demo test web-test build bench format lint asan tsan fuzz kills power-loss soak sbom install package bootstrap clean distclean
 
 help:
 	@echo "make demo     build, then generate a clip with the demo model into out/demo"
@@ -29,10 +29,12 @@ help:
 bootstrap:
 	@scripts/bootstrap
 
-build: bootstrap
+configure: bootstrap
 	@mkdir -p build
 	@cmake --preset $(PRESET) -Wno-dev -DLIBTORCH_ROOT="$(LIBTORCH)" > build/configure-$(PRESET).log 2>&1 \
 	  || { sed -n '/CMake Error/,$$p' build/configure-$(PRESET).log >&2; exit 3; }
+
+build: configure
 	@cmake --build --preset $(PRESET) --parallel $(JOBS)
 
 test: build
@@ -44,7 +46,9 @@ web-test:
 	@$(MAKE) build
 	@cd $(BUILD) && ctest --output-on-failure -R '^web/'
 
-demo: build
+demo: configure
+	@[ -x $(BUILD)/loci ] || echo "make demo: builds loci first, about 6 minutes on two cores" >&2
+	@cmake --build --preset $(PRESET) --parallel $(JOBS) --target loci
 	@scripts/demo $(BUILD)/loci
 
 bench: build
