@@ -35,7 +35,10 @@ int64_t TimeGrid::frames_in_latents(int64_t latents) const {
 }
 
 int64_t TimeGrid::latents_in_chunks(int64_t chunks) const {
-  return elements_in(chunks, latents_per_chunk);
+  if (!given_in_chunk) return elements_in(chunks, latents_per_chunk);
+  LOCI_CHECK(chunks >= 0 && latents_per_chunk >= 2, "{} chunks of {} latents with the given one",
+             chunks, latents_per_chunk);
+  return chunks <= 1 ? chunks : (chunks - 1) * latents_per_chunk;
 }
 
 int64_t TimeGrid::frames_in_chunks(int64_t chunks) const {
@@ -47,7 +50,10 @@ int64_t TimeGrid::latents_in_frames(int64_t frames) const {
 }
 
 int64_t TimeGrid::chunks_in_latents(int64_t latents) const {
-  return complete_groups_in(latents, latents_per_chunk);
+  if (!given_in_chunk) return complete_groups_in(latents, latents_per_chunk);
+  LOCI_CHECK(latents >= 0 && latents_per_chunk >= 2,
+             "{} latents in chunks of {} with the given one", latents, latents_per_chunk);
+  return latents == 0 ? 0 : 1 + latents / latents_per_chunk;
 }
 
 int64_t TimeGrid::chunks_in_frames(int64_t frames) const {
@@ -71,7 +77,7 @@ IndexRange TimeGrid::frames_of_latent(int64_t latent) const {
 }
 
 IndexRange TimeGrid::latents_of_chunk(int64_t chunk) const {
-  return elements_of(chunk, latents_per_chunk);
+  return {latents_in_chunks(chunk), latents_in_chunks(chunk + 1)};
 }
 
 IndexRange TimeGrid::frames_of_chunk(int64_t chunk) const {
@@ -83,7 +89,10 @@ int64_t TimeGrid::latent_of_frame(int64_t frame) const {
 }
 
 int64_t TimeGrid::chunk_of_latent(int64_t latent) const {
-  return group_of(latent, latents_per_chunk);
+  if (!given_in_chunk) return group_of(latent, latents_per_chunk);
+  LOCI_CHECK(latent >= 0 && latents_per_chunk >= 2, "latent {} in chunks of {} with the given one",
+             latent, latents_per_chunk);
+  return latent == 0 ? 0 : 1 + latent / latents_per_chunk;
 }
 
 int64_t TimeGrid::chunk_of_frame(int64_t frame) const {

@@ -9,6 +9,7 @@
 
 #include "loci/base/error.h"
 #include "loci/model/text/text_prompts.h"
+#include "loci/model/weights/systems.h"
 #include "loci/model/weights/weights.h"
 
 namespace loci::sample {
@@ -34,16 +35,27 @@ model::TransformerConfig read_config(const fs::path& folder) {
         "{} has no transformer weights; expected diffusion_pytorch_model*.safetensors or *.gguf "
         "beside config.json",
         folder.string());
+  if (const model::System* system = model::find_system(files.config.system);
+      system != nullptr && !system->streams) {
+    fail("{}: {} ({}) cannot generate videos here; see docs/models.md", folder.string(),
+         system->name, system->description);
+  }
   return files.config;
 }
 
 }  // namespace
 
-GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
+GenerationDefaults GenerationDefaults::load(const fs::path& folder, const std::string& system) {
   GenerationDefaults d;
   const fs::path file = folder / "generation.json";
-  if (!fs::exists(file)) return d;
-  const ConfigReader reader(load_json(file), file.string());
+  const model::System* known = model::find_system(system);
+  Json json = known == nullptr ? Json::object() : known->generation;
+  if (fs::exists(file)) {
+    const Json own = load_json(file);
+    const ConfigReader object(own, file.string());
+    json.update(object.json());
+  }
+  const ConfigReader reader(json, file.string());
   d.width = reader.get<int64_t>("width", d.width, 16, 16384);
   d.height = reader.get<int64_t>("height", d.height, 16, 16384);
   d.fps = reader.get<double>("fps", d.fps, 1, 1000);
@@ -55,6 +67,7 @@ GenerationDefaults GenerationDefaults::load(const fs::path& folder) {
   d.history = reader.choose("history", d.history, memory::history_names());
   d.history_frames = reader.get<int64_t>("history_frames", d.history_frames, 1, 1 << 20);
   d.archive = reader.get<int64_t>("archive", d.archive, 0, 1'000'000);
+  d.sink_frames = reader.get<int64_t>("sink_frames", d.sink_frames, 0, 1'000'000);
   d.commit_level = reader.get<double>("commit_level", d.commit_level, 0, 0.999);
   d.family = reader.get<std::string>("family", d.family);
   reader.finish();
@@ -79,8 +92,8 @@ fs::path prompt_cache() {
 ModelFolder::ModelFolder(fs::path folder, at::ScalarType dtype, fs::path decoder)
     : path_(std::move(folder)),
       dtype_(dtype),
-      defaults_(GenerationDefaults::load(path_)),
       config_(read_config(path_)),
+      defaults_(GenerationDefaults::load(path_, config_.system)),
       vae_path_(vae_path(path_)),
       decoder_path_(std::move(decoder)) {}
 

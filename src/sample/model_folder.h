@@ -26,11 +26,14 @@ struct GenerationDefaults {
   // Maximum number of retained frames that a chunk attends to under a bounded history policy.
   int64_t history_frames = StreamOptions().history.budget;
   int64_t archive = 0;  // maximum number of frames kept for retrieval; 0 = all
+  int64_t sink_frames = memory::HistoryOptions().sink;  // first frames that the policy window keeps
   double commit_level = StreamOptions().commit_level;
   // Family of procedural scenes that the model was trained for: the name of a style. Empty: any.
   std::string family;
 
-  static GenerationDefaults load(const std::filesystem::path& folder);
+  // Keys that the file lacks are those of the system (see model/weights/systems.h).
+  static GenerationDefaults load(const std::filesystem::path& folder,
+                                 const std::string& system = "");
 };
 
 class ModelFolder {
@@ -50,9 +53,7 @@ class ModelFolder {
   // Configs, without loading weights.
   const model::TransformerConfig& config() const { return config_; }
   model::VaeConfig vae_config() const;
-  camera::TimeGrid time_grid() const {
-    return {vae_config().temporal_factor(), config_.chunk_size};
-  }
+  camera::TimeGrid time_grid() const { return config_.time_grid(vae_config().temporal_factor()); }
   const GenerationDefaults& defaults() const { return defaults_; }
 
   bool has_text_encoder() const;
@@ -67,8 +68,8 @@ class ModelFolder {
  private:
   std::filesystem::path path_;
   at::ScalarType dtype_;
-  GenerationDefaults defaults_;
   model::TransformerConfig config_;
+  GenerationDefaults defaults_;
   std::filesystem::path vae_path_, decoder_path_;
   mutable std::optional<model::Transformer> transformer_;
   mutable std::optional<model::Vae> vae_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "loci/base/log.h"
+
 namespace loci::sample {
 
 SolverOptions StreamOverrides::apply(SolverOptions options) const {
@@ -21,6 +23,7 @@ StreamOptions stream_options(const ModelFolder& folder, const StreamOverrides& o
       folder.latent_size(size.height, size.width);
   options.history.kind = overrides.history.value_or(defaults.history);
   options.history.set_budget(overrides.history_frames.value_or(defaults.history_frames));
+  options.history.sink = defaults.sink_frames;
   options.history.archive = overrides.archive.value_or(defaults.archive);
   if (overrides.kv) options.kv.format = memory::parse_kv_format(*overrides.kv);
   options.kv.staging_bytes = overrides.staging_bytes.value_or(options.kv.staging_bytes);
@@ -41,6 +44,12 @@ StreamOptions stream_options(const ModelFolder& folder, const StreamOverrides& o
 Stream open_stream(const ModelFolder& folder, const StreamOverrides& overrides,
                    const Prompt& prompt) {
   const StreamOptions options = stream_options(folder, overrides);
+  if (folder.config().system == "matrix-game") {
+    log_info(
+        "{}: the patch memory stays empty, since streams have no depth, and chunks get no context "
+        "frame",
+        folder.path().string());
+  }
   return {folder.transformer(), &folder.vae(), options, prompt};
 }
 

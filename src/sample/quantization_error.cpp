@@ -134,7 +134,7 @@ Json QuantizationError::to_json() const {
 QuantizationError measure_quantization(model::Transformer& original, model::Transformer& quantized,
                                        const QuantizationRun& run) {
   const at::NoGradGuard no_grad;
-  const camera::TimeGrid grid{.latents_per_chunk = original.config().chunk_size};
+  const camera::TimeGrid grid = original.config().time_grid();
   const int64_t latents = std::ssize(run.cameras), chunks = grid.chunks_in_latents(latents);
   LOCI_CHECK(grid.whole_chunks(latents), "{} cameras; expected 1 + whole chunks of {}", latents,
              grid.latents_per_chunk);
@@ -150,7 +150,10 @@ QuantizationError measure_quantization(model::Transformer& original, model::Tran
     const auto part = cameras.subspan(range.begin, range.size());
     const Chunk made = a.push(part);
     b.replay(made.latents, part);
-    error.velocity.push_back(velocity_error(a, b, made.latents));
+    // The open chunk includes a first frame that was generated together with it.
+    const bool joint = grid.given_in_chunk && chunk == 1;
+    error.velocity.push_back(
+        velocity_error(a, b, joint ? at::cat({run.first, made.latents}, 2) : made.latents));
     progress.advance(1);
   }
   error.layers = comparison.layers();

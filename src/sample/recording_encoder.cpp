@@ -47,7 +47,7 @@ Chunk RecordingEncoder::accept(Stream& stream, const at::Tensor& frames,
 
 void RecordingEncoder::accept_all(Stream& stream, std::span<const camera::Camera> cameras,
                                   const ReadFrames& read, const TakeChunk& take) {
-  const camera::TimeGrid grid{vae_->config().temporal_factor(), stream.chunk_size()};
+  const camera::TimeGrid grid = stream.time_grid(vae_->config().temporal_factor());
   const int64_t total = std::ssize(cameras);
   for (int64_t chunk = 0; grid.latents_of_chunk(chunk).begin < total; ++chunk) {
     check_interrupt();

@@ -24,6 +24,31 @@ TEST(TimeGrid, CountsFramesOfLatentsAndChunks) {
   EXPECT_EQ(kGrid.frames_in_chunks(3), 17);
 }
 
+// Chunk 1 is generated together with the given latent 0.
+TEST(TimeGrid, TheFirstChunkMayIncludeTheGivenLatent) {
+  constexpr TimeGrid kJoint{
+      .latents_per_chunk = 3, .given_in_chunk = true, .camera_at_start = true};
+  EXPECT_EQ(kJoint.latents_of_chunk(0), (IndexRange{0, 1}));
+  EXPECT_EQ(kJoint.latents_of_chunk(1), (IndexRange{1, 3}));
+  EXPECT_EQ(kJoint.latents_of_chunk(2), (IndexRange{3, 6}));
+  EXPECT_EQ(kJoint.frames_of_chunk(1), (IndexRange{1, 9}));
+  for (int64_t chunks = 0; chunks < 5; ++chunks) {
+    EXPECT_EQ(kJoint.chunks_in_latents(kJoint.latents_in_chunks(chunks)), chunks);
+  }
+  for (int64_t latent = 0; latent < 12; ++latent) {
+    const IndexRange range = kJoint.latents_of_chunk(kJoint.chunk_of_latent(latent));
+    EXPECT_LE(range.begin, latent);
+    EXPECT_GT(range.end, latent);
+  }
+  EXPECT_TRUE(kJoint.whole_chunks(6));
+  EXPECT_FALSE(kJoint.whole_chunks(7));
+  EXPECT_EQ(kJoint.padded_latents(4), 6);
+  // Latents have the cameras of the frames 0, 1, 5, 9.
+  EXPECT_EQ(kJoint.camera_frame(0), 0);
+  EXPECT_EQ(kJoint.camera_frame(1), 1);
+  EXPECT_EQ(kJoint.camera_frame(3), 9);
+}
+
 TEST(TimeGrid, CountsCompleteLatentsAndChunksOnly) {
   EXPECT_EQ(kGrid.latents_in_frames(0), 0);
   EXPECT_EQ(kGrid.latents_in_frames(1), 1);

@@ -112,6 +112,61 @@ TEST(HeadMap, TheKernelMatchesLibtorch) {
   }
 }
 
+// Rotations of all channels and tiles of all channels in both orders, with and without interleaved
+// tiles and several matrices per token.
+TEST(HeadMap, OrderedPartsMayOverlap) {
+  at::manual_seed(6);
+  constexpr int64_t kWidth = 128, kRows = 7;
+  for (const MapOrder order : {MapOrder::kRotationsFirst, MapOrder::kTilesFirst}) {
+    for (const int64_t stride : {1, 2}) {
+      for (const int64_t many : {1, 4}) {
+        HeadMap map;
+        map.order = order;
+        map.tiles = kWidth / 4;
+        map.tile_stride = stride;
+        map.tile_matrices = many;
+        map.matrices = at::randn({kRows, 4 * many, 4});
+        map.rotations = {{.begin = 0, .pairs = kWidth / 2, .adjacent = true}};
+        const at::Tensor angle = at::randn({kRows, kWidth / 2});
+        map.cosine = angle.cos();
+        map.sine = angle.sin();
+        const at::Tensor x = at::randn({2, kRows, 3, kWidth}).requires_grad_(true);
+        // Written out: channel (group * 4 + component) * stride + r.
+        const auto tiled = [&](const at::Tensor& from) {
+          at::Tensor to = at::empty_like(from);
+          for (int64_t c = 0; c < kWidth; ++c) {
+            const int64_t r = c % stride, component = c / stride % 4, group = c / stride / 4;
+            const int64_t first = 4 * (group % many);
+            at::Tensor sum = at::zeros({2, kRows, 3});
+            for (int64_t j = 0; j < 4; ++j) {
+              sum = sum + map.matrices.select(1, first + component).select(1, j).view({1, -1, 1}) *
+                              from.select(-1, (group * 4 + j) * stride + r);
+            }
+            to.select(-1, c).copy_(sum);
+          }
+          return to;
+        };
+        const auto rotated = [&](const at::Tensor& from) {
+          HeadMap only = map;
+          only.order = MapOrder::kDisjoint;
+          only.tiles = 0;
+          return head_map(from, only);
+        };
+        const at::Tensor plain = x.detach();
+        const at::Tensor expected =
+            order == MapOrder::kRotationsFirst ? tiled(rotated(plain)) : rotated(tiled(plain));
+        const at::Tensor y = head_map(x, map);
+        EXPECT_TRUE(at::allclose(y, expected, 1e-4, 1e-4)) << stride << ", " << many;
+        EXPECT_TRUE(at::allclose(head_map_by_libtorch(plain, map), expected, 1e-4, 1e-4));
+        // <M x, w> = <x, Mᵀ w>
+        const at::Tensor w = at::randn(y.sizes());
+        (y * w).sum().backward();
+        EXPECT_TRUE(at::allclose(x.grad(), head_map_by_libtorch(w, map.transposed()), 1e-4, 1e-4));
+      }
+    }
+  }
+}
+
 TEST(HeadMap, SamplesMayHaveDifferentMaps) {
   at::manual_seed(2);
   const HeadMap both = example(2);

@@ -52,6 +52,34 @@ TEST(HistoryPlanner, BoundedHistoryGetsCompactTimes) {
   EXPECT_THAT(chunk.visible.time_shifts(), ElementsAre(11, 11, 0, 0, 0));
 }
 
+TEST(HistoryPlanner, WindowTimesCountFromTheOldestVisibleFrame) {
+  HistoryPlanner planner(make_window_history({.sink_frames = 0, .recent_frames = 6}),
+                         KeyTimes::kWindow);
+  for (int chunk = 0; chunk < 4; ++chunk) planner.commit(plan(planner, 3).frames);
+  const PlannedChunk chunk = plan(planner, 3);
+  EXPECT_THAT(chunk.visible.frames, ElementsAre(6, 7, 8, 9, 10, 11));
+  EXPECT_THAT(chunk.visible.key_times, ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(chunk.visible.start_time, 6);
+  // The cameras of the visible frames, relative to the first frame of the stream.
+  const std::vector<camera::Camera> all = camera::relative_to_first(cameras(0, 12));
+  ASSERT_EQ(chunk.visible.cameras.size(), 6u);
+  EXPECT_NEAR(camera::norm(chunk.visible.cameras[0].pose.position - all[6].pose.position), 0, 1e-9);
+  HistoryPlanner restored(make_window_history({.sink_frames = 0, .recent_frames = 6}),
+                          KeyTimes::kWindow);
+  restored.restore(planner.next_frame(), planner.world_to_first(), planner.policy().save());
+  EXPECT_EQ(plan(restored, 3).visible.cameras, chunk.visible.cameras);
+}
+
+TEST(HistoryPlanner, OwnTimesStayUnderABoundedPolicy) {
+  HistoryPlanner planner(make_window_history({.sink_frames = 0, .recent_frames = 4}),
+                         KeyTimes::kOwn);
+  for (int chunk = 0; chunk < 4; ++chunk) planner.commit(plan(planner, 3).frames);
+  const PlannedChunk chunk = plan(planner, 3);
+  EXPECT_THAT(chunk.visible.key_times, ElementsAre(8, 9, 10, 11));
+  EXPECT_EQ(chunk.visible.start_time, 12);
+  EXPECT_THAT(chunk.visible.time_shifts(), ElementsAre(0, 0, 0, 0));
+}
+
 TEST(HistoryPlanner, PosesAreRelativeToTheFirstFrame) {
   HistoryPlanner planner(make_dense_history());
   EXPECT_FALSE(planner.world_to_first().has_value());

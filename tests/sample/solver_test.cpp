@@ -17,6 +17,7 @@ namespace {
 // centre + spread * x(1).
 double solve(const std::string& kind, int64_t steps, double start, double centre, double spread) {
   const auto solver = make_solver({.kind = kind, .steps = steps, .shift = 3});
+  solver->set_noise([start](int64_t) { return at::full({1}, start, at::kDouble); });
   const double variance = spread * spread;
   at::Tensor x = at::full({1}, start, at::kDouble);
   for (int64_t i = 0; i < steps; ++i) {
@@ -32,8 +33,10 @@ double solve(const std::string& kind, int64_t steps, double start, double centre
 class EverySolver : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EverySolver, ReachesASinglePointInAnyNumberOfSteps) {
+  // renoise-bf16 predicts with other levels than those of its noise.
+  const double tolerance = GetParam() == "renoise-bf16" ? 0.02 : 1e-9;
   for (const int64_t steps : {1, 2, 5, 20}) {
-    EXPECT_NEAR(solve(GetParam(), steps, 1.7, 0.4, 0), 0.4, 1e-9) << steps;
+    EXPECT_NEAR(solve(GetParam(), steps, 1.7, 0.4, 0), 0.4, tolerance) << steps;
   }
 }
 
@@ -42,6 +45,7 @@ TEST_P(EverySolver, ConvergesToTheExactFlow) {
     EXPECT_NEAR(solve("mean", 1, 1.7, 0.4, 0.8), 0.4, 1e-9);
     return;
   }
+  if (GetParam().starts_with("renoise")) return;  // adds noise instead of following the flow
   // UniPC starts just below level 1, which causes a small error independent of the number of steps.
   const double tolerance = GetParam() == "euler" ? 0.02 : 2e-3;
   EXPECT_NEAR(solve(GetParam(), 200, 1.7, 0.4, 0.8), 0.4 + 0.8 * 1.7, tolerance);
@@ -49,7 +53,12 @@ TEST_P(EverySolver, ConvergesToTheExactFlow) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, EverySolver, ::testing::ValuesIn(solver_names()),
                          [](const auto& info) {
-                           return info.param == "dpm++" ? std::string("dpmpp") : info.param;
+                           std::string name = info.param;
+                           for (char& c : name) {
+                             if (c == '+') c = 'p';
+                             if (c == '-') c = '_';
+                           }
+                           return name;
                          });
 
 TEST(Solver, SecondOrderIsMoreAccurateThanEuler) {

@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "loci/base/file.h"
+#include "loci/model/autoencoder/vae.h"
 #include "loci/serve/protocol/message.h"
 
 #include "tests/base/damage.h"
@@ -124,6 +126,34 @@ TEST_F(Worlds, ContinueWithAnotherDecoder) {
   const std::string frames = next_frames(*twin.client);
   EXPECT_EQ(frames.size(), expected.size());
   EXPECT_NE(frames, expected);
+}
+
+// A published folder of another system, whose first chunk is generated together with the start
+// picture: two latents, then three.
+TEST_F(Worlds, OfAnotherSystemContinueAfterARestart) {
+  fs::remove_all(folder_ / "tiny");
+  fs::create_directories(folder_ / "tiny/vae");
+  fs::copy(fs::path(LOCI_TEST_DATA) / "model/solarwm/model.pt", folder_ / "tiny/model.pt");
+  model::Vae(loci::testing::tiny_vae_config()).save(folder_ / "tiny/vae");
+  write_file(folder_ / "tiny/generation.json", R"({"width": 48, "height": 32, "steps": 2})");
+  start();
+  Begun walk = begin(quiet());
+  EXPECT_EQ(walk.session["chunk_latents"], 3);
+  walk.client->send(hold({"w", "left"}));
+  constexpr size_t kFrame = 48 * 32 * 3;
+  EXPECT_EQ(next_frames(*walk.client).size(), 8 * kFrame);
+  EXPECT_EQ(next_frames(*walk.client).size(), 12 * kFrame);
+  walk.client->send({{"type", "fork"}, {"name", "twin"}, {"request_id", 1}});
+  const Json fork = walk.client->until("forked");
+  const std::string expected = next_frames(*walk.client);
+  stop();
+  start();
+  Begun again = begin(quiet(walk.world()));
+  EXPECT_EQ(again.session["next_chunk"], 4);
+  EXPECT_EQ(again.session["path"].size(), 9U);
+  Begun twin = begin(quiet(fork["world"]["id"]));
+  twin.client->send(hold({"w", "left"}));
+  EXPECT_EQ(next_frames(*twin.client), expected);
 }
 
 TEST_F(Worlds, AreNotAffectedByChangedWeightFiles) {

@@ -152,6 +152,9 @@ TEST_F(RecipeTest, StartsFromAModelFolder) {
   EXPECT_LT(anew, 0.8 * untrained);
   recipe_["start_without"] = {"states"};
   EXPECT_BAD_INPUT(train("third", 1), ::testing::HasSubstr("unknown parameter group 'states'"));
+  recipe_["model"]["given_in_chunk"] = true;
+  EXPECT_BAD_INPUT(train("fourth", 1), ::testing::HasSubstr("cannot be trained"));
+  recipe_["model"].erase("given_in_chunk");
   recipe_.erase("start_without");
   recipe_["model"]["ffn_dim"] = 64;
   EXPECT_THROW(train("fourth", 1), Error);

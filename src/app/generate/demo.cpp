@@ -163,9 +163,9 @@ void demo(const Options& o) {
         show("recorded context", recording.clip.frames.narrow(0, shown, count), part);
       });
   double seconds = 0;
-  const auto size = static_cast<size_t>(grid.latents_per_chunk);
-  for (size_t at = context; at < cameras.size(); at += size) {
+  for (size_t at = context, size = 0; at < cameras.size(); at += size) {
     check_interrupt();
+    size = static_cast<size_t>(stream.next_size());
     const Clock::time_point started = Clock::now();
     const sample::Chunk part = stream.push(std::span(cameras).subspan(at, size));
     seconds += std::chrono::duration<double>(Clock::now() - started).count();

@@ -92,13 +92,26 @@ struct Run {
   double fps = 16;
   int64_t context = 0;               // latents
   std::vector<camera::Camera> path;  // of the chunks to generate, one per latent
+  int64_t first_given = 0;           // given() before the run
 
   camera::TimeGrid grid() const {
-    return {folder->vae().config().temporal_factor(), stream->chunk_size()};
+    return stream->time_grid(folder->vae().config().temporal_factor());
   }
   int64_t chunk_size() const { return stream->chunk_size(); }
   double chunk_seconds() const { return static_cast<double>(grid().frames_per_chunk()) / fps; }
-  int64_t chunks() const { return static_cast<int64_t>(path.size()) / chunk_size(); }
+  // Latents of the first chunk of the path that are given already.
+  int64_t given() const {
+    const int64_t before = recording != nullptr ? context : std::max<int64_t>(1, stream->frames());
+    return grid().given_in_chunk && before == 1 ? 1 : 0;
+  }
+  int64_t chunks() const {
+    return (static_cast<int64_t>(path.size()) + first_given) / chunk_size();
+  }
+  std::span<const camera::Camera> chunk(int64_t index) const {
+    const int64_t begin = std::max<int64_t>(0, index * chunk_size() - first_given);
+    const int64_t end = (index + 1) * chunk_size() - first_given;
+    return std::span(path).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  }
 };
 
 void open_context(Run& run, const GenerateOptions& o) {
@@ -132,16 +145,21 @@ std::vector<camera::Camera> recorded_path(const Run& run, int64_t first) {
 // Number of cameras in the fewest whole chunks that cover `seconds`, or `available` cameras.
 size_t wanted_poses(const Run& run, const std::optional<double>& seconds, size_t available) {
   const auto size = static_cast<double>(run.chunk_size());
+  const auto given = static_cast<double>(run.first_given);
   const double chunks =
-      seconds ? *seconds / run.chunk_seconds() : static_cast<double>(available) / size;
+      (seconds ? *seconds / run.chunk_seconds() : static_cast<double>(available) / size) +
+      given / size;
   // The tolerance keeps rounding errors from adding a chunk.
-  return static_cast<size_t>(std::max(1.0, std::ceil(chunks - 1e-6)) * size);
+  return static_cast<size_t>(std::max(1.0, std::ceil(chunks - 1e-6)) * size - given);
 }
 
 void plan_path(Run& run, const GenerateOptions& o, const camera::Pose& from) {
+  run.first_given = run.given();
   if (o.trajectory.empty()) {
     const std::vector<camera::Camera> rest = recorded_path(run, run.context);
-    const size_t whole = rest.size() / run.chunk_size() * run.chunk_size();
+    const auto given = static_cast<size_t>(run.first_given);
+    const size_t chunks = (rest.size() + given) / run.chunk_size();
+    const size_t whole = chunks == 0 ? 0 : chunks * run.chunk_size() - given;
     size_t count = whole;
     if (o.seconds) count = std::min(whole, wanted_poses(run, o.seconds, whole));
     if (count == 0) {
@@ -298,8 +316,7 @@ void generate(const GenerateOptions& o) {
   for (int64_t i = 0; i < run.chunks(); ++i) {
     check_interrupt();
     const auto started = Clock::now();
-    const auto part = std::span(run.path).subspan(static_cast<size_t>(i * run.chunk_size()),
-                                                  static_cast<size_t>(run.chunk_size()));
+    const std::span<const camera::Camera> part = run.chunk(i);
     const bool known = i < done;
     const sample::Chunk chunk =
         known ? run.stream->replay(log.read(before + i), part) : run.stream->push(part);

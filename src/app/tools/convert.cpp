@@ -23,6 +23,7 @@
 #include "loci/io/media/resize.h"
 #include "loci/model/autoencoder/pixels.h"
 #include "loci/model/autoencoder/vae_stream.h"
+#include "loci/model/weights/systems.h"
 #include "loci/model/weights/weights.h"
 #include "loci/sample/model_folder.h"
 #include "loci/sample/open_stream.h"
@@ -37,7 +38,7 @@ namespace {
 constexpr const char* kReportName = "quantization.json";
 
 struct Options {
-  std::string model, out, quantize = "none", dtype = "bf16", layout = "release", image;
+  std::string model, out, quantize = "none", dtype = "bf16", layout = "release", image, system;
   int64_t chunks = 2;
   bool replace = false;
 };
@@ -51,10 +52,19 @@ model::WeightLayout parse_layout(const std::string& name) {
   fail_choice("layout", name, names);
 }
 
+std::vector<std::string> known_systems() {
+  std::vector<std::string> names = model::system_names();
+  names.erase(names.begin());  // the first means none
+  return names;
+}
+
 // The folder with the config.json and the weights of the transformer.
 fs::path transformer_folder(const fs::path& model) {
   if (!fs::is_directory(model)) fail("{} is not a model folder", model.string());
-  return fs::exists(model / "config.json") ? model : model / "transformer";
+  for (const char* file : {"config.json", "model.pt", "model.safetensors.index.json"}) {
+    if (fs::exists(model / file)) return model;
+  }
+  return model / "transformer";
 }
 
 // Whether the new weights replace a file in the folder of config.json. The autoencoder and the text
@@ -66,11 +76,13 @@ bool is_replaced(const std::string& name, const io::Checkpoint& weights) {
 }
 
 // Copies everything except the transformer: autoencoder, text encoder, settings, examples.
+// Published folders without config.json may have the base model or only its config in transformer/.
 void copy_the_rest(const fs::path& model, const io::Checkpoint& weights, const fs::path& to) {
   const bool flat = transformer_folder(model) == model;
   for (const auto& entry : fs::directory_iterator(model)) {
     const std::string name = entry.path().filename().string();
     if (flat ? is_replaced(name, weights) : name == "transformer") continue;
+    if (flat && name == "transformer" && !fs::exists(model / "config.json")) continue;
     fs::copy(entry.path(), to / name, fs::copy_options::recursive);
   }
 }
@@ -142,7 +154,7 @@ sample::QuantizationRun plan_run(const sample::ModelFolder& folder, const Option
                        d.fov, std::nullopt);
   const std::vector<camera::Camera> ahead =
       continued(path, camera::Pose(),
-                static_cast<size_t>(o.chunks) * static_cast<size_t>(folder.config().chunk_size));
+                static_cast<size_t>(folder.time_grid().latents_in_chunks(1 + o.chunks) - 1));
   run.cameras = {{camera::Pose(), path.front().lens}};
   run.cameras.insert(run.cameras.end(), ahead.begin(), ahead.end());
   return run;
@@ -193,7 +205,9 @@ void convert(const Options& o) {
   if (format && model::is_plain(layout)) {
     fail("--quantize cannot be combined with --layout {}; choose release or training", o.layout);
   }
-  const model::ModelFiles files = model::open_model(from);
+  Json overrides = Json::object();
+  if (!o.system.empty()) overrides["system"] = o.system;
+  const model::ModelFiles files = model::open_model(from, overrides);
   if (files.config.is_quantized()) {
     fail("{} is already quantized to {}; convert the original model", from.string(),
          files.config.quantization);
@@ -211,7 +225,7 @@ void convert(const Options& o) {
   if (format) save.quantize = *format;
   {
     const model::LoadedModel loaded =
-        model::load_model(from, {.dtype = stored_type(*files.weights)});
+        model::load_model(from, {.dtype = stored_type(*files.weights), .overrides = overrides});
     const fs::path place = nested ? weights : made / "weights";
     model::save_model(loaded.transformer.config(), loaded.transformer.parameters().all(), place,
                       save);
@@ -223,6 +237,10 @@ void convert(const Options& o) {
     }
   }
   copy_the_rest(source, *files.weights, made);
+  const model::System* system = model::find_system(files.config.system);
+  if (system != nullptr && !fs::exists(made / "generation.json")) {
+    write_file(made / "generation.json", system->generation.dump(2) + "\n");
+  }
   if (format) report(folder, source, weights, o);
   output.commit();
   fmt::print("{}: done\n", o.out);
@@ -246,6 +264,9 @@ void add_convert(CLI::App& app) {
                  "naming of the weights; wan and diffusers contain the Wan base only")
       ->check(one_of({"release", "training", "wan", "diffusers"}))
       ->capture_default_str();
+  app.add_option("--system", o->system,
+                 "published system of the weights, if the files do not tell it")
+      ->check(one_of(known_systems()));
   app.add_option("--chunks", o->chunks,
                  "number of generated chunks for measuring the error; 0 = no measurement")
       ->type_name("N")
@@ -262,7 +283,9 @@ void add_convert(CLI::App& app) {
                  {"loci convert models/mini --quantize int4 --out models/mini-int4 --chunks 4",
                   "a quarter of the size, error measured on four chunks"},
                  {"loci convert models/mini --dtype fp32 --layout diffusers --out base",
-                  "the Wan base in FP32 for other programs"}});
+                  "the Wan base in FP32 for other programs"},
+                 {"loci convert SolarWM-5B-sgf-stage2-81f --out models/solarwm",
+                  "a published folder with its settings"}});
 }
 
 }  // namespace loci::app

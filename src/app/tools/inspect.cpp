@@ -17,8 +17,10 @@
 #include "loci/camera/time_grid.h"
 #include "loci/io/tensors/checkpoint.h"
 #include "loci/memory/recurrent/recurrent_registry.h"
+#include "loci/model/text/text_prompts.h"
 #include "loci/model/weights/foreign_config.h"
 #include "loci/model/weights/summary.h"
+#include "loci/model/weights/systems.h"
 #include "loci/model/weights/weights.h"
 #include "loci/sample/model_folder.h"
 
@@ -112,7 +114,7 @@ struct VideoFormat {
 VideoFormat video_format(const InspectOptions& options, const model::TransformerConfig& config) {
   const fs::path path = options.path;
   const fs::path folder = fs::is_directory(path) ? path : path.parent_path();
-  const auto defaults = sample::GenerationDefaults::load(folder);
+  const auto defaults = sample::GenerationDefaults::load(folder, config.system);
   const fs::path vae_file = folder / "vae" / "config.json";
   const model::VaeConfig vae =
       fs::exists(vae_file) ? model::VaeConfig::from_json(load_json(vae_file), vae_file.string())
@@ -127,7 +129,7 @@ VideoFormat video_format(const InspectOptions& options, const model::Transformer
          format.size.width, format.size.height, unit);
   }
   format.fps = options.fps.value_or(defaults.fps);
-  format.time = {vae.temporal_factor(), config.chunk_size};
+  format.time = config.time_grid(vae.temporal_factor());
   format.history_frames = defaults.history_frames;
   format.grid = {format.size.height / unit, format.size.width / unit};
   return format;
@@ -212,10 +214,31 @@ void print_recurrent_details(const model::TransformerConfig& config) {
              ray.values ? "rotated" : "not rotated", ray.seed);
 }
 
+// Parts of a model folder that are not there, with the effect. Empty for a single file.
+std::vector<std::string> missing_parts(const fs::path& path) {
+  std::vector<std::string> missing;
+  if (!fs::is_directory(path)) return missing;
+  if (!fs::exists(path / "vae") && !fs::exists(path / "Wan2.2_VAE.pth")) {
+    missing.emplace_back("autoencoder (vae/ or Wan2.2_VAE.pth), without which no frames are made");
+  }
+  if (!model::has_prompt_files(path)) {
+    missing.emplace_back("text encoder and tokenizer, without which prompts must be empty");
+  }
+  return missing;
+}
+
+void print_system(const InspectOptions& options, const model::TransformerConfig& config) {
+  const model::System* system = model::find_system(config.system);
+  if (system == nullptr) return;
+  fmt::print("  {}: {}\n", system->name, system->description);
+  for (const std::string& part : missing_parts(options.path)) fmt::print("  missing: {}\n", part);
+}
+
 void print_model(const InspectOptions& options, const model::ModelFiles& files) {
   const model::TransformerConfig& config = files.config;
   const model::ParameterCounts counts = model::count_parameters(config);
   fmt::print("{}\n", files.config_source);
+  print_system(options, config);
   fmt::print("  width {} = {} heads x {}, {} blocks, feed-forward {}, {} channels, patch {}x{}\n",
              format_count(config.width()), config.heads, model::kHeadChannels, config.layers,
              format_count(config.ffn_dim), config.channels, config.patch, config.patch);
@@ -262,6 +285,7 @@ void print_model_json(const InspectOptions& options, const model::ModelFiles& fi
   const VideoFormat format = video_format(options, config);
   Json report = {{"path", options.path},
                  {"kind", "transformer"},
+                 {"system", config.system},
                  {"config", config.to_json()},
                  {"blocks", model::layer_letters(config)},
                  {"parameters",
@@ -313,6 +337,7 @@ bool is_model_file(const fs::path& path, const io::Checkpoint& weights) {
   const fs::path config = path.parent_path() / "config.json";
   return transformer &&
          (weights.metadata().contains("loci.config") ||
+          !model::identify_system(weights.names(), path.string()).empty() ||
           (fs::exists(config, ignored) && model::describes_transformer(load_json(config))));
 }
 

@@ -12,6 +12,7 @@
 #include "loci/camera/geometry.h"
 #include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/transformer/layers.h"
+#include "loci/model/transformer/model_maps.h"
 
 namespace loci::eval {
 
@@ -41,9 +42,7 @@ model::TokenMaps chunk_maps(const model::TransformerConfig& config,
     times.push_back(static_cast<double>(start_of(options) + i));
   }
   constexpr std::array<int64_t, 1> kOneChunk = {0};
-  const std::array<camera::FrameGeometry, 1> geometry = {
-      camera::frame_geometry(cameras, kOneChunk, options.grid, config.kda_translation_scale)};
-  return model::make_token_maps(geometry, times, config.recurrent_mapping());
+  return model::model_maps(config, cameras, kOneChunk, times, options.grid);
 }
 
 memory::KvLayout store_layout(const model::TransformerConfig& config,
@@ -90,7 +89,7 @@ ChunkStep::ChunkStep(const model::TransformerConfig& config, const ChunkStepOpti
   past_ = model::PastKeys(
       store_, options.bounded
                   ? memory::VisibleHistory::at_compact_times(std::move(frames), start_of(options))
-                  : memory::VisibleHistory::at_own_times(std::move(frames)));
+                  : memory::VisibleHistory::at_own_times(std::move(frames), start_of(options)));
   const auto memory = memory::make_recurrent_memory(config.recurrent_memory);
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     if (!config.is_hybrid(layer)) continue;

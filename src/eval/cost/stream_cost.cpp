@@ -59,7 +59,7 @@ std::vector<StreamCost> measure_stream(const model::Transformer& transformer,
     while (time(stream.frames() - 1) < seconds) {
       check_interrupt();
       std::vector<camera::Camera> cameras;
-      for (int64_t i = 0; i < config.chunk_size; ++i) {
+      for (int64_t i = 0; i < stream.next_size(); ++i) {
         cameras.push_back({circle_pose(time(stream.frames() + i)), {}});
       }
       const auto started = Clock::now();

@@ -28,6 +28,25 @@ const std::map<std::string, Runner>& runners() {
       {"bank", run_bank},
       {"vae", run_vae},
       {"text_encoder", run_text_encoder},
+      {"solarwm camera", run_solarwm_camera},
+      {"solarwm forward", run_solarwm_forward},
+      {"solarwm stream", run_solarwm_stream},
+      {"solarwm sample", run_solarwm_sample},
+      {"solarwm window", run_solarwm_window},
+      {"solarwm flowmap", run_solarwm_sample},
+      {"astronex-world-1.0 camera", run_astronex_camera},
+      {"astronex-world-1.0 retrieval", run_astronex_retrieval},
+      {"astronex-world-1.0 forward", run_astronex_forward},
+      {"astronex-world-1.0 stream", run_astronex_stream},
+      {"astronex-world-1.0 stream_window", run_astronex_stream},
+      {"astronex-world-1.0 action", run_astronex_action},
+      {"astronex-world-1.0 sampler", run_astronex_sampler},
+      {"astronex-world-1.0 chroma", run_astronex_chroma},
+      {"matrix-game-3.5 camera", run_matrix_game_camera},
+      {"matrix-game-3.5 forward", run_matrix_game_forward},
+      {"matrix-game-3.5 subject", run_matrix_game_subject},
+      {"matrix-game-3.5 stream", run_matrix_game_stream},
+      {"matrix-game-3.5 memory", run_matrix_game_memory},
   };
   return table;
 }
@@ -70,15 +89,16 @@ double bf16_tolerance(const std::string& kind, const std::string& output, double
 
 GoldenResult run_golden(const std::filesystem::path& file, at::ScalarType compute) {
   const GoldenCase golden = GoldenCase::open(file, compute);
-  const auto runner = runners().find(golden.kind);
+  const std::string kind = golden.system.empty() ? golden.kind : golden.system + " " + golden.kind;
+  const auto runner = runners().find(kind);
   if (runner == runners().end()) {
     std::vector<std::string> known;
     for (const auto& [name, run] : runners()) known.push_back(name);
-    fail("{}: {}", file.string(), unknown_choice("case", golden.kind, known));
+    fail("{}: {}", file.string(), unknown_choice("case", kind, known));
   }
   const std::map<std::string, at::Tensor> outputs = runner->second(golden);
   GoldenResult result;
-  result.kind = golden.kind;
+  result.kind = kind;
   for (const std::string& name : golden.output_names()) {
     const auto found = outputs.find(name);
     if (found == outputs.end()) {
@@ -89,9 +109,8 @@ GoldenResult run_golden(const std::filesystem::path& file, at::ScalarType comput
       fail("{}: out.{} has shape [{}], expected [{}]", file.string(), name,
            fmt::join(expected.sizes(), ", "), fmt::join(found->second.sizes(), ", "));
     }
-    const double tolerance = compute == at::kBFloat16
-                                 ? bf16_tolerance(golden.kind, name, golden.tolerance)
-                                 : golden.tolerance;
+    const double tolerance =
+        compute == at::kBFloat16 ? bf16_tolerance(kind, name, golden.tolerance) : golden.tolerance;
     result.outputs.push_back({name, relative_error(found->second, expected), tolerance});
   }
   if (result.outputs.empty()) fail("{}: expected at least one tensor named out.*", file.string());

@@ -25,7 +25,14 @@ std::string required(const io::Metadata& metadata, const std::string& key,
 GoldenCase GoldenCase::open(const std::filesystem::path& path, at::ScalarType compute) {
   const io::SafetensorsFile file = io::SafetensorsFile::open(path);
   const io::Metadata& metadata = file.metadata();
-  GoldenCase golden{path, required(metadata, "loci.case", path), {}, Json::object(), 0, compute,
+  const auto system = metadata.find("loci.system");
+  GoldenCase golden{path,
+                    required(metadata, "loci.case", path),
+                    system == metadata.end() ? "" : system->second,
+                    {},
+                    Json::object(),
+                    0,
+                    compute,
                     file};
   golden.config =
       parse_json(required(metadata, "loci.config", path), path.string() + ": loci.config");

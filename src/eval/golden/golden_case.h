@@ -19,8 +19,9 @@ namespace loci::eval {
 struct GoldenCase {
   std::filesystem::path path;
   std::string kind;
-  Json config;   // of the model
-  Json setting;  // text_len, latent_size, bank_frames, recent_frames
+  std::string system;  // whose model it is; empty: LOCI
+  Json config;         // of the model
+  Json setting;        // text_len, latent_size, bank_frames, recent_frames
   double tolerance = 0;
   at::ScalarType compute = at::kFloat;
   io::SafetensorsFile file;
@@ -48,5 +49,25 @@ GoldenOutputs run_stream(const GoldenCase& golden);  // dense and sparse
 GoldenOutputs run_bank(const GoldenCase& golden);
 GoldenOutputs run_vae(const GoldenCase& golden);
 GoldenOutputs run_text_encoder(const GoldenCase& golden);
+// Of SolarWM.
+GoldenOutputs run_solarwm_camera(const GoldenCase& golden);
+GoldenOutputs run_solarwm_forward(const GoldenCase& golden);
+GoldenOutputs run_solarwm_stream(const GoldenCase& golden);
+GoldenOutputs run_solarwm_sample(const GoldenCase& golden);  // stage 2, and the flow map of stage 1
+GoldenOutputs run_solarwm_window(const GoldenCase& golden);
+// Of Astronex-World.
+GoldenOutputs run_astronex_camera(const GoldenCase& golden);
+GoldenOutputs run_astronex_retrieval(const GoldenCase& golden);
+GoldenOutputs run_astronex_forward(const GoldenCase& golden);
+GoldenOutputs run_astronex_stream(const GoldenCase& golden);  // with and without retrieval
+GoldenOutputs run_astronex_action(const GoldenCase& golden);
+GoldenOutputs run_astronex_sampler(const GoldenCase& golden);
+GoldenOutputs run_astronex_chroma(const GoldenCase& golden);
+// Of Matrix-Game 3.5.
+GoldenOutputs run_matrix_game_camera(const GoldenCase& golden);
+GoldenOutputs run_matrix_game_forward(const GoldenCase& golden);
+GoldenOutputs run_matrix_game_subject(const GoldenCase& golden);
+GoldenOutputs run_matrix_game_stream(const GoldenCase& golden);
+GoldenOutputs run_matrix_game_memory(const GoldenCase& golden);
 
 }  // namespace loci::eval

@@ -61,17 +61,13 @@ GoldenOutputs run_geometry(const GoldenCase& golden) {
   const auto mapped = [&](const kernels::HeadMap& map) {
     return kernels::head_map(x, map).squeeze(0);
   };
-  return {{"absolute_map", geometry[0].absolute},
-          {"rays", geometry[0].to_ray},
-          {"projection", geometry[0].project},
-          {"projection_inverse", geometry[0].unproject},
-          {"query", mapped(recurrent.query)},
-          {"key", mapped(recurrent.key)},
-          {"value", mapped(recurrent.value)},
-          {"value_inverse", mapped(recurrent.output)},
-          {"camera_query", mapped(maps.camera_query)},
-          {"camera_key", mapped(maps.camera_key)},
-          {"camera_output", mapped(maps.camera_output)}};
+  return {
+      {"absolute_map", geometry[0].absolute},       {"rays", geometry[0].to_ray},
+      {"projection", geometry[0].project},          {"projection_inverse", geometry[0].unproject},
+      {"query", mapped(recurrent.query)},           {"key", mapped(recurrent.key)},
+      {"value", mapped(recurrent.value)},           {"value_inverse", mapped(recurrent.output)},
+      {"camera_query", mapped(maps.camera_query)},  {"camera_key", mapped(maps.camera_key)},
+      {"camera_output", mapped(maps.camera_output)}};
 }
 
 GoldenOutputs run_delta_scan(const GoldenCase& golden) {
@@ -159,7 +155,8 @@ GoldenOutputs run_bank(const GoldenCase& golden) {
           planner.plan(std::span(cameras).subspan(chunk.begin, size));
       planner.commit(planned.frames);
       if (chunk.begin == 0) continue;
-      const auto& [selected, key_times] = planned.visible;
+      const std::vector<int64_t>& selected = planned.visible.frames;
+      const std::vector<double>& key_times = planned.visible.key_times;
       const int64_t padding = planner.policy().frame_budget() - std::ssize(selected);
       starts.push_back(chunk.begin);
       retained.push_back(at::constant_pad_nd(at::tensor(selected, at::kLong), {0, padding}, -1));

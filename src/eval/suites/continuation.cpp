@@ -93,7 +93,6 @@ ContinuationCost Continuation::run(const Arm& arm, const FrameSink& take) const 
   stream.set_readout(arm.readout, sampling_->seed);
   const std::span<const camera::Camera> cameras = cameras_;
   const auto known = static_cast<size_t>(context_.size(2));
-  const auto chunk_size = static_cast<size_t>(format.grid.latents_per_chunk);
   int64_t chunks = 0;  // after frame 0
   const auto reset_if_due = [&] {
     if (arm.reset_every > 0 && ++chunks % arm.reset_every == 0) stream.reset_states();
@@ -101,11 +100,13 @@ ContinuationCost Continuation::run(const Arm& arm, const FrameSink& take) const 
   stream.accept_recording(context_, cameras.first(known), reset_if_due);
   model::VaeDecoder decoder = *decoder_;
   ContinuationCost cost;
-  for (size_t at = known; at + chunk_size <= cameras.size(); at += chunk_size) {
+  for (size_t at = known, size = 0;; at += size) {
+    size = static_cast<size_t>(stream.next_size());
+    if (at + size > cameras.size()) break;
     check_interrupt();
     const auto started = Clock::now();
     reset_if_due();
-    const sample::Chunk chunk = stream.push(cameras.subspan(at, chunk_size));
+    const sample::Chunk chunk = stream.push(cameras.subspan(at, size));
     const at::Tensor frames = model::frames_from_pixels(decoder.decode(chunk.latents));
     cost.seconds += std::chrono::duration<double>(Clock::now() - started).count();
     cost.visible += static_cast<double>(chunk.visible.size());
@@ -125,8 +126,9 @@ void Continuation::reconstruct(const FrameSink& take) const {
   const camera::TimeGrid& grid = clips_->format().grid;
   for (int64_t at = context_.size(2); at < latents.size(2); at += grid.latents_per_chunk) {
     check_interrupt();
+    const int64_t count = std::min(grid.latents_per_chunk, latents.size(2) - at);
     take(grid.frames_of_latent(at).begin,
-         model::frames_from_pixels(decoder.decode(latents.narrow(2, at, grid.latents_per_chunk))));
+         model::frames_from_pixels(decoder.decode(latents.narrow(2, at, count))));
   }
 }
 

@@ -206,7 +206,7 @@ KeySet PastReader::key_set(const AttentionPast& past, const at::Tensor& query, P
              slots[1], slots[3], slots[4], query.size(0), query.size(2), query.size(3));
   at::Tensor panels = past.panels_;
   if (panels.defined() && layout_of(panels) != layout) {
-    again = pack_keys(past.key_, past.index_, query.scalar_type(), layout, &*past.rotation_);
+    again = past.packed(layout, query.scalar_type());
     panels = again;
   }
   return {.key = slot_rows(past.key_),

@@ -8,14 +8,14 @@ namespace loci::kernels {
 
 AttentionPast::AttentionPast(SlotTensor key, SlotTensor value, std::vector<int64_t> index,
                              at::ScalarType dtype, at::Device device,
-                             const std::optional<HeadMap>& rotation)
+                             const std::optional<HeadMap>& map)
     : key_(std::move(key)),
       value_(std::move(value)),
       index_(std::move(index)),
       slot_tokens_(key_.data.dim() == 5 ? key_.data.size(2) : 0),
       dtype_(dtype),
       device_(device),
-      rotation_(rotation) {
+      map_(map) {
   LOCI_CHECK(key_.data.dim() == 5 && key_.data.sizes() == value_.data.sizes(),
              "keys and values must have the same shape [slots, B, T, H, D]");
   for (const SlotTensor* slots : {&key_, &value_}) {
@@ -32,10 +32,17 @@ AttentionPast::AttentionPast(SlotTensor key, SlotTensor value, std::vector<int64
   if (!kernel_applies(key_.data.device(), device_, dtype_, key_.data.size(4))) {
     gathered_key_ = keys();
     gathered_value_ = values();
-  } else if (rotation_) {
-    LOCI_CHECK(rotation_->tiles == 0, "past keys can be rotated, but not mapped by matrices");
-    panels_ = pack_keys(key_, index_, dtype_, attend_kernel(dtype_).layout, &*rotation_);
+  } else if (map_) {
+    panels_ = packed(attend_kernel(dtype_).layout, dtype_);
   }
+}
+
+at::Tensor AttentionPast::packed(attention_kernels::PanelLayout layout,
+                                 at::ScalarType dtype) const {
+  if (map_->tiles == 0) return pack_keys(key_, index_, dtype, layout, &*map_);
+  // The packing loops only rotate.
+  const at::Tensor mapped = head_map(gathered(key_), *map_).contiguous();
+  return pack_keys({mapped.unsqueeze(0), {}}, {0}, dtype, layout, nullptr);
 }
 
 int64_t AttentionPast::bytes() const {
@@ -59,7 +66,7 @@ at::Tensor AttentionPast::gathered(const SlotTensor& slots) const {
 at::Tensor AttentionPast::keys() const {
   if (gathered_key_.defined()) return gathered_key_;
   const at::Tensor keys = gathered(key_);
-  return rotation_ ? head_map(keys, *rotation_) : keys;
+  return map_ ? head_map(keys, *map_) : keys;
 }
 
 at::Tensor AttentionPast::values() const {

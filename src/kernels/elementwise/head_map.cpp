@@ -142,8 +142,13 @@ at::Tensor map_heads(const at::Tensor& x, const HeadMap& map, bool unit) {
 
 HeadMap HeadMap::transposed() const {
   HeadMap map = *this;
-  if (tiles > 0) map.matrices = matrices.transpose(-1, -2);
+  if (tiles > 0) {
+    map.matrices = matrices.unflatten(-2, {tile_matrices, 4}).transpose(-1, -2).flatten(-3, -2);
+  }
   if (!rotations.empty()) map.sine = -sine;
+  if (order != MapOrder::kDisjoint) {
+    map.order = order == MapOrder::kTilesFirst ? MapOrder::kRotationsFirst : MapOrder::kTilesFirst;
+  }
   return map;
 }
 
@@ -170,16 +175,32 @@ HeadMap HeadMap::to(at::Device device) const {
 
 at::Tensor head_map_by_libtorch(const at::Tensor& x, const HeadMap& map) {
   check_map(map, x.size(-1));
+  if (map.order != MapOrder::kDisjoint) {
+    HeadMap tiles = map, rotations = map;
+    tiles.order = rotations.order = MapOrder::kDisjoint;
+    tiles.rotations.clear();
+    rotations.tiles = 0;
+    const bool rotate = map.order == MapOrder::kRotationsFirst;
+    return head_map_by_libtorch(head_map_by_libtorch(x, rotate ? rotations : tiles),
+                                rotate ? tiles : rotations);
+  }
   const at::ScalarType wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor input = x.to(wide);
 
   // The parts of the head in channel order; concatenated, they are the result.
   std::map<int64_t, at::Tensor> pieces;
   if (map.tiles > 0) {
-    const at::Tensor matrices = over_heads(map.matrices, 3, false, wide);  // [B, N, 1, 4, 4]
-    const int64_t size = 4 * map.tiles;
-    const at::Tensor tiles = input.narrow(-1, map.tiles_begin, size).unflatten(-1, {map.tiles, 4});
-    pieces[map.tiles_begin] = at::matmul(tiles, matrices.transpose(-1, -2)).flatten(-2);
+    const at::Tensor matrices = over_heads(map.matrices, 3, false, wide);  // [B, N, 1, M*4, 4]
+    const at::Tensor part = input.narrow(-1, map.tiles_begin, 4 * map.tiles);
+    if (map.tile_stride * map.tile_matrices == 1) {
+      const at::Tensor tiles = part.unflatten(-1, {map.tiles, 4});
+      pieces[map.tiles_begin] = at::matmul(tiles, matrices.transpose(-1, -2)).flatten(-2);
+    } else {
+      // [B, N, H, turns, M, 4, stride]
+      const at::Tensor tiles = part.unflatten(-1, {-1, map.tile_matrices, 4, map.tile_stride});
+      const at::Tensor each = matrices.unflatten(-2, {map.tile_matrices, 4}).unsqueeze(3);
+      pieces[map.tiles_begin] = at::matmul(each, tiles).flatten(-4);
+    }
   }
   int64_t column = 0;
   for (const HeadMap::Rotation& rotation : map.rotations) {

@@ -18,13 +18,22 @@ struct HeadMap {
   // Channels [tiles_begin, tiles_begin + 4*tiles) in groups of four: y = M x.
   int64_t tiles_begin = 0;
   int64_t tiles = 0;
-  at::Tensor matrices;  // [N, 4, 4] or [B, N, 4, 4], FP32; undefined when tiles == 0
+  // Distance of the four channels of a tile, 1 or 2. With 2, two tiles with the same matrix
+  // interleave: channels 0, 2, 4, 6 and 1, 3, 5, 7 of a group of eight.
+  int64_t tile_stride = 1;
+  // Matrices of a token. Groups of 4*tile_stride channels use them in turn.
+  int64_t tile_matrices = 1;
+  // [N, M*4, 4] or [B, N, M*4, 4], FP32, with M = tile_matrices; undefined when tiles == 0
+  at::Tensor matrices;
 
   // (a, b) becomes (a cos - b sin, a sin + b cos). The columns of the tables follow `rotations`.
   std::vector<Rotation> rotations;
   at::Tensor cosine, sine;  // [N, P] or [B, N, P], FP32, P = sum of pairs
   // Whether every head has its own angles: the tables are [N, H, P] or [B, N, H, P].
   bool per_head = false;
+  // With kDisjoint, tiles and rotations cover different channels. Otherwise they may cover the same
+  // channels and apply one after the other.
+  MapOrder order = MapOrder::kDisjoint;
 
   // The transposed map: the gradient of y = map(x). For a pure rotation it is the inverse.
   HeadMap transposed() const;

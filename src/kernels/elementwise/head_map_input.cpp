@@ -21,6 +21,19 @@ constexpr const char* kMapKey = "map";
 }  // namespace
 
 void check_map(const HeadMap& map, int64_t channels) {
+  LOCI_CHECK((map.tile_stride == 1 || map.tile_stride == 2) && map.tile_matrices >= 1 &&
+                 map.tiles % map.tile_stride == 0,
+             "{} tiles of stride {} with {} matrices per token", map.tiles, map.tile_stride,
+             map.tile_matrices);
+  if (map.order != MapOrder::kDisjoint) {
+    HeadMap tiles = map, rotations = map;
+    tiles.order = rotations.order = MapOrder::kDisjoint;
+    tiles.rotations.clear();
+    rotations.tiles = 0;
+    check_map(tiles, channels);
+    check_map(rotations, channels);
+    return;
+  }
   std::map<int64_t, int64_t> parts;  // begin, size, in order of channels
   if (map.tiles > 0) parts[map.tiles_begin] = 4 * map.tiles;
   for (const HeadMap::Rotation& rotation : map.rotations) {
@@ -51,13 +64,20 @@ head_map_kernels::TokenMap token_map(const HeadMap& map, int64_t batch, int64_t 
   input.channels = channels;
   input.tiles_begin = map.tiles_begin;
   input.tiles = map.tiles;
+  input.tile_stride = map.tile_stride;
+  input.tile_matrices = map.tile_matrices;
+  input.order = map.order;
+  if (transposed && map.order != MapOrder::kDisjoint) {
+    input.order =
+        map.order == MapOrder::kTilesFirst ? MapOrder::kRotationsFirst : MapOrder::kTilesFirst;
+  }
   input.rotations = map.rotations.data();
   input.rotation_count = std::ssize(map.rotations);
   input.transposed = transposed;
   input.period = batch * tokens;
   if (map.tiles > 0) {
     input.matrices = map.matrices.const_data_ptr<float>();
-    input.period = map.matrices.numel() / 16;
+    input.period = map.matrices.numel() / (16 * map.tile_matrices);
   }
   if (!map.rotations.empty()) {
     input.cosine = map.cosine.const_data_ptr<float>();

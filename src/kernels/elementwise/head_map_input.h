@@ -10,7 +10,8 @@
 
 namespace loci::kernels {
 
-// Checks that the parts of the map do not overlap and do not exceed the head.
+// Checks that the parts of the map do not exceed the head, and that parts without an order do not
+// overlap.
 void check_map(const HeadMap& map, int64_t channels);
 
 // The map with contiguous FP32 tables, as the loops require.

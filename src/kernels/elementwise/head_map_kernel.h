@@ -14,6 +14,9 @@ struct PlaneRotations {
   bool adjacent = false;
 };
 
+// The order of the parts of a map.
+enum class MapOrder { kDisjoint, kRotationsFirst, kTilesFirst };
+
 namespace head_map_kernels {
 
 // A HeadMap as the loops read it.
@@ -22,8 +25,10 @@ struct TokenMap {
   int64_t tiles_begin, tiles;
   const PlaneRotations* rotations;
   int64_t rotation_count;
+  int64_t tile_stride, tile_matrices;
+  MapOrder order;  // of the map that is applied, also if `transposed`
   // The tables have `period` rows; token t uses row t % period.
-  const float* matrices;  // [period, 4, 4]
+  const float* matrices;  // [period, tile_matrices, 4, 4]
   const float* cosine;    // [period, pairs]; with per_head [period, heads, pairs]
   const float* sine;
   int64_t period, pairs;

@@ -19,7 +19,7 @@ inline Eight load(const float* from) {
 }
 inline void store(float* to, const Eight& lanes) { __builtin_memcpy(to, &lanes, sizeof lanes); }
 
-// y = M x for groups of four channels. column[j] holds column j of M twice.
+// y = M x for groups of four channels; y may be x. column[j] holds column j of M twice.
 inline void map_tiles(const float* x, float* y, int64_t tiles, const Eight (&column)[4]) {
   int64_t t = 0;
   for (; t + 2 <= tiles; t += 2) {
@@ -31,14 +31,35 @@ inline void map_tiles(const float* x, float* y, int64_t tiles, const Eight (&col
     store(y + 4 * t, sum);
   }
   if (t == tiles) return;
+  const float v[4] = {x[4 * t], x[4 * t + 1], x[4 * t + 2], x[4 * t + 3]};
   for (int i = 0; i < 4; ++i) {
     float sum = 0;
-    for (int j = 0; j < 4; ++j) sum += column[j][i] * x[4 * t + j];
+    for (int j = 0; j < 4; ++j) sum += column[j][i] * v[j];
     y[4 * t + i] = sum;
   }
 }
 
-// Rotates adjacent pairs. For each pair, c holds (cosine, cosine) and s holds (-sine, sine).
+// The same for interleaved tiles and several matrices, which groups of 4 * stride channels use in
+// turn. y may be x.
+inline void map_tile_groups(const float* x, float* y, const TokenMap& map, const float* matrices) {
+  const int64_t stride = map.tile_stride, group = 4 * stride;
+  for (int64_t g = 0; g < map.tiles / stride; ++g) {
+    const float* m = matrices + 16 * (g % map.tile_matrices);
+    for (int64_t r = 0; r < stride; ++r) {
+      const float* from = x + g * group + r;
+      float* to = y + g * group + r;
+      const float v[4] = {from[0], from[stride], from[2 * stride], from[3 * stride]};
+      for (int i = 0; i < 4; ++i) {
+        float sum = 0;
+        for (int j = 0; j < 4; ++j) sum += (map.transposed ? m[4 * j + i] : m[4 * i + j]) * v[j];
+        to[i * stride] = sum;
+      }
+    }
+  }
+}
+
+// Rotates adjacent pairs; y may be x. For each pair, c holds (cosine, cosine) and s holds (-sine,
+// sine).
 inline void rotate_adjacent(const float* x, float* y, int64_t pairs, const float* c,
                             const float* s) {
   int64_t i = 0;
@@ -54,7 +75,7 @@ inline void rotate_adjacent(const float* x, float* y, int64_t pairs, const float
   }
 }
 
-// Rotates pairs (i, pairs + i).
+// Rotates pairs (i, pairs + i); y may be x.
 inline void rotate_halves(const float* x, float* y, int64_t pairs, const float* c, const float* s) {
   for (int64_t i = 0; i < pairs; ++i) {
     const float a = x[i], b = x[pairs + i];
@@ -66,6 +87,7 @@ inline void rotate_halves(const float* x, float* y, int64_t pairs, const float* 
 // The tables of one token in the order in which the loops read them. The matrices are shared by all
 // heads; rotations that differ between heads are loaded by map_head().
 struct TokenTables {
+  // Of a single matrix without stride.
   Eight column[4] = {};
   float* cosine;  // 2 * pairs
   float* sine;
@@ -74,7 +96,7 @@ struct TokenTables {
   // `scratch` has space for 4 * pairs.
   TokenTables(const TokenMap& map, int64_t token, float* scratch)
       : cosine(scratch), sine(scratch + 2 * map.pairs), row(token % map.period) {
-    if (map.tiles > 0) {
+    if (map.tiles > 0 && map.tile_stride * map.tile_matrices == 1) {
       const float* m = map.matrices + 16 * row;
       for (int i = 0; i < 4; ++i) {
         for (int j = 0; j < 4; ++j) {
@@ -110,7 +132,27 @@ struct TokenTables {
   void map_head(const TokenMap& map, int64_t head, const float* x, float* y) {
     if (map.per_head) load_rotations(map, row * map.heads + head);
     __builtin_memcpy(y, x, static_cast<uint64_t>(map.channels) * sizeof(float));
-    if (map.tiles > 0) map_tiles(x + map.tiles_begin, y + map.tiles_begin, map.tiles, column);
+    // The part that applies second reads the result of the first.
+    if (map.order == MapOrder::kRotationsFirst) {
+      rotate(map, x, y);
+      if (map.tiles > 0) map_matrices(map, y, y);
+      return;
+    }
+    if (map.tiles > 0) map_matrices(map, x, y);
+    rotate(map, map.order == MapOrder::kDisjoint ? x : y, y);
+  }
+
+ private:
+  void map_matrices(const TokenMap& map, const float* x, float* y) const {
+    if (map.tile_stride * map.tile_matrices == 1) {
+      map_tiles(x + map.tiles_begin, y + map.tiles_begin, map.tiles, column);
+    } else {
+      map_tile_groups(x + map.tiles_begin, y + map.tiles_begin, map,
+                      map.matrices + 16 * map.tile_matrices * row);
+    }
+  }
+
+  void rotate(const TokenMap& map, const float* x, float* y) const {
     int64_t first = 0;
     for (int64_t r = 0; r < map.rotation_count; ++r) {
       const PlaneRotations& rotation = map.rotations[r];

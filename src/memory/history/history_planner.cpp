@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/memory/history/history_planner.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -8,8 +9,9 @@
 
 namespace loci::memory {
 
-VisibleHistory VisibleHistory::at_own_times(std::vector<int64_t> frames) {
+VisibleHistory VisibleHistory::at_own_times(std::vector<int64_t> frames, int64_t start) {
   VisibleHistory visible;
+  visible.start_time = static_cast<double>(start);
   visible.key_times.assign(frames.begin(), frames.end());
   visible.frames = std::move(frames);
   return visible;
@@ -20,8 +22,14 @@ VisibleHistory VisibleHistory::at_compact_times(std::vector<int64_t> frames, int
   visible.key_times.resize(frames.size());
   std::iota(visible.key_times.begin(), visible.key_times.end(),
             static_cast<double>(start - std::ssize(frames)));
+  visible.start_time = static_cast<double>(start);
   visible.frames = std::move(frames);
   return visible;
+}
+
+VisibleHistory VisibleHistory::at_window_times(std::vector<int64_t> frames) {
+  const int64_t start = std::ssize(frames);
+  return at_compact_times(std::move(frames), start);
 }
 
 std::vector<double> VisibleHistory::time_shifts() const {
@@ -30,11 +38,13 @@ std::vector<double> VisibleHistory::time_shifts() const {
   return shifts;
 }
 
-HistoryPlanner::HistoryPlanner(std::unique_ptr<HistoryPolicy> policy)
-    : policy_(std::move(policy)) {}
+HistoryPlanner::HistoryPlanner(std::unique_ptr<HistoryPolicy> policy, KeyTimes times)
+    : policy_(std::move(policy)), times_(times) {}
 
 HistoryPlanner::HistoryPlanner(const HistoryPlanner& other)
     : policy_(other.policy_->clone()),
+      times_(other.times_),
+      cameras_(other.cameras_),
       world_to_first_(other.world_to_first_),
       next_frame_(other.next_frame_) {}
 
@@ -61,9 +71,16 @@ PlannedChunk HistoryPlanner::plan(std::span<const camera::Camera> cameras) {
   LOCI_CHECK(!policy_->bounded() || std::ssize(frames) <= policy_->frame_budget(),
              "the history policy '{}' selects {} frames; its budget is {}", policy_->name(),
              frames.size(), policy_->frame_budget());
-  chunk.visible = policy_->bounded()
+  if (times_ == KeyTimes::kWindow) {
+    chunk.visible = VisibleHistory::at_window_times(std::move(frames));
+    for (const int64_t frame : chunk.visible.frames) {
+      chunk.visible.cameras.push_back(cameras_.at(frame));
+    }
+    return chunk;
+  }
+  chunk.visible = policy_->bounded() && times_ != KeyTimes::kOwn
                       ? VisibleHistory::at_compact_times(std::move(frames), next_frame_)
-                      : VisibleHistory::at_own_times(std::move(frames));
+                      : VisibleHistory::at_own_times(std::move(frames), next_frame_);
   return chunk;
 }
 
@@ -73,7 +90,13 @@ void HistoryPlanner::commit(std::span<const HistoryFrame> frames) {
                frame.index, next_frame_);
     policy_->commit(frame);
     ++next_frame_;
+    if (times_ == KeyTimes::kWindow) cameras_[frame.index] = frame.camera;
   }
+  if (times_ != KeyTimes::kWindow) return;
+  const std::vector<int64_t> retained = policy_->retained();
+  std::erase_if(cameras_, [&](const auto& each) {
+    return !std::ranges::binary_search(retained, each.first);
+  });
 }
 
 void HistoryPlanner::restore(int64_t next_frame, const std::optional<camera::Pose>& world_to_first,
@@ -85,7 +108,12 @@ void HistoryPlanner::restore(int64_t next_frame, const std::optional<camera::Pos
            next_frame);
     }
   }
+  std::map<int64_t, camera::Camera> cameras;
+  if (times_ == KeyTimes::kWindow) {
+    for (const RetainedFrame& each : retained) cameras[each.frame.index] = each.frame.camera;
+  }
   policy_->restore(std::move(retained));
+  cameras_ = std::move(cameras);
   world_to_first_ = world_to_first;
   next_frame_ = next_frame;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,16 +14,28 @@
 
 namespace loci::memory {
 
+// The temporal positions of a chunk and its visible history.
+enum class KeyTimes {
+  kPolicy,  // as described in VisibleHistory
+  kWindow,  // the visible frames have the times 0, 1, …, and the chunk continues them
+  kOwn,     // every frame keeps its own number, also under a bounded policy
+};
+
 // The earlier frames that a chunk attends to.
 struct VisibleHistory {
   std::vector<int64_t> frames;    // ascending
   std::vector<double> key_times;  // temporal position of each frame's keys
+  double start_time = 0;          // temporal position of the chunk's first frame
+  // Of the frames, relative to the stream's first frame. Only with KeyTimes::kWindow.
+  std::vector<camera::Camera> cameras;
 
   // The history of a chunk that starts at frame `start`. Under an unbounded policy frames keep
   // their own number as time. Under a bounded policy the n frames get the times start - n to
   // start - 1, so that distances in time stay within the range seen in training.
-  static VisibleHistory at_own_times(std::vector<int64_t> frames);
+  static VisibleHistory at_own_times(std::vector<int64_t> frames, int64_t start);
   static VisibleHistory at_compact_times(std::vector<int64_t> frames, int64_t start);
+  // The times of KeyTimes::kWindow; n frames get the times 0 to n - 1.
+  static VisibleHistory at_window_times(std::vector<int64_t> frames);
 
   // key_times minus frames: how far the keys, which are stored at their own time, have to move.
   std::vector<double> time_shifts() const;
@@ -37,7 +50,8 @@ struct PlannedChunk {
 class HistoryPlanner {
  public:
   // The policy has no past yet.
-  explicit HistoryPlanner(std::unique_ptr<HistoryPolicy> policy);
+  explicit HistoryPlanner(std::unique_ptr<HistoryPolicy> policy,
+                          KeyTimes times = KeyTimes::kPolicy);
   // An independent copy with the same past.
   HistoryPlanner(const HistoryPlanner& other);
   HistoryPlanner(HistoryPlanner&&) = default;
@@ -62,6 +76,8 @@ class HistoryPlanner {
 
  private:
   std::unique_ptr<HistoryPolicy> policy_;
+  KeyTimes times_;
+  std::map<int64_t, camera::Camera> cameras_;  // of the retained frames, with KeyTimes::kWindow
   std::optional<camera::Pose> world_to_first_;
   int64_t next_frame_ = 0;
 };

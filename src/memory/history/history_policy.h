@@ -130,6 +130,20 @@ std::unique_ptr<HistoryPolicy> make_landmarks_history(const RetrievalOptions& op
 // choose in turn. A full archive drops its oldest frame.
 std::unique_ptr<HistoryPolicy> make_content_history(const RetrievalOptions& options);
 
+// frustum: the first frames (sink), frames whose views overlap with the last frame of the coming
+// chunk, and recent frames. Frames that a chunk does not attend to are dropped with its commit. The
+// retrieved frames change slowly: of those that the last chunk retrieved, few are replaced.
+struct FrustumOptions {
+  int64_t sink_frames = 4;
+  int64_t recent_frames = 4;
+  int64_t retrieved_frames = 4;
+  int64_t swapped_frames = 2;  // most replacements per chunk
+  double least_overlap = 0.3;  // frames that overlap less are retrieved only to fill the budget
+  int64_t chunk_frames = 8;    // frames of a chunk
+  double aspect = 1.5;         // width / height of the frames
+};
+std::unique_ptr<HistoryPolicy> make_frustum_history(const FrustumOptions& options);
+
 // For restore(): rejects frames that do not ascend and, with `most` > 0, more than `most` frames.
 void check_retained(const std::vector<RetainedFrame>& frames, int64_t most,
                     std::string_view policy);

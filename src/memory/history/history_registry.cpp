@@ -63,7 +63,7 @@ Registry<HistoryFactory>& history_registry() {
         [](const HistoryOptions& o) { return make_bank(o, /*pinned=*/true); }},
        {"window", "the first frames and the recent frames",
         [](const HistoryOptions& o) {
-          const int64_t sink = std::min<int64_t>(WindowOptions().sink_frames, o.budget - 1);
+          const int64_t sink = std::min<int64_t>(o.sink, o.budget - 1);
           return make_window_history({sink, o.budget - sink});
         }},
        {"overlap", "the first frame, archived frames that cover the upcoming views, recent frames",
@@ -76,7 +76,17 @@ Registry<HistoryFactory>& history_registry() {
         }},
        {"content",
         "the first frame, archived frames with keys like the recent queries, recent frames",
-        [](const HistoryOptions& o) { return make_content_history(retrieval(o)); }}});
+        [](const HistoryOptions& o) { return make_content_history(retrieval(o)); }},
+       {"frustum", "the first frames, frames that overlap with the upcoming view, recent frames",
+        [](const HistoryOptions& o) {
+          FrustumOptions options;
+          options.sink_frames = std::min<int64_t>(o.sink, o.budget - 1);
+          options.recent_frames = (o.budget - options.sink_frames + 1) / 2;
+          options.retrieved_frames = o.budget - options.sink_frames - options.recent_frames;
+          options.chunk_frames = o.chunk;
+          options.aspect = o.aspect;
+          return make_frustum_history(options);
+        }}});
   return all;
 }
 
@@ -89,6 +99,9 @@ std::unique_ptr<HistoryPolicy> make(const HistoryOptions& o, int64_t least_recen
         "a history of {} frames with {} recent ones; choose 0 (none), 1 (the first frame), or 2 to "
         "{} frames with at least {} and at most all but one of them recent",
         o.budget, o.recent, kMaxFrames, least_recent);
+  }
+  if (o.sink < 0 || o.sink > kMaxFrames) {
+    fail("a sink of {} frames; choose 0 to {}", o.sink, kMaxFrames);
   }
   if (o.archive < 0 || o.archive > kMaxFrames) {
     fail("an archive of {} frames; choose 0 (no limit) to {}", o.archive, kMaxFrames);

@@ -22,7 +22,10 @@ struct HistoryOptions {
   // Maximum number of frames in the archive of a retrieving policy: 0 = no limit, for landmarks
   // 256.
   int64_t archive = 0;
-  double aspect = 1.5;  // width / height of the frames
+  // Of window and frustum: frames from the start of the stream.
+  int64_t sink = WindowOptions().sink_frames;
+  int64_t chunk = FrustumOptions().chunk_frames;  // frames of a chunk, for frustum
+  double aspect = 1.5;                            // width / height of the frames
 
   // Sets the budget, and `recent` to its default or to all frames but the first if those are fewer.
   void set_budget(int64_t frames);
@@ -37,7 +40,7 @@ using HistoryKind = Registry<HistoryFactory>::Entry;
 // taken.
 void register_history(HistoryKind kind);
 
-// dense, sparse, pinned, window, overlap, landmarks, content, then registered policies.
+// dense, sparse, pinned, window, overlap, landmarks, content, frustum, then registered policies.
 const std::vector<HistoryKind>& history_kinds();
 std::vector<std::string> history_names();
 

@@ -131,6 +131,9 @@ PromptOptions find_prompt_files(const fs::path& folder) {
             .tokenizer = fs::is_directory(folder / "tokenizer") ? folder / "tokenizer"
                                                                 : folder / "text_encoder"};
   }
+  if (const fs::path nested = folder / "text_encoder" / kWanEncoder; fs::exists(nested)) {
+    return {.encoder = nested, .tokenizer = folder / "tokenizer"};
+  }
   if (fs::exists(wan)) return {.encoder = wan, .tokenizer = folder / "google" / "umt5-xxl"};
   fail("{} has no text encoder; expected text_encoder/config.json or {}", folder.string(),
        wan.filename().string());

@@ -48,6 +48,11 @@ class Block {
                         const Observers& observers, const TextKeys::Entry& text,
                         at::Tensor& state) const;
 
+  // Keys and values of tokens x [B, n, width] that no block updates. modulation [B, 1, 6, width].
+  FixedKeys::Entry fixed_keys(const at::Tensor& x, const at::Tensor& modulation,
+                              const kernels::HeadMap& key_map, const kernels::HeadMap& value_map,
+                              at::ScalarType compute) const;
+
   // Keys and values of the text [B, L, width] for this block.
   TextKeys::Entry text_keys(const at::Tensor& text) const;
 
@@ -55,14 +60,20 @@ class Block {
   void visit_large(const std::function<void(Linear&)>& visit);
 
  private:
+  // With the camera branch.
   at::Tensor self_attention(const at::Tensor& h, const PassPlan& plan, const Observers& observers,
                             at::Tensor& state) const;
+  // The values [B, N, H, 128] as the store keeps them.
+  at::Tensor stored_values(const at::Tensor& value, const PassPlan& plan) const;
   at::Tensor cross_attention(const at::Tensor& x, const TextKeys::Entry& text) const;
 
   int64_t layer_;
   double eps_;
+  bool raw_keys_;             // whether the store receives keys before their map
+  double first_value_scale_;  // of the stored values of frame 0
   AttentionProjections self_, cross_;
-  CameraBranch camera_;
+  std::optional<CameraBranch> camera_;
+  std::optional<ProjectionBranch> projection_;
   std::optional<RecurrentBranch> recurrent_;
   LayerNorm cross_norm_;
   Linear ffn_in_, ffn_out_;

@@ -39,4 +39,25 @@ at::Tensor CameraBranch::operator()(const at::Tensor& h, int64_t layer, const Pa
   return out_(kernels::head_map(out, maps.camera_output).flatten(-2), epilogue);
 }
 
+ProjectionBranch::ProjectionBranch(const Scope& scope, const TransformerConfig& config)
+    : out_(Linear::large(scope, config.width(), config.width(), config.quantization)) {}
+
+at::Tensor ProjectionBranch::operator()(const at::Tensor& query, const at::Tensor& key,
+                                        const at::Tensor& value, const at::Tensor& stored_value,
+                                        int64_t layer, const PassPlan& plan,
+                                        const kernels::LinearEpilogue& epilogue) const {
+  const TokenMaps& maps = *plan.maps;
+  const at::Tensor q = kernels::head_map(query, maps.camera_query);
+  const at::Tensor k = kernels::head_map(key, maps.camera_key);
+  const at::Tensor v = kernels::head_map(value, maps.camera_key);
+  if (plan.store != nullptr) {
+    const bool same = stored_value.is_same(value);
+    plan.store->put(layer, memory::Branch::kCamera, plan.store_first, k,
+                    same ? v : kernels::head_map(stored_value, maps.camera_key));
+  }
+  const auto past = plan.past_entry(layer, memory::Branch::kCamera);
+  const at::Tensor out = window_attention(q, k, v, plan.camera_spans, past.get());
+  return out_(kernels::head_map(out, maps.camera_output).flatten(-2), epilogue);
+}
+
 }  // namespace loci::model

@@ -6,10 +6,15 @@
 
 #include "loci/memory/recurrent/recurrent_registry.h"
 #include "loci/model/weights/foreign_config.h"
+#include "loci/model/weights/systems.h"
 
 namespace loci::model {
 
 namespace {
+
+// In the order of the enumerators.
+const std::vector<std::string> kBranchNames = {"rays", "projection", "none"};
+const std::vector<std::string> kTimesNames = {"policy", "window", "own"};
 
 // The hybrid blocks. The default applies to one number of layers only.
 std::vector<int64_t> read_hybrid_layers(const ConfigReader& reader, const TransformerConfig& c) {
@@ -40,6 +45,69 @@ std::vector<int64_t> read_hybrid_layers(const ConfigReader& reader, const Transf
         where, c.recurrent_memory);
   }
   return given;
+}
+
+// Keys of systems other than LOCI.
+void read_system(const ConfigReader& reader, TransformerConfig& c) {
+  const std::string& where = reader.where();
+  c.system = reader.choose("system", "", system_names());
+  c.attention_map = reader.choose("attention_map", "rotary", {"rotary", "projection"}) == "rotary"
+                        ? AttentionMap::kRotary
+                        : AttentionMap::kProjection;
+  const std::string branch = reader.choose("camera_branch", "rays", kBranchNames);
+  c.camera_branch =
+      static_cast<CameraBranchKind>(std::ranges::find(kBranchNames, branch) - kBranchNames.begin());
+  const ConfigReader projection = reader.section("projection");
+  camera::ProjectionOptions& p = c.projection;
+  p.cameras_per_latent = projection.get<int64_t>("cameras_per_latent", 1, 1, 8);
+  p.translation_scale = projection.get<double>("translation_scale", 1, 1e-6, 1e6);
+  p.logarithmic = projection.get<bool>("logarithmic", false);
+  if (projection.has("focal")) {
+    const auto focal = projection.get<std::vector<double>>("focal");
+    if (focal.size() != 2 || !(focal[0] > 0 && focal[1] > 0)) {
+      fail("{}: focal is [{}]; expected two positive numbers, fx / width and fy / height",
+           projection.where(), fmt::join(focal, ", "));
+    }
+    p.focal = {focal[0], focal[1]};
+  }
+  if (projection.has("bf16_image")) {
+    const auto size = projection.get<std::vector<double>>("bf16_image");
+    if (size.size() != 2 || !(size[0] > 0 && size[1] > 0)) {
+      fail("{}: bf16_image is [{}]; expected width and height in pixels", projection.where(),
+           fmt::join(size, ", "));
+    }
+    p.bf16_image = {size[0], size[1]};
+  }
+  c.world_poses = projection.get<bool>("world_poses", false);
+  c.tile_stride = projection.get<int64_t>("tile_stride", 1, 1, 2);
+  const int64_t turns = kHeadChannels / 4 / c.tile_stride;
+  if (turns % p.cameras_per_latent != 0) {
+    fail("{}: {} cameras per latent do not divide {} groups of channels", projection.where(),
+         p.cameras_per_latent, turns);
+  }
+  const std::string times = reader.choose("key_times", "policy", kTimesNames);
+  c.key_times =
+      static_cast<memory::KeyTimes>(std::ranges::find(kTimesNames, times) - kTimesNames.begin());
+  c.time_offset = reader.get<double>("time_offset", 0, 0, 1e6);
+  if (c.time_offset != 0 && c.stores_raw_keys()) {
+    fail("{}: time_offset has no effect with key_times window; remove it", where);
+  }
+  c.history_keys =
+      reader.choose("history_keys", "committed", {"committed", "recomputed"}) == "committed"
+          ? HistoryKeys::kCommitted
+          : HistoryKeys::kRecomputed;
+  if (c.history_keys == HistoryKeys::kRecomputed && !c.stores_raw_keys()) {
+    fail("{}: history_keys is recomputed; this requires key_times window", where);
+  }
+  c.given_in_chunk = reader.get<bool>("given_in_chunk", false);
+  if (c.given_in_chunk && c.chunk_size < 2) {
+    fail("{}: given_in_chunk requires a chunk_size of at least 2", where);
+  }
+  c.camera_at_start = reader.get<bool>("camera_at_start", false);
+  c.target_time_gate = reader.get<double>("target_time_gate", 0, 0, 1);
+  c.action_dim = reader.get<int64_t>("action_dim", 0, 0, 1 << 16);
+  c.embodiments = reader.get<int64_t>("embodiments", 0, 0, 1 << 16);
+  c.first_value_scale = reader.get<double>("first_value_scale", 1, -1e3, 1e3);
 }
 
 }  // namespace
@@ -129,8 +197,8 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
       reader.choose("recurrent_memory", c.recurrent_memory, memory::recurrent_memory_names());
   const auto memory = memory::make_recurrent_memory(c.recurrent_memory);
   const memory::GateStart start = memory == nullptr ? memory::GateStart{} : memory->gate_start();
-  c.kda_start_retention = reader.get<double>("kda_start_retention", start.retention,
-                                             c.kda_min_retention, 1 - 1e-6);
+  c.kda_start_retention =
+      reader.get<double>("kda_start_retention", start.retention, c.kda_min_retention, 1 - 1e-6);
   c.kda_start_beta = reader.get<double>("kda_start_beta", start.beta, 1e-4, 2 - 1e-4);
   c.recurrent_heads_per_head =
       reader.get<int64_t>("recurrent_heads_per_head", c.recurrent_heads_per_head, 1, 64);
@@ -138,6 +206,14 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   c.quantization = reader.choose("quantization", c.quantization, {"none", "int8", "int4"});
   c.hybrid_layers = read_hybrid_layers(reader, c);
   if (c.hybrid_layers.empty()) c.recurrent_memory = "none";
+  read_system(reader, c);
+  if (!c.hybrid_layers.empty() &&
+      (c.attention_map != AttentionMap::kRotary || c.key_times != memory::KeyTimes::kPolicy)) {
+    fail(
+        "{}: hybrid_layers requires attention_map rotary and key_times policy; list no hybrid "
+        "layers",
+        where);
+  }
   // Keys of releases that have no effect here.
   reader.ignore({"_class_name", "_diffusers_version", "_name_or_path", "camera_image_scale",
                  "kda_image_scale", "rope_max_seq_len", "added_kv_proj_dim", "image_dim",
@@ -147,7 +223,7 @@ TransformerConfig TransformerConfig::from(const ConfigReader& reader) {
   }
   reader.choose("qk_norm", "rms_norm_across_heads", {"rms_norm_across_heads"});
 
-  if (c.heads % c.camera_attn_compress != 0) {
+  if (c.camera_branch == CameraBranchKind::kRays && c.heads % c.camera_attn_compress != 0) {
     fail("{}: num_attention_heads {} is not a multiple of camera_attn_compress {}", where, c.heads,
          c.camera_attn_compress);
   }
@@ -188,6 +264,32 @@ Json TransformerConfig::to_json() const {
   if (recurrent_heads_per_head != 1) json["recurrent_heads_per_head"] = recurrent_heads_per_head;
   if (!linear_guess.empty()) json["linear_guess"] = linear_guess;
   if (is_quantized()) json["quantization"] = quantization;
+  const TransformerConfig plain;
+  if (!system.empty()) json["system"] = system;
+  if (attention_map != plain.attention_map) json["attention_map"] = "projection";
+  if (camera_branch != plain.camera_branch) {
+    json["camera_branch"] = kBranchNames[static_cast<size_t>(camera_branch)];
+  }
+  if (projection != plain.projection || tile_stride != plain.tile_stride || world_poses) {
+    json["projection"] = {{"cameras_per_latent", projection.cameras_per_latent},
+                          {"translation_scale", projection.translation_scale},
+                          {"logarithmic", projection.logarithmic},
+                          {"tile_stride", tile_stride}};
+    if (projection.focal) json["projection"]["focal"] = *projection.focal;
+    if (projection.bf16_image) json["projection"]["bf16_image"] = *projection.bf16_image;
+    if (world_poses) json["projection"]["world_poses"] = true;
+  }
+  if (key_times != plain.key_times) {
+    json["key_times"] = kTimesNames[static_cast<size_t>(key_times)];
+  }
+  if (time_offset != 0) json["time_offset"] = time_offset;
+  if (history_keys != plain.history_keys) json["history_keys"] = "recomputed";
+  if (given_in_chunk) json["given_in_chunk"] = true;
+  if (camera_at_start) json["camera_at_start"] = true;
+  if (target_time_gate != 0) json["target_time_gate"] = target_time_gate;
+  if (action_dim != 0) json["action_dim"] = action_dim;
+  if (embodiments != 0) json["embodiments"] = embodiments;
+  if (first_value_scale != 1) json["first_value_scale"] = first_value_scale;
   return json;
 }
 

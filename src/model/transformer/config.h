@@ -7,11 +7,28 @@
 #include <vector>
 
 #include "loci/base/config.h"
+#include "loci/camera/frame_projection.h"
 #include "loci/camera/geometry.h"
+#include "loci/camera/time_grid.h"
+#include "loci/memory/history/history_planner.h"
 #include "loci/model/transformer/ray_encoding.h"
 #include "loci/model/transformer/token_maps.h"
 
 namespace loci::model {
+
+// The map of queries, keys, values and output in softmax attention: the backbone's rotary encoding
+// of queries and keys, or that followed by the projection of the token's frame, which also maps
+// values and output.
+enum class AttentionMap { kRotary, kProjection };
+
+// The camera branch of every block: along rays with own queries, keys and values; attention of the
+// main queries, keys and values under the projection of the token's frame, with its own output
+// projection; or none.
+enum class CameraBranchKind { kRays, kProjection, kNone };
+
+// Keys and values of a chunk's history: those of the commit passes, or computed again for each
+// chunk from the latents of the visible frames.
+enum class HistoryKeys { kCommitted, kRecomputed };
 
 // The defaults are those of the 5B model.
 struct TransformerConfig {
@@ -44,11 +61,43 @@ struct TransformerConfig {
   // that a small network need not carry the noise through its width. Empty: the network predicts
   // the velocity.
   std::vector<double> linear_guess;
+  // The published system that the model belongs to (see weights/systems.h); empty for LOCI.
+  std::string system;
+  AttentionMap attention_map = AttentionMap::kRotary;
+  CameraBranchKind camera_branch = CameraBranchKind::kRays;
+  camera::ProjectionOptions projection;  // for kProjection of either
+  // Whether projections use the poses as given instead of relative to the first frame.
+  bool world_poses = false;
+  int64_t tile_stride = 1;  // of the projection's tiles, see kernels::HeadMap
+  memory::KeyTimes key_times = memory::KeyTimes::kPolicy;
+  double time_offset = 0;  // temporal position of frame 0; not with KeyTimes::kWindow
+  HistoryKeys history_keys = HistoryKeys::kCommitted;
+  bool given_in_chunk = false;   // see camera::TimeGrid
+  bool camera_at_start = false;  // see camera::TimeGrid
+  // Weight of the embedding of the timestep to which a denoising step leads, next to that of its
+  // own timestep; 0 = the model has no such embedding.
+  double target_time_gate = 0;
+  // Values of an action per latent frame, and number of embodiments; 0 = none.
+  int64_t action_dim = 0, embodiments = 0;
+  // Factor of the stored values of frame 0.
+  double first_value_scale = 1;
   // Format of the large linear layers' weights: "none", "int8" or "int4".
   std::string quantization = "none";
 
   int64_t width() const { return heads * kHeadChannels; }
-  int64_t camera_heads() const { return heads / camera_attn_compress; }
+  int64_t camera_heads() const {
+    if (camera_branch == CameraBranchKind::kNone) return 0;
+    return camera_branch == CameraBranchKind::kRays ? heads / camera_attn_compress : heads;
+  }
+  // Whether the maps of the model depend on the rays of tokens.
+  bool uses_rays() const {
+    return camera_branch == CameraBranchKind::kRays || !hybrid_layers.empty();
+  }
+  // Whether keys are stored before the map, because it changes from chunk to chunk.
+  bool stores_raw_keys() const { return key_times == memory::KeyTimes::kWindow; }
+  camera::TimeGrid time_grid(int64_t frames_per_latent = 4) const {
+    return {frames_per_latent, chunk_size, given_in_chunk, camera_at_start};
+  }
   // Whether a block has a recurrent memory; false for all blocks if recurrent_memory is "none".
   bool is_hybrid(int64_t layer) const;
   bool is_quantized() const { return quantization != "none"; }

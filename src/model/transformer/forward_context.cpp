@@ -26,6 +26,18 @@ std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size) {
   return chunks;
 }
 
+std::vector<ChunkSpan> even_chunks(int64_t frames, int64_t chunk_size) {
+  std::vector<ChunkSpan> chunks;
+  for (int64_t begin = 0; begin < frames; begin += chunk_size) {
+    ChunkSpan& chunk = chunks.emplace_back();
+    chunk.begin = begin;
+    chunk.end = std::min(begin + chunk_size, frames);
+    chunk.earlier.resize(begin);
+    std::iota(chunk.earlier.begin(), chunk.earlier.end(), int64_t{0});
+  }
+  return chunks;
+}
+
 std::vector<ChunkSpan> planned_chunks(memory::HistoryPlanner planner, int64_t chunk_size,
                                       int64_t tokens_per_frame,
                                       std::span<const camera::Camera> cameras) {
@@ -64,12 +76,28 @@ memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64
   return layout;
 }
 
+void FixedKeys::append(const FixedKeys& other) {
+  if (layers.empty()) {
+    layers = other.layers;
+    return;
+  }
+  LOCI_CHECK(layers.size() == other.layers.size(), "fixed keys of {} and {} layers", layers.size(),
+             other.layers.size());
+  for (size_t i = 0; i < layers.size(); ++i) {
+    layers[i].key = at::cat({layers[i].key, other.layers[i].key}, 1);
+    layers[i].value = at::cat({layers[i].value, other.layers[i].value}, 1);
+  }
+}
+
 PastKeys::PastKeys(const memory::KvStore& store, const memory::VisibleHistory& visible)
-    : store_(&store), frames_(visible.frames) {
+    : PastKeys(store, visible, key_rotation(visible, store.layout().tokens)) {}
+
+PastKeys::PastKeys(const memory::KvStore& store, const memory::VisibleHistory& visible,
+                   std::optional<kernels::HeadMap> key_map)
+    : store_(&store), frames_(visible.frames), key_map_(std::move(key_map)) {
   if (frames_.empty()) return;
   const memory::KvLayout& layout = store.layout();
-  rotation_ = key_rotation(visible, layout.tokens);
-  if (rotation_) rotation_ = rotation_->to(layout.device);
+  if (key_map_) key_map_ = key_map_->to(layout.device);
   for (int64_t layer = 0; layer < layout.layers(); ++layer) {
     for (const memory::Branch branch : {memory::Branch::kMain, memory::Branch::kCamera}) {
       if (!layout.keeps(layer, branch)) continue;
@@ -83,10 +111,10 @@ PastKeys::PastKeys(const memory::KvStore& store, const memory::VisibleHistory& v
 }
 
 PastKeys::Entry PastKeys::load(int64_t layer, memory::Branch branch) const {
-  // Keys of the camera branch have no time. If main keys are rotated, an empty map lays out the
-  // camera keys once as well. Without rotation (an unbounded history) both are read from their
+  // Keys of the camera branch have no time. If main keys are mapped, an empty map lays out the
+  // camera keys once as well. Without a map (an unbounded history) both are read from their
   // slots, because a copy would double the memory.
-  std::optional<kernels::HeadMap> map = rotation_;
+  std::optional<kernels::HeadMap> map = key_map_;
   if (map && branch == memory::Branch::kCamera) map.emplace();
   return std::make_shared<kernels::AttentionPast>(store_->past(layer, branch, frames_, map));
 }

@@ -36,6 +36,9 @@ struct ChunkSpan {
 
 // Frame 0 alone, then chunks of `chunk_size` frames; every chunk attends to all earlier frames.
 std::vector<ChunkSpan> window_chunks(int64_t frames, int64_t chunk_size);
+// Chunks of `chunk_size` frames from the first frame on; the last may have fewer. Every chunk
+// attends to all earlier frames.
+std::vector<ChunkSpan> even_chunks(int64_t frames, int64_t chunk_size);
 // The same chunks, each attending to the frames that the planner makes visible. The planner has no
 // past yet; all frames count as recorded. One camera per latent frame.
 std::vector<ChunkSpan> planned_chunks(memory::HistoryPlanner planner, int64_t chunk_size,
@@ -52,13 +55,16 @@ memory::KvLayout kv_layout(const TransformerConfig& config, int64_t batch, int64
                            at::ScalarType dtype);
 
 // Keys and values of a chunk's visible history in a store. Values are read from their slots.
-// Rotated keys are laid out once for all denoising steps of the chunk, within the store's staging
-// limit; keys beyond the limit are rotated at every use.
+// Mapped keys are laid out once for all denoising steps of the chunk, within the store's staging
+// limit; keys beyond the limit are mapped at every use.
 class PastKeys {
  public:
   PastKeys() = default;
   // The store must outlive this object and keep the visible frames.
   PastKeys(const memory::KvStore& store, const memory::VisibleHistory& visible);
+  // With `key_map` instead of the rotation to the key times, for a store of raw keys.
+  PastKeys(const memory::KvStore& store, const memory::VisibleHistory& visible,
+           std::optional<kernels::HeadMap> key_map);
 
   // Null if the layer keeps no history in this branch or the visible history is empty.
   std::shared_ptr<const kernels::AttentionPast> entry(int64_t layer, memory::Branch branch) const;
@@ -72,7 +78,7 @@ class PastKeys {
 
   const memory::KvStore* store_ = nullptr;
   std::vector<int64_t> frames_;
-  std::optional<kernels::HeadMap> rotation_;
+  std::optional<kernels::HeadMap> key_map_;
   std::map<std::pair<int64_t, memory::Branch>, Entry> staged_;
   int64_t staged_bytes_ = 0;
 };
@@ -85,13 +91,37 @@ struct TextKeys {
   std::vector<Entry> layers;
 };
 
+// Keys and values per layer, main branch, that do not change during the denoising of a chunk: of
+// tokens that are not updated and ask nothing.
+struct FixedKeys {
+  struct Entry {
+    at::Tensor key, value;  // [B, n, H, 128], mapped
+  };
+  std::vector<Entry> layers;
+  // Adds the keys of `other` behind these.
+  void append(const FixedKeys& other);
+};
+
 // The keys that the chunks of a pass attend to. Read-only during the pass. The pointed-to objects
 // must outlive the pass and, if blocks are checkpointed, the backward pass.
 struct Visibility {
   const TokenMaps* maps = nullptr;  // geometry and times of all frames of the input
   const TextKeys* text = nullptr;
-  std::vector<ChunkSpan> chunks;   // cover the frames of the input in order
-  const PastKeys* past = nullptr;  // frames before the input; only with a single chunk
+  std::vector<ChunkSpan> chunks;     // cover the frames of the input in order
+  const PastKeys* past = nullptr;    // frames before the input; only with a single chunk
+  const FixedKeys* fixed = nullptr;  // seen by all queries; only with a single chunk
+  at::Tensor hidden;                 // [N] bool, tokens whose keys no query sees; undefined: none
+  // Frames of the input whose tokens get no text.
+  std::vector<int64_t> frames_without_text;
+  at::Tensor added;  // [N, width], added to the embeddings of the tokens; undefined: zero
+};
+
+// Inputs of some models besides latents and timesteps. Undefined: none.
+struct Conditions {
+  // [B, F], the timesteps to which the denoising steps lead; undefined: the timesteps themselves.
+  at::Tensor target_timesteps;
+  at::Tensor actions;      // [B, F, action_dim]
+  at::Tensor embodiments;  // [B] integers
 };
 
 // Use of the readout of recurrent states at inference.
@@ -153,6 +183,7 @@ struct Observers {
 struct ForwardContext {
   Visibility visible;
   StateAccess memory;
+  Conditions conditions;
   Observers observers;
   // Recompute each block in the backward pass instead of keeping its activations.
   bool checkpoint_blocks = false;

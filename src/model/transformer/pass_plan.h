@@ -21,13 +21,17 @@ struct PassPlan {
 
   at::ScalarType compute;  // type of products
   const TokenMaps* maps;
-  at::Tensor absolute;  // maps->absolute in the compute type
+  at::Tensor absolute;  // maps->absolute in the compute type, or undefined
 
   // Keys that the chunks of a window attend to, by branch: in the main branch of softmax blocks, in
   // the camera branch, and in hybrid blocks (the own chunk only). Null with a single chunk, which
   // attends to `past` and itself.
   kernels::SharedSpans main_spans, camera_spans, local_spans;
   const PastKeys* past;
+  const FixedKeys* fixed;
+  // [1, N, 1] in the compute type: zero for tokens without text, otherwise one. Undefined if all
+  // tokens have text.
+  at::Tensor text_mask;
 
   // Recurrent states.
   Readout readout;

@@ -97,7 +97,87 @@ RecurrentMaps ray_maps(const RayEncoding& encoding, const at::Tensor& slot,
   return maps;
 }
 
+// Row and column of every token of `frames` frames.
+struct TokenPlaces {
+  at::Tensor row, column;
+
+  TokenPlaces(int64_t frames, const camera::TokenGrid& grid) {
+    const at::Tensor index = at::arange(grid.tokens(), at::kDouble);
+    const auto columns = static_cast<double>(grid.columns);
+    row = at::floor(index / columns).repeat({frames});
+    column = at::remainder(index, columns).repeat({frames});
+  }
+  // Angles of the backbone's spatial rotations.
+  at::Tensor spatial() const {
+    return at::cat({angles(row, kRowPairs, kRotaryBase), angles(column, kColumnPairs, kRotaryBase)},
+                   -1);
+  }
+};
+
 }  // namespace
+
+HeadMap rotary_map(std::span<const double> times, const camera::TokenGrid& grid) {
+  const at::Tensor time = at::tensor(at::ArrayRef<double>(times.data(), times.size()), at::kDouble)
+                              .repeat_interleave(grid.tokens());
+  HeadMap map;
+  set_rotation(map, {{0, kTimePairs + kRowPairs + kColumnPairs, /*adjacent=*/true}},
+               at::cat({angles(time, kTimePairs, kRotaryBase),
+                        TokenPlaces(std::ssize(times), grid).spatial()},
+                       -1));
+  return map;
+}
+
+HeadMap projection_map(const at::Tensor& matrices, int64_t tokens_per_frame, int64_t tile_stride) {
+  HeadMap map;
+  map.tile_stride = tile_stride;
+  map.tile_matrices = matrices.size(-2) / 4;
+  set_tiles(map, 0, kHeadChannels / 4, matrices.repeat_interleave(tokens_per_frame, 0));
+  return map;
+}
+
+HeadMap rotary_projection_map(std::span<const double> times, const camera::TokenGrid& grid,
+                              const at::Tensor& matrices, int64_t tile_stride) {
+  HeadMap map = projection_map(matrices, grid.tokens(), tile_stride);
+  HeadMap rotary = rotary_map(times, grid);
+  map.order = kernels::MapOrder::kRotationsFirst;
+  map.rotations = std::move(rotary.rotations);
+  map.cosine = rotary.cosine;
+  map.sine = rotary.sine;
+  return map;
+}
+
+HeadMap selected(const HeadMap& map, const at::Tensor& index) {
+  LOCI_CHECK(!map.per_head && (map.tiles == 0 || map.matrices.dim() == 3) &&
+                 (map.rotations.empty() || map.cosine.dim() == 2),
+             "tokens can only be selected from tables that all samples and heads share");
+  HeadMap part = map;
+  if (map.tiles > 0) part.matrices = map.matrices.index_select(0, index);
+  if (!map.rotations.empty()) {
+    part.cosine = map.cosine.index_select(0, index);
+    part.sine = map.sine.index_select(0, index);
+  }
+  return part;
+}
+
+HeadMap joined(std::span<const HeadMap> maps) {
+  LOCI_CHECK(!maps.empty(), "no maps to join");
+  HeadMap whole = maps.front();
+  std::vector<at::Tensor> matrices, cosine, sine;
+  for (const HeadMap& map : maps) {
+    LOCI_CHECK(map.tiles == whole.tiles && map.rotations.size() == whole.rotations.size() &&
+                   map.order == whole.order && map.tile_matrices == whole.tile_matrices,
+               "maps of different parts cannot be joined");
+    matrices.push_back(map.matrices);
+    cosine.push_back(map.cosine);
+    sine.push_back(map.sine);
+  }
+  if (whole.tiles > 0) whole.matrices = at::cat(matrices);
+  if (!whole.rotations.empty()) {
+    whole.cosine = at::cat(cosine);
+    whole.sine = at::cat(sine);
+  }
+  return whole;
+}
 
 TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
                           std::span<const double> times, const RecurrentMapping& mapping) {
@@ -118,21 +198,10 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
   };
   maps.absolute = tokens_of(&camera::FrameGeometry::absolute);
 
-  // Row, column and time of every token.
-  const auto each_frame = [&](const at::Tensor& positions) {
-    return positions.repeat({maps.frames});
-  };
-  const at::Tensor index = at::arange(maps.grid.tokens(), at::kDouble);
-  const at::Tensor row = each_frame(at::floor(index / static_cast<double>(maps.grid.columns)));
-  const at::Tensor column =
-      each_frame(at::remainder(index, static_cast<double>(maps.grid.columns)));
-  const at::Tensor time = at::tensor(at::ArrayRef<double>(times.data(), times.size()), at::kDouble)
-                              .repeat_interleave(maps.grid.tokens());
-
-  const at::Tensor spatial =
-      at::cat({angles(row, kRowPairs, kRotaryBase), angles(column, kColumnPairs, kRotaryBase)}, -1);
-  set_rotation(maps.rotary, {{0, kTimePairs + kRowPairs + kColumnPairs, /*adjacent=*/true}},
-               at::cat({angles(time, kTimePairs, kRotaryBase), spatial}, -1));
+  const TokenPlaces places(maps.frames, maps.grid);
+  const at::Tensor &row = places.row, &column = places.column;
+  const at::Tensor spatial = places.spatial();
+  maps.rotary = rotary_map(times, maps.grid);
 
   // Patch rotations have the opposite sign: (c a + s b, -s a + c b).
   const at::Tensor slot =
@@ -144,9 +213,8 @@ TokenMaps make_token_maps(std::span<const camera::FrameGeometry> geometries,
     }
     const at::Tensor rays = samples.size() == 1 ? samples.front() : at::stack(samples);
     for (int64_t block = 0; block < mapping.blocks; ++block) {
-      maps.recurrent.push_back(
-          ray_maps(mapping.ray, slot,
-                   ray_phases(rays, ray_frequencies(mapping.ray, block, mapping.heads))));
+      maps.recurrent.push_back(ray_maps(
+          mapping.ray, slot, ray_phases(rays, ray_frequencies(mapping.ray, block, mapping.heads))));
     }
   } else {
     maps.recurrent.push_back(patch_maps(slot, spatial));
@@ -184,7 +252,11 @@ TokenMaps TokenMaps::to(at::Device device) const {
       *map = map->to(device);
     }
   }
-  maps.absolute = absolute.to(device);
+  if (maps.projected) {
+    ProjectedMaps& p = *maps.projected;
+    for (HeadMap* map : {&p.query, &p.key, &p.value, &p.output}) *map = map->to(device);
+  }
+  if (absolute.defined()) maps.absolute = absolute.to(device);
   return maps;
 }
 

@@ -49,6 +49,20 @@ Transformer::Transformer(TransformerConfig config, std::shared_ptr<Parameters> p
   time_proj_ = Linear(condition["time_proj"], width, 6 * width);
   text_in_ = Linear(condition["text_embedder"]["linear_1"], config_.text_dim, width);
   text_out_ = Linear(condition["text_embedder"]["linear_2"], width, width);
+  if (config_.target_time_gate > 0) {
+    target_in_ = Linear(condition["target_embedder"]["linear_1"], config_.freq_dim, width);
+    target_out_ = Linear(condition["target_embedder"]["linear_2"], width, width);
+  }
+  if (config_.action_dim > 0) {
+    const Scope action = root["action_embedder"];
+    action_in_ = Linear(action["proj"][0], config_.action_dim, width);
+    action_out_ = Linear(action["proj"][2], width, width);
+    action_modulate_ = Linear(action["to_modulation"], width, 6 * width);
+    if (config_.embodiments > 0) {
+      embodiments_ = action["embodiment"].parameter("weight", {config_.embodiments, width},
+                                                    init::normal(0.02));
+    }
+  }
   memory_ = memory::make_recurrent_memory(config_.recurrent_memory);
   for (int64_t layer = 0; layer < config_.layers; ++layer) {
     blocks_.emplace_back(root["blocks"][layer], config_, layer,
@@ -80,14 +94,35 @@ at::Tensor Transformer::unpatchify(const at::Tensor& tokens, int64_t frames,
       .flatten(3, 4);
 }
 
-at::Tensor Transformer::time_embedding(const at::Tensor& timesteps) const {
+at::Tensor Transformer::time_embedding(const at::Tensor& timesteps,
+                                       const Conditions& conditions) const {
   const int64_t half = config_.freq_dim / 2;
   const at::Tensor frequencies =
       at::pow(10000.0, at::arange(half, timesteps.options().dtype(at::kDouble)) /
                            static_cast<double>(-half));
-  const at::Tensor angles = timesteps.to(at::kDouble).unsqueeze(-1) * frequencies;
-  const at::Tensor sinusoid = at::cat({angles.cos(), angles.sin()}, -1).to(wide(compute_));
-  return time_out_(at::silu(time_in_(sinusoid)));
+  const auto sinusoid = [&](const at::Tensor& times) {
+    const at::Tensor angles = times.to(at::kDouble).unsqueeze(-1) * frequencies;
+    return at::cat({angles.cos(), angles.sin()}, -1).to(wide(compute_));
+  };
+  const at::Tensor own = time_out_(at::silu(time_in_(sinusoid(timesteps))));
+  const double gate = config_.target_time_gate;
+  if (gate == 0) return own;
+  const at::Tensor& targets = conditions.target_timesteps;
+  const at::Tensor reached =
+      target_out_(at::silu(target_in_(sinusoid(targets.defined() ? targets : timesteps))));
+  return own * (1 - gate) + reached * gate;
+}
+
+at::Tensor Transformer::action_modulation(const Conditions& conditions) const {
+  LOCI_CHECK(config_.action_dim > 0, "the model has no actions");
+  at::Tensor action = action_out_(at::silu(action_in_(conditions.actions.to(wide(compute_)))));
+  if (conditions.embodiments.defined()) {
+    LOCI_CHECK(embodiments_.defined(), "the model has no embodiments");
+    action =
+        action +
+        embodiments_.index_select(0, conditions.embodiments).to(action.scalar_type()).unsqueeze(1);
+  }
+  return action_modulate_(action);
 }
 
 TextKeys Transformer::text_keys(const at::Tensor& embeddings) const {
@@ -105,6 +140,23 @@ TextKeys Transformer::text_keys(const at::Tensor& embeddings) const {
   return keys;
 }
 
+FixedKeys Transformer::fixed_keys(const at::Tensor& latents, const TokenMaps& maps,
+                                  const at::Tensor& index) const {
+  LOCI_CHECK(maps.projected.has_value(), "only models with projections have fixed keys");
+  const at::ScalarType type = wide(compute_);
+  const at::Tensor x = patchify(latents.to(compute_)).to(type).index_select(1, index);
+  const at::Tensor still = at::zeros({latents.size(0), 1}, latents.options().dtype(at::kFloat));
+  const at::Tensor modulation =
+      time_proj_(at::silu(time_embedding(still, {}))).unflatten(-1, {6, config_.width()});
+  const kernels::HeadMap key_map = selected(maps.projected->key, index);
+  const kernels::HeadMap value_map = selected(maps.projected->value, index);
+  FixedKeys keys;
+  for (const Block& block : blocks_) {
+    keys.layers.push_back(block.fixed_keys(x, modulation, key_map, value_map, compute_));
+  }
+  return keys;
+}
+
 at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& timesteps,
                                 ForwardContext& context) const {
   LOCI_CHECK(latents.dim() == 5 && latents.size(1) == config_.channels,
@@ -115,6 +167,9 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
   const camera::TokenGrid grid = config_.grid(latents.size(3), latents.size(4));
   LOCI_CHECK(visible.maps->frames == frames && visible.maps->grid == grid,
              "the maps belong to other frames than the latents");
+  LOCI_CHECK(
+      visible.maps->projected.has_value() == (config_.attention_map == AttentionMap::kProjection),
+      "the maps belong to a model with another attention map");
   LOCI_CHECK(!visible.chunks.empty() && visible.chunks.front().begin == 0 &&
                  visible.chunks.back().end == frames,
              "the chunks do not cover the {} frames", frames);
@@ -125,8 +180,13 @@ at::Tensor Transformer::forward(const at::Tensor& latents, const at::Tensor& tim
 
   const at::ScalarType type = wide(compute_);
   at::Tensor x = patchify(latents.to(compute_)).to(type);
-  const at::Tensor time = time_embedding(timesteps);  // [B, F, width]
-  const at::Tensor modulation = time_proj_(at::silu(time)).unflatten(-1, {6, config_.width()});
+  if (visible.added.defined()) x = x + visible.added.to(type);
+  const at::Tensor time = time_embedding(timesteps, context.conditions);  // [B, F, width]
+  at::Tensor modulation = time_proj_(at::silu(time));
+  if (context.conditions.actions.defined()) {
+    modulation = modulation + action_modulation(context.conditions);
+  }
+  modulation = modulation.unflatten(-1, {6, config_.width()});
   for (int64_t layer = 0; layer < config_.layers; ++layer) {
     const Block& block = blocks_[layer];
     const TextKeys::Entry& text = visible.text->layers[layer];

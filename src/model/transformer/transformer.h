@@ -27,6 +27,12 @@ class Transformer {
   // are padded with zeros and attended to unmasked.
   TextKeys text_keys(const at::Tensor& embeddings) const;
 
+  // Keys and values of clean frames that no block updates: those of the tokens `index` (integers)
+  // of latents [B, channels, F, h, w], with the maps of these frames. For models whose attention
+  // maps by projections.
+  FixedKeys fixed_keys(const at::Tensor& latents, const TokenMaps& maps,
+                       const at::Tensor& index) const;
+
   // latents [B, channels, F, h, w], timesteps [B, F] in [0, 1000] → velocity, the same shape as
   // latents, FP32. The states in context.memory are replaced. Products run in the type of the
   // parameters unless set_compute_type() says otherwise.
@@ -53,8 +59,10 @@ class Transformer {
   at::Tensor patchify(const at::Tensor& latents) const;
   at::Tensor unpatchify(const at::Tensor& tokens, int64_t frames,
                         const camera::TokenGrid& grid) const;
-  // [B, F] → [B, F, width], FP32.
-  at::Tensor time_embedding(const at::Tensor& timesteps) const;
+  // [B, F] → [B, F, width], FP32, with the embedding of the target timesteps if there is one.
+  at::Tensor time_embedding(const at::Tensor& timesteps, const Conditions& conditions) const;
+  // The modulation [B, F, 6 * width] that the actions add.
+  at::Tensor action_modulation(const Conditions& conditions) const;
 
   TransformerConfig config_;
   std::shared_ptr<Parameters> parameters_;
@@ -62,6 +70,9 @@ class Transformer {
   std::shared_ptr<const memory::RecurrentMemory> memory_;  // of the hybrid blocks; null: none
   at::Tensor patch_weight_, patch_bias_;
   Linear time_in_, time_out_, time_proj_, text_in_, text_out_;
+  Linear target_in_, target_out_;                    // with target_time_gate
+  Linear action_in_, action_out_, action_modulate_;  // with action_dim
+  at::Tensor embodiments_;                           // [embodiments, width], or undefined
   std::vector<Block> blocks_;
   at::Tensor head_table_;  // [1, 2, width]
   Linear head_;

@@ -8,6 +8,7 @@
 #include "loci/base/error.h"
 #include "loci/base/text.h"
 #include "loci/model/transformer/config.h"
+#include "loci/model/weights/systems.h"
 
 namespace loci::model {
 
@@ -86,8 +87,10 @@ Json to_release_config(const Json& json, const std::string& where) {
          class_name(json).empty() ? "model of another kind" : one_line(class_name(json)));
   }
   if (json.contains("model_kwargs")) return from_training(json, where);
-  if (json.contains("dim") || json.contains("num_heads")) return from_wan(json, where);
-  return json;
+  if (json.contains("dim") || json.contains("num_heads")) {
+    return with_system(from_wan(json, where), "", where);
+  }
+  return with_system(json, "", where);
 }
 
 Json to_wan_config(const TransformerConfig& config) {

@@ -18,6 +18,8 @@ constexpr std::array kWanTop = {
     Pair{"condition_embedder.time_proj.", "time_projection.1."},
     Pair{"condition_embedder.text_embedder.linear_1.", "text_embedding.0."},
     Pair{"condition_embedder.text_embedder.linear_2.", "text_embedding.2."},
+    Pair{"condition_embedder.target_embedder.linear_1.", "delta_embedding.0."},
+    Pair{"condition_embedder.target_embedder.linear_2.", "delta_embedding.2."},
     Pair{"proj_out.", "head.head."},
     Pair{"scale_shift_table", "head.modulation"},
 };
@@ -28,6 +30,7 @@ constexpr std::array kWanBlock = {
     Pair{"attn1.to_k.", "self_attn.k."},
     Pair{"attn1.to_v.", "self_attn.v."},
     Pair{"attn1.to_out.0.", "self_attn.o."},
+    Pair{"attn1.to_out_prope.0.", "self_attn.prope_o."},
     Pair{"attn1.norm_q.", "self_attn.norm_q."},
     Pair{"attn1.norm_k.", "self_attn.norm_k."},
     Pair{"attn2.to_q.", "cross_attn.q."},
@@ -47,10 +50,15 @@ constexpr std::array kTrainingBlock = {Pair{"camera_attn.", "cam_self_attn."},
                                        Pair{"kda.", "attn1.gdn."}};
 
 constexpr std::string_view kTrainingPrefix = "model.";
-// Prefixes that other programs put before every name, longest first.
-constexpr std::array<std::string_view, 3> kPrefixes = {"model.diffusion_model.", "diffusion_model.",
-                                                       kTrainingPrefix};
+// Prefixes that other programs put before every name, one after the other.
+constexpr std::array<std::string_view, 6> kPrefixes = {
+    "generator_ema.", "generator.", "diffusion_model.", "pipe.", "dit.", kTrainingPrefix};
+// A part of names that training programs insert for modules that they distribute.
+constexpr std::string_view kWrapped = "_fsdp_wrapped_module.";
 constexpr std::string_view kDropped = "negative_embeddings";
+// Head of Astronex-World that predicts actions, which is not trained, and embeddings of
+// Matrix-Game's references, which are inputs of a pass.
+constexpr std::array<std::string_view, 2> kDroppedParts = {"action_head.", "subject_ref_"};
 
 // The prefix "blocks.12." of a block's parameter, otherwise "".
 std::string_view block_prefix(std::string_view name) {
@@ -81,11 +89,26 @@ bool rename(std::string& rest, const std::array<Pair, N>& table, Direction direc
   return false;
 }
 
-std::string_view without_prefix(std::string_view name) {
-  for (const std::string_view prefix : kPrefixes) {
-    if (name.starts_with(prefix)) return name.substr(prefix.size());
+std::string without_prefix(std::string_view name) {
+  std::string bare(name);
+  for (size_t at = bare.find(kWrapped); at != std::string::npos; at = bare.find(kWrapped)) {
+    bare.erase(at, kWrapped.size());
   }
-  return name;
+  const auto strip = [&](std::string_view prefix) {
+    const bool there = bare.starts_with(prefix);
+    if (there) bare.erase(0, prefix.size());
+    return there;
+  };
+  while (std::ranges::any_of(kPrefixes, strip)) {
+  }
+  return bare;
+}
+
+// Whether a parameter belongs to a branch that only LOCI has.
+bool in_own_branch(std::string_view name) {
+  const std::string_view rest = name.substr(block_prefix(name).size());
+  return rest.size() != name.size() &&
+         (rest.starts_with("camera_attn.") || rest.starts_with("kda."));
 }
 
 }  // namespace
@@ -107,7 +130,9 @@ std::string_view name_of(WeightLayout layout) {
 ModelPart part_of(std::string_view name) {
   const std::string_view rest = name.substr(block_prefix(name).size());
   if (rest.size() == name.size()) return ModelPart::kBase;
-  if (rest.starts_with("camera_attn.")) return ModelPart::kCamera;
+  if (rest.starts_with("camera_attn.") || rest.starts_with("attn1.to_out_prope.")) {
+    return ModelPart::kCamera;
+  }
   if (rest.starts_with("kda.")) return ModelPart::kRecurrent;
   return ModelPart::kBase;
 }
@@ -116,20 +141,23 @@ WeightLayout detect_layout(std::span<const std::string> names) {
   bool branches = false, prefixed = false, wan = false;
   for (const std::string& name : names) {
     const std::string release = to_release_name(name);
-    branches = branches || part_of(release) != ModelPart::kBase;
+    branches = branches || in_own_branch(release);
     prefixed = prefixed || name.starts_with(kTrainingPrefix);
-    wan = wan || (release != without_prefix(name) && part_of(release) == ModelPart::kBase &&
-                  !release.empty());
+    wan = wan || (release != without_prefix(name) && !in_own_branch(release) && !release.empty());
   }
   if (branches) return prefixed ? WeightLayout::kTraining : WeightLayout::kRelease;
   return wan ? WeightLayout::kWan : WeightLayout::kDiffusers;
 }
 
 std::string to_release_name(std::string_view name) {
-  const std::string_view bare = without_prefix(name);
-  if (bare == kDropped) return {};
+  const std::string bare = without_prefix(name);
+  if (bare == kDropped || std::ranges::any_of(kDroppedParts, [&](std::string_view part) {
+        return bare.starts_with(part);
+      })) {
+    return {};
+  }
   const std::string_view block = block_prefix(bare);
-  std::string rest(bare.substr(block.size()));
+  std::string rest = bare.substr(block.size());
   if (block.empty()) {
     rename(rest, kWanTop, Direction::kToRelease);
   } else if (!rename(rest, kTrainingBlock, Direction::kToRelease)) {
@@ -139,7 +167,7 @@ std::string to_release_name(std::string_view name) {
 }
 
 std::string from_release_name(std::string_view name, WeightLayout layout) {
-  if (is_plain(layout) && part_of(name) != ModelPart::kBase) return {};
+  if (is_plain(layout) && in_own_branch(name)) return {};
   const std::string_view block = block_prefix(name);
   std::string rest(name.substr(block.size()));
   if (layout == WeightLayout::kWan) {

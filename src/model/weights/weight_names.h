@@ -35,11 +35,11 @@ ModelPart part_of(std::string_view name);
 WeightLayout detect_layout(std::span<const std::string> names);
 
 // The release's name of a tensor whose name is `name` in any layout; empty for tensors that are
-// ignored on purpose (negative_embeddings). Unknown names pass unchanged.
+// ignored on purpose (negative_embeddings, action_head,
+// subject_ref_*). Unknown names pass unchanged.
 std::string to_release_name(std::string_view name);
 
-// The inverse. Empty if the layout does not have the parameter (parts other than the base in a
-// plain layout).
+// The inverse. Empty if the layout does not have the parameter (LOCI's branches in a plain layout).
 std::string from_release_name(std::string_view name, WeightLayout layout);
 
 }  // namespace loci::model

@@ -2,6 +2,7 @@
 #include "loci/model/weights/weights.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "loci/base/log.h"
 #include "loci/io/tensors/safetensors.h"
 #include "loci/model/weights/foreign_config.h"
+#include "loci/model/weights/systems.h"
 
 namespace loci::model {
 
@@ -39,25 +41,66 @@ bool has_weights(const fs::path& folder) {
   return false;
 }
 
-TransformerConfig parse_config(const Json& json, const Json& overrides, const std::string& where) {
-  Json merged = to_release_config(json, where);
+// The config of `json` and `overrides`. If neither names the system, the tensors tell it.
+TransformerConfig parse_config(const Json& json, const Json& overrides, const std::string& where,
+                               const std::optional<io::Checkpoint>& weights = {}) {
+  const std::string system =
+      weights ? identify_system(weights->names(), weights->path().string()) : "";
+  Json own = json;
+  // Configs of Astronex-World may name the type of Wan's other transformers; the tensors are those
+  // of ti2v.
+  if (!system.empty() && own.is_object() && own.contains("model_type") &&
+      own["model_type"] == "i2v") {
+    own["model_type"] = "ti2v";
+  }
+  Json merged = to_release_config(own, where);
   merged.update(overrides);
+  if (!merged.contains("system")) merged = with_system(merged, system, where);
   return TransformerConfig::from_json(merged, where);
+}
+
+// A checkpoint without a config.json: the tensors tell the sizes and the system.
+ModelFiles from_tensors(io::Checkpoint weights, const Json& overrides) {
+  ModelFiles files;
+  files.config_source = fmt::format("sizes of the tensors in {}", weights.path().string());
+  files.weights = std::move(weights);
+  files.config = parse_config(sizes_from_tensors(*files.weights), overrides, files.config_source,
+                              files.weights);
+  return files;
+}
+
+// Whether the tensors alone tell which system the model belongs to.
+bool names_its_system(const io::Checkpoint& weights) {
+  return !identify_system(weights.names(), weights.path().string()).empty();
 }
 
 ModelFiles open_folder(const fs::path& folder, const Json& overrides) {
   const fs::path config = folder / "config.json";
-  if (!is_there(config)) {
-    if (is_there(folder / "transformer" / "config.json")) {
+  if (is_there(config)) {
+    ModelFiles files;
+    if (has_weights(folder)) files.weights = io::Checkpoint::open(folder);
+    files.config_source = config.string();
+    files.config = parse_config(load_json(config), overrides, config.string(), files.weights);
+    return files;
+  }
+  // Published folders without config.json: a file model.pt, possibly beside the base model in
+  // transformer/; or shards beside transformer/config.json.
+  if (is_there(folder / "model.pt")) {
+    return from_tensors(io::Checkpoint::open(folder / "model.pt"), overrides);
+  }
+  const fs::path nested = folder / "transformer" / "config.json";
+  if (is_there(nested)) {
+    if (has_weights(folder / "transformer") || !is_there(folder / "model.safetensors.index.json")) {
       return open_folder(folder / "transformer", overrides);
     }
-    fail("{}: the folder has no config.json; give a model's folder or its weights file",
-         folder.string());
+    ModelFiles files;
+    files.weights = io::Checkpoint::open(folder / "model.safetensors.index.json");
+    files.config_source = nested.string();
+    files.config = parse_config(load_json(nested), overrides, nested.string(), files.weights);
+    return files;
   }
-  ModelFiles files{
-      parse_config(load_json(config), overrides, config.string()), config.string(), {}};
-  if (has_weights(folder)) files.weights = io::Checkpoint::open(folder);
-  return files;
+  fail("{}: the folder has no config.json; give a model's folder or its weights file",
+       folder.string());
 }
 
 ModelFiles open_weights(const fs::path& path, const Json& overrides) {
@@ -72,10 +115,12 @@ ModelFiles open_weights(const fs::path& path, const Json& overrides) {
   } else if (const auto found = metadata.find(kConfigKey); found != metadata.end()) {
     files.config_source = fmt::format("{}: {}", path.string(), kConfigKey);
     json = parse_json(found->second, files.config_source);
+  } else if (names_its_system(*files.weights)) {
+    return from_tensors(*files.weights, overrides);
   } else {
     files.config_source = "the 5B model's sizes (the folder of the file has no config.json)";
   }
-  files.config = parse_config(json, overrides, files.config_source);
+  files.config = parse_config(json, overrides, files.config_source, files.weights);
   return files;
 }
 
@@ -86,11 +131,27 @@ struct Renamed {
   WeightLayout layout = WeightLayout::kRelease;
 };
 
+// The dictionary that holds the weights in a file of a training program. If there are live and
+// averaged weights, the authors of Astronex-World use the live ones, all others the averaged ones.
+// Empty if the names are not in such dictionaries.
+std::string section_of(std::span<const std::string> names, const std::string& where) {
+  std::array<const char*, 2> sections = {"generator_ema.", "generator."};
+  if (identify_system(names, where) == "astronex") std::swap(sections[0], sections[1]);
+  for (const char* section : sections) {
+    if (std::ranges::any_of(names, [&](const auto& name) { return name.starts_with(section); })) {
+      return section;
+    }
+  }
+  return "";
+}
+
 Renamed rename_tensors(const io::Checkpoint& weights) {
   Renamed renamed;
   const std::vector<std::string> names = weights.names();
   renamed.layout = detect_layout(names);
+  const std::string section = section_of(names, weights.path().string());
   for (const std::string& name : names) {
+    if (!name.starts_with(section)) continue;
     const std::string release = to_release_name(name);
     if (release.empty()) continue;
     const auto [other, fresh] = renamed.stored.emplace(release, name);
@@ -106,8 +167,8 @@ Renamed rename_tensors(const io::Checkpoint& weights) {
 
 // Removes the branches that a plain checkpoint does not have from the report; true if there are
 // any.
-bool accept_new_branches(WeightLayout layout, LoadReport& report) {
-  if (!is_plain(layout)) return false;
+bool accept_new_branches(const TransformerConfig& config, WeightLayout layout, LoadReport& report) {
+  if (!is_plain(layout) || !config.system.empty()) return false;
   return std::erase_if(report.missing, [](const std::string& name) {
            return part_of(name) != ModelPart::kBase;
          }) > 0;
@@ -165,7 +226,7 @@ LoadedModel load_model(const TransformerConfig& config, const io::Checkpoint& we
   Transformer transformer(config, parameters);
   parameters->release_source();
   LoadReport report = parameters->report(renamed.available);
-  const bool created = accept_new_branches(renamed.layout, report);
+  const bool created = accept_new_branches(config, renamed.layout, report);
   check_report(report, weights, options);
   if (created) {
     log_info("{}: a plain Wan checkpoint; its camera and recurrent branches start untrained",
@@ -186,7 +247,7 @@ FitReport check_fit(const TransformerConfig& config, const io::Checkpoint& weigh
       source);
   const Transformer transformer(config, parameters);
   FitReport fit{renamed.layout, false, parameters->report(renamed.available)};
-  fit.new_branches = accept_new_branches(fit.layout, fit.report);
+  fit.new_branches = accept_new_branches(config, fit.layout, fit.report);
   return fit;
 }
 

@@ -7,7 +7,8 @@
 namespace loci::sample {
 
 const std::vector<std::string>& solver_names() {
-  static const std::vector<std::string> names = {"euler", "unipc", "dpm++", "mean"};
+  static const std::vector<std::string> names = {
+      "euler", "unipc", "dpm++", "mean", "renoise", "renoise-bf16", "renoise-rounded"};
   return names;
 }
 
@@ -33,6 +34,15 @@ std::unique_ptr<Solver> make_solver(const SolverOptions& options) {
   if (options.kind == "unipc") return make_unipc(options.steps, options.shift);
   if (options.kind == "dpm++") return make_dpmpp(options.steps, options.shift);
   if (options.kind == "mean") return make_mean(options.steps);
+  if (options.kind == "renoise") {
+    return make_renoise(options.steps, options.shift, RenoiseRounding::kExact);
+  }
+  if (options.kind == "renoise-bf16") {
+    return make_renoise(options.steps, options.shift, RenoiseRounding::kTimesteps);
+  }
+  if (options.kind == "renoise-rounded") {
+    return make_renoise(options.steps, options.shift, RenoiseRounding::kLevels);
+  }
   fail_choice("solver", options.kind, solver_names());
 }
 

@@ -3,6 +3,7 @@
 // number of denoising steps.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace loci::sample {
 
 struct SolverOptions {
-  std::string kind = "euler";  // or "unipc", "dpm++", "mean"
+  std::string kind = "euler";  // one of solver_names()
   int64_t steps = 50;
   double shift = 5;  // moves noise levels towards 1: shift*s / (1 + (shift-1)*s)
 };
@@ -34,10 +35,16 @@ class Solver {
 
   virtual at::Tensor step(int64_t i, const at::Tensor& x, const at::Tensor& velocity) = 0;
 
+  // The source of fresh noise of the shape of x, for solvers that add noise: called once per step
+  // i except the last. Must be set before step() for these solvers.
+  void set_noise(std::function<at::Tensor(int64_t i)> noise) { noise_ = std::move(noise); }
+
  protected:
   explicit Solver(std::vector<double> levels) : levels_(std::move(levels)) {}
+  at::Tensor fresh_noise(int64_t i) const { return noise_(i); }
 
  private:
+  std::function<at::Tensor(int64_t)> noise_;
   std::vector<double> levels_;  // descending, the last is 0
 };
 
@@ -53,6 +60,15 @@ std::unique_ptr<Solver> make_dpmpp(int64_t steps, double shift);
 // noise comes in pairs of opposite sign, whose errors cancel to first order. The result has the
 // smallest expected squared error, and is blurred.
 std::unique_ptr<Solver> make_mean(int64_t steps);
+
+// Predicts the clean latent in every step and adds fresh noise at the next level. Levels are
+// rounded to 1/1000 before the shift.
+//  - kExact: no further rounding.
+//  - kTimesteps: the model gets timesteps rounded to BF16, and predictions use the nearest of 1000
+//    shifted levels; the added noise is that of the exact levels. SolarWM's.
+//  - kLevels: timesteps and levels are rounded to BF16. Matrix-Game's.
+enum class RenoiseRounding { kExact, kTimesteps, kLevels };
+std::unique_ptr<Solver> make_renoise(int64_t steps, double shift, RenoiseRounding rounding);
 
 // `count` shifted levels in equal steps from `first` towards 0, followed by 0.
 std::vector<double> shifted_levels(int64_t count, double first, double shift);

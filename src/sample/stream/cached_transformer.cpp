@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loci/sample/stream/cached_transformer.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -9,6 +10,7 @@
 #include "loci/base/error.h"
 #include "loci/base/random.h"
 #include "loci/camera/time_grid.h"
+#include "loci/model/transformer/model_maps.h"
 #include "loci/sample/stream/finite.h"
 
 namespace loci::sample {
@@ -48,7 +50,7 @@ CachedTransformer::CachedTransformer(const model::Transformer& model, camera::To
     : model_(model),
       grid_(grid),
       text_(std::move(text)),
-      planner_(std::move(policy)),
+      planner_(std::move(policy), model.config().key_times),
       store_(store_layout(model, text_.layers.front().key.size(0), grid, kv),
              store_capacity(planner_.policy(), model.config().chunk_size)),
       states_(model.config().layers) {}
@@ -60,6 +62,7 @@ CachedTransformer::CachedTransformer(const CachedTransformer& other)
       planner_(other.planner_),
       store_(other.store_.clone()),
       states_(other.states_),  // commits replace states and never modify them
+      latents_(other.latents_),
       readout_(other.readout_),
       readout_seed_(other.readout_seed_),
       retention_(other.retention_) {}
@@ -69,24 +72,128 @@ std::unique_ptr<CachedTransformer> CachedTransformer::fork() const {
 }
 
 void CachedTransformer::open_chunk(std::span<const camera::Camera> cameras) {
-  const auto frames = static_cast<int64_t>(cameras.size());
-  const int64_t most = next_frame() == 0 ? 1 : model_.config().chunk_size;
-  LOCI_CHECK(frames >= 1 && frames <= most, "the chunk at frame {} has {} cameras, expected {}",
-             next_frame(), frames, most);
+  const model::TransformerConfig& config = model_.config();
+  const int64_t each = config.projection.cameras_per_latent;
+  const int64_t frames = std::ssize(cameras) / each;
+  const int64_t most = next_frame() == 0 && !config.given_in_chunk ? 1 : config.chunk_size;
+  LOCI_CHECK(frames >= 1 && frames <= most && std::ssize(cameras) == frames * each,
+             "the chunk at frame {} has {} cameras, expected {}", next_frame(), cameras.size(),
+             most * each);
   OpenChunk chunk;
-  chunk.planned = planner_.plan(cameras);
-  std::vector<camera::Camera> relative;
-  for (const memory::HistoryFrame& frame : chunk.planned.frames) relative.push_back(frame.camera);
+  // A model that was trained with a constant lens never sees another one.
+  std::vector<camera::Camera> seen(cameras.begin(), cameras.end());
+  if (const auto& focal = config.projection.focal) {
+    for (camera::Camera& camera : seen) {
+      camera.lens.normalised = {(*focal)[0], (*focal)[1], 0.5, 0.5};
+    }
+  }
+  // The policy knows a frame by its last camera.
+  std::vector<camera::Camera> last;
+  for (int64_t i = each - 1; i < std::ssize(seen); i += each) {
+    last.push_back(seen[static_cast<size_t>(i)]);
+  }
+  chunk.planned = planner_.plan(last);
+  const std::vector<camera::Camera> relative = map_cameras(seen);
   constexpr std::array<int64_t, 1> kOneChunk = {0};
-  const std::array<camera::FrameGeometry, 1> geometry = {
-      camera::frame_geometry(relative, kOneChunk, grid_, model_.config().kda_translation_scale)};
+  const memory::VisibleHistory& visible = chunk.planned.visible;
   std::vector<double> times(frames);
-  std::iota(times.begin(), times.end(), static_cast<double>(next_frame()));
-  chunk.maps = model::make_token_maps(geometry, times, model_.config().recurrent_mapping())
-                   .to(model_.device());
+  std::iota(times.begin(), times.end(), visible.start_time + config.time_offset);
+  chunk.maps = model::model_maps(config, relative, kOneChunk, times, grid_).to(model_.device());
   const at::NoGradGuard no_grad;
-  chunk.past = model::PastKeys(store_, chunk.planned.visible);
+  if (recomputes()) recompute(visible);
+  if (config.stores_raw_keys() && !visible.frames.empty()) {
+    chunk.past = model::PastKeys(
+        store_, visible, model::raw_key_map(config, visible.cameras, visible.key_times, grid_));
+  } else {
+    chunk.past = model::PastKeys(store_, visible);
+  }
   chunk_ = std::move(chunk);
+}
+
+std::vector<camera::Camera> CachedTransformer::map_cameras(
+    std::span<const camera::Camera> cameras) const {
+  std::vector<camera::Camera> all(cameras.begin(), cameras.end());
+  if (model_.config().world_poses) return all;
+  for (camera::Camera& camera : all) camera.pose = *planner_.world_to_first() * camera.pose;
+  return all;
+}
+
+void CachedTransformer::set_context(const Context& given) {
+  LOCI_CHECK(chunk_.has_value(), "no chunk is open");
+  const at::NoGradGuard no_grad;
+  const model::TransformerConfig& config = model_.config();
+  chunk_->fixed.reset();
+  model::FixedKeys keys;
+  if (given.frame.defined()) {
+    // One pass of the frame alone, whose keys and values serve this chunk only.
+    constexpr std::array<int64_t, 1> kOneChunk = {0};
+    const std::array<double, 1> time = {static_cast<double>(given.index) + config.time_offset};
+    const model::TokenMaps maps =
+        model::model_maps(config, map_cameras(given.cameras), kOneChunk, time, grid_)
+            .to(model_.device());
+    memory::KvStore alone(model_.kv_layout(given.frame.size(0), grid_), 1);
+    alone.add_frames(given.index, 1);
+    model::ForwardContext forward;
+    forward.visible.maps = &maps;
+    forward.visible.text = &text_;
+    forward.visible.chunks = model::even_chunks(1, 1);
+    forward.memory.write_states = false;
+    forward.memory.store = &alone;
+    forward.memory.store_first = given.index;
+    model_.forward(given.frame, at::zeros({given.frame.size(0), 1}, given.frame.options()),
+                   forward);
+    const std::array<int64_t, 1> frame = {given.index};
+    for (int64_t layer = 0; layer < config.layers; ++layer) {
+      const kernels::AttentionPast past = alone.past(layer, memory::Branch::kMain, frame);
+      keys.layers.push_back({past.keys(), past.values()});
+    }
+  }
+  if (given.memory.defined()) {
+    const int64_t p = config.patch;
+    const at::Tensor filled = given.memory.ne(0)
+                                  .any(0)
+                                  .any(0)
+                                  .unflatten(2, {-1, p})
+                                  .unflatten(1, {-1, p})
+                                  .any(4)
+                                  .any(2)
+                                  .flatten();
+    const at::Tensor index = filled.nonzero().flatten();
+    if (index.numel() > 0) keys.append(model_.fixed_keys(given.memory, chunk_->maps, index));
+  }
+  if (!keys.layers.empty()) chunk_->fixed = std::move(keys);
+}
+
+void CachedTransformer::recompute(const memory::VisibleHistory& visible) {
+  chunk_.reset();  // its past refers to the store
+  store_.retain({});
+  if (visible.frames.empty()) return;
+  const int64_t count = std::ssize(visible.frames), first = visible.frames.front();
+  LOCI_CHECK(visible.frames.back() - first + 1 == count,
+             "the history has gaps; only consecutive frames can be computed again");
+  std::vector<at::Tensor> parts;
+  for (const int64_t frame : visible.frames) parts.push_back(latents_.at(frame));
+  const at::Tensor latents = at::cat(parts, 2);
+  std::vector<int64_t> starts;
+  model::ForwardContext forward;
+  forward.visible.chunks = model::even_chunks(count, model_.config().chunk_size);
+  for (const model::ChunkSpan& span : forward.visible.chunks) starts.push_back(span.begin);
+  const model::TokenMaps maps =
+      model::model_maps(model_.config(), visible.cameras, starts, visible.key_times, grid_)
+          .to(model_.device());
+  forward.visible.maps = &maps;
+  forward.visible.text = &text_;
+  forward.memory.write_states = false;
+  store_.add_frames(first, count);
+  forward.memory.store = &store_;
+  forward.memory.store_first = first;
+  model_.forward(latents, at::zeros({latents.size(0), count}, latents.options()), forward);
+}
+
+void CachedTransformer::set_actions(const at::Tensor& actions, const at::Tensor& embodiments) {
+  LOCI_CHECK(chunk_.has_value(), "no chunk is open");
+  chunk_->conditions.actions = actions;
+  chunk_->conditions.embodiments = embodiments;
 }
 
 model::ForwardContext CachedTransformer::context() const {
@@ -97,6 +204,8 @@ model::ForwardContext CachedTransformer::context() const {
   context.visible.chunks.resize(1);
   context.visible.chunks.front().end = chunk_->maps.frames;
   context.visible.past = &chunk_->past;
+  if (chunk_->fixed) context.visible.fixed = &*chunk_->fixed;
+  context.conditions = chunk_->conditions;
   context.memory.states = states_;
   context.memory.readout = readout_;
   context.memory.readout_seed =
@@ -105,12 +214,14 @@ model::ForwardContext CachedTransformer::context() const {
 }
 
 at::Tensor CachedTransformer::velocity(const at::Tensor& latents, const at::Tensor& timesteps,
-                                       const Inspection& inspection) const {
+                                       const Inspection& inspection,
+                                       const at::Tensor& target_timesteps) const {
   const at::NoGradGuard no_grad;
   model::ForwardContext forward = context();
   forward.memory.write_states = false;
   forward.memory.readout = inspection.readout.value_or(forward.memory.readout);
   forward.observers.on_attention = inspection.on_attention;
+  forward.conditions.target_timesteps = target_timesteps;
   at::Tensor velocity = model_.forward(latents, timesteps, forward);
   if (!all_finite(velocity)) report_not_finite(latents, timesteps);
   return velocity;
@@ -118,6 +229,11 @@ at::Tensor CachedTransformer::velocity(const at::Tensor& latents, const at::Tens
 
 void CachedTransformer::prepare_commit(const at::Tensor& latents, const at::Tensor& timesteps) {
   const at::NoGradGuard no_grad;
+  if (recomputes()) {
+    prepared_.emplace().latents = latents;
+    prepared_->states = states_;
+    return;
+  }
   model::ForwardContext forward = context();
   store_.add_frames(next_frame(), chunk_->maps.frames);
   forward.memory.store = &store_;
@@ -166,7 +282,18 @@ void CachedTransformer::finish_commit(memory::Origin origin) {
     frames[i].query = prepared_->probe->query.select(1, static_cast<int64_t>(i)).mean(0);
   }
   planner_.commit(frames);
-  store_.retain(policy().retained());
+  const std::vector<int64_t> retained = policy().retained();
+  if (recomputes()) {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      latents_[frames[i].index] = prepared_->latents.narrow(2, static_cast<int64_t>(i), 1);
+    }
+    std::erase_if(latents_, [&](const auto& each) {
+      return !std::ranges::binary_search(retained, each.first);
+    });
+    store_.retain({});
+  } else {
+    store_.retain(retained);
+  }
   if (prepared_->retention) retention_ = prepared_->retention;
   chunk_.reset();
   prepared_.reset();
@@ -174,14 +301,12 @@ void CachedTransformer::finish_commit(memory::Origin origin) {
 
 void CachedTransformer::cancel_commit() {
   prepared_.reset();
-  store_.retain(policy().retained());
+  if (!recomputes()) store_.retain(policy().retained());
 }
 
 std::string CachedTransformer::chunk_name() const {
-  const int64_t size = model_.config().chunk_size;
   return fmt::format("chunk {} (latents from {})",
-                     camera::TimeGrid{.latents_per_chunk = size}.chunk_of_latent(next_frame()),
-                     next_frame());
+                     model_.config().time_grid().chunk_of_latent(next_frame()), next_frame());
 }
 
 void CachedTransformer::report_not_finite(const at::Tensor& latents,

@@ -41,17 +41,33 @@ class CachedTransformer {
   // An independent copy with the same past. An open chunk is not copied.
   std::unique_ptr<CachedTransformer> fork() const;
 
+  // Additional context of the open chunk, which all its queries see.
+  struct Context {
+    // Latents [B, C, F, h, w] at the times and cameras of the chunk's frames, whose tokens no block
+    // updates. Tokens that are zero everywhere are holes, which nothing sees. Undefined: none.
+    at::Tensor memory;
+    // A clean frame [B, C, 1, h, w] with its number and cameras. Undefined: none.
+    at::Tensor frame;
+    int64_t index = 0;
+    std::vector<camera::Camera> cameras;
+  };
+  void set_context(const Context& context);
+
   // Prepares the next chunk: its geometry and visible history, shared by all denoising steps and
-  // the commit pass. The first chunk has one frame. Later chunks have the model's chunk size, or
-  // fewer frames at the end of a recording. Poses are camera to world; they are made relative to
-  // the first frame.
+  // the commit pass. The first chunk has one frame, or the model's chunk size if the model
+  // generates it together with the given frame. Later chunks have the chunk size, or fewer frames
+  // at the end of a recording. Every frame has as many cameras as the model's projections need.
+  // Poses are camera to world; they are made relative to the first frame.
   void open_chunk(std::span<const camera::Camera> cameras);
 
   // Velocity of the open chunk's latents [B, C, F, h, w] at timesteps [B, F]. Reads states and
   // store and writes neither. NaN and infinite values are an error that names the chunk and the
   // layer.
+  // `target_timesteps` [B, F] are those to which the denoising step leads, for models that use
+  // them.
   at::Tensor velocity(const at::Tensor& latents, const at::Tensor& timesteps,
-                      const Inspection& inspection = {}) const;
+                      const Inspection& inspection = {},
+                      const at::Tensor& target_timesteps = {}) const;
 
   // The commit pass: a forward pass of the finished latents that writes keys, values and states. It
   // closes the chunk.
@@ -66,6 +82,10 @@ class CachedTransformer {
   void prepare_commit(const at::Tensor& latents, const at::Tensor& timesteps);
   void finish_commit(memory::Origin origin);
   void cancel_commit();
+
+  // The actions [B, F, action_dim] of the open chunk, and the embodiments [B] (may be undefined),
+  // for models with actions. Without a call the chunk has none.
+  void set_actions(const at::Tensor& actions, const at::Tensor& embodiments);
 
   void set_text(model::TextKeys text) { text_ = std::move(text); }
   // `seed` determines the directions of Readout::kRandom, which are equal for all steps of a chunk.
@@ -100,15 +120,26 @@ class CachedTransformer {
     memory::PlannedChunk planned;
     model::TokenMaps maps;
     model::PastKeys past;
+    model::Conditions conditions;
+    std::optional<model::FixedKeys> fixed;
   };
   struct Prepared {
     std::vector<at::Tensor> states;
+    at::Tensor latents;  // of the chunk, if the history is computed from latents
     std::optional<model::ContentProbe> probe;
     std::optional<double> retention;
   };
   // Throws an error that names the chunk and the first layer with NaN or infinite values.
   [[noreturn]] void report_not_finite(const at::Tensor& latents, const at::Tensor& timesteps) const;
   std::string chunk_name() const;
+  // Whether keys and values of the history are computed again for each chunk.
+  bool recomputes() const {
+    return model_.config().history_keys == model::HistoryKeys::kRecomputed;
+  }
+  // The poses that the model's maps use.
+  std::vector<camera::Camera> map_cameras(std::span<const camera::Camera> cameras) const;
+  // Fills the store with the keys and values of the visible frames, computed from their latents.
+  void recompute(const memory::VisibleHistory& visible);
   // Shares only tensors that are never modified.
   CachedTransformer(const CachedTransformer& other);
   model::ForwardContext context() const;
@@ -119,6 +150,8 @@ class CachedTransformer {
   memory::HistoryPlanner planner_;
   memory::KvStore store_;
   std::vector<at::Tensor> states_;
+  // By frame, [B, C, 1, h, w]: the retained frames, if the history is computed from latents.
+  std::map<int64_t, at::Tensor> latents_;
   model::Readout readout_ = model::Readout::kOn;
   uint64_t readout_seed_ = 0;
   std::optional<OpenChunk> chunk_;

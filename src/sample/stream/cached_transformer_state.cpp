@@ -126,6 +126,9 @@ Tensors CachedTransformer::save() const {
     if (states_[layer].defined()) tensors[fmt::format("state.{}", layer)] = states_[layer];
   }
   for (auto& [name, tensor] : store_.save()) tensors["kv." + name] = tensor;
+  for (const auto& [frame, latent] : latents_) {
+    tensors[fmt::format("latent.{}", frame)] = latent;
+  }
   save_policy(policy(), tensors);
   tensors["next_frame"] = at::tensor({next_frame()}, at::kLong);
   if (const auto& pose = planner_.world_to_first()) {
@@ -151,11 +154,11 @@ void CachedTransformer::restore(const Tensors& tensors) {
   for (int64_t layer = 0; layer < config.layers; ++layer) {
     at::Tensor state = find(tensors, fmt::format("state.{}", layer));
     if (state.defined()) {
-      const bool fits = config.is_hybrid(layer) &&
-                        state.scalar_type() == model::wide(model_.compute_type()) &&
-                        state.sizes() == at::IntArrayRef(memory->state_shape(
-                                             store_.layout().batch, config.recurrent_heads(),
-                                             model::kHeadChannels, grid_));
+      const bool fits =
+          config.is_hybrid(layer) && state.scalar_type() == model::wide(model_.compute_type()) &&
+          state.sizes() ==
+              at::IntArrayRef(memory->state_shape(store_.layout().batch, config.recurrent_heads(),
+                                                  model::kHeadChannels, grid_));
       if (!fits) fail("the saved state of layer {} does not fit this model", layer);
       state = state.clone();
     }
@@ -169,6 +172,20 @@ void CachedTransformer::restore(const Tensors& tensors) {
   planner_.restore(next_frame, world_to_first,
                    read_retained(tensors, policy().wants_content(), config));
   const std::vector<int64_t> retained = policy().retained();
+  latents_.clear();
+  if (recomputes()) {
+    for (const int64_t frame : retained) {
+      const at::Tensor latent = find(tensors, fmt::format("latent.{}", frame));
+      const std::vector<int64_t> shape = {store_.layout().batch, config.channels, 1,
+                                          grid_.rows * config.patch, grid_.columns * config.patch};
+      if (!latent.defined() || latent.sizes() != at::IntArrayRef(shape)) {
+        fail("the saved stream lacks the latents of frame {}", frame);
+      }
+      latents_[frame] = latent.clone();
+    }
+    store_.retain({});
+    return;
+  }
   for (const int64_t frame : retained) {
     if (!store_.has(frame)) fail("the saved stream lacks the keys of frame {}", frame);
   }

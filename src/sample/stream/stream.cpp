@@ -12,7 +12,9 @@
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
 #include "loci/base/random.h"
+#include "loci/camera/lens.h"
 #include "loci/model/autoencoder/pixels.h"
+#include "loci/sample/solvers/denoise.h"
 #include "loci/sample/stream/finite.h"
 
 namespace loci::sample {
@@ -29,6 +31,7 @@ Stream::Stream(const model::Transformer& model, const model::Vae* vae, const Str
         "together",
         vae->config().z_dim, model.config().channels);
   }
+  options_.history.chunk = model.config().chunk_size;
   main_ = make_stream(prompt_.embedding);
   if (options_.guidance != 1) negative_ = make_stream(prompt_.negative_embedding);
   if (vae != nullptr) {
@@ -68,23 +71,52 @@ void Stream::open(std::span<const camera::Camera> cameras) {
                         std::isfinite(lens.fov_x) && std::isfinite(lens.xi);
     if (!finite) fail("latent {}: its camera is not finite", frames_ + static_cast<int64_t>(i));
   }
-  for (CachedTransformer* stream : streams()) stream->open_chunk(cameras);
+  const std::vector<camera::Camera> all = projected_cameras(cameras);
+  for (CachedTransformer* stream : streams()) stream->open_chunk(all);
 }
 
-at::Tensor Stream::noise(Purpose purpose, int64_t frames) const {
-  // Keyed by purpose and frame, so that the stream has no generator state.
-  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(hash_keys(
-      {options_.seed, static_cast<uint64_t>(purpose), static_cast<uint64_t>(main_->next_frame())}));
+std::vector<camera::Camera> Stream::projected_cameras(
+    std::span<const camera::Camera> cameras) const {
+  const int64_t each = model_->config().projection.cameras_per_latent;
+  if (each == 1) return {cameras.begin(), cameras.end()};
+  std::vector<camera::Camera> all;
+  camera::Camera before = main_->next_frame() == 0 ? cameras.front() : before_chunk_;
+  for (const camera::Camera& camera : cameras) {
+    for (int64_t i = 1; i <= each; ++i) {
+      const double t = static_cast<double>(i) / static_cast<double>(each);
+      all.push_back({camera::interpolate(before.pose, camera.pose, t),
+                     camera::interpolate(before.lens, camera.lens, t)});
+    }
+    before = camera;
+  }
+  return all;
+}
+
+std::vector<camera::Camera> Stream::with_waiting(std::span<const camera::Camera> cameras) const {
+  std::vector<camera::Camera> all;
+  if (waits()) all = pending_->cameras;
+  all.insert(all.end(), cameras.begin(), cameras.end());
+  return all;
+}
+
+at::Tensor Stream::noise(Purpose purpose, int64_t frames, int64_t step) const {
+  // Keyed by purpose, frame and step, so that the stream has no generator state.
+  const auto first = static_cast<uint64_t>(main_->next_frame());
+  const auto number = static_cast<uint64_t>(purpose);
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(
+      purpose == Purpose::kRenoise
+          ? hash_keys({options_.seed, number, first, static_cast<uint64_t>(step)})
+          : hash_keys({options_.seed, number, first}));
   return at::randn(
       {1, model_->config().channels, frames, options_.latent_height, options_.latent_width},
       generator, at::TensorOptions(at::kFloat));
 }
 
-at::Tensor Stream::velocity(const at::Tensor& x, double timestep) const {
-  const at::Tensor times = at::full({1, x.size(2)}, timestep, at::kFloat);
-  const at::Tensor wanted = main_->velocity(x, times);
+at::Tensor Stream::velocity(const at::Tensor& x, const at::Tensor& timesteps,
+                            const at::Tensor& target_timesteps) const {
+  const at::Tensor wanted = main_->velocity(x, timesteps, {}, target_timesteps);
   if (negative_ == nullptr) return wanted;
-  const at::Tensor unwanted = negative_->velocity(x, times);
+  const at::Tensor unwanted = negative_->velocity(x, timesteps, {}, target_timesteps);
   return unwanted + options_.guidance * (wanted - unwanted);
 }
 
@@ -106,14 +138,18 @@ at::Tensor Stream::decode(const at::Tensor& latents) {
 Chunk Stream::finish(at::Tensor latents, std::span<const camera::Camera> cameras,
                      memory::Origin origin) {
   Chunk chunk;
-  chunk.first = main_->next_frame();
+  chunk.first = frames_;
   chunk.visible = main_->visible();
   chunk.latents = latents;
   const auto begun = std::chrono::steady_clock::now();
   chunk.frames = decode(latents);
   chunk.decode_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  pending_ = {std::move(latents), {cameras.begin(), cameras.end()}, origin};
+  if (waits()) {
+    pending_ = {at::cat({pending_->latents, latents}, 2), with_waiting(cameras), origin};
+  } else {
+    pending_ = {std::move(latents), {cameras.begin(), cameras.end()}, origin};
+  }
   frames_ = chunk.first + static_cast<int64_t>(cameras.size());
   last_camera_ = cameras.back();
   return chunk;
@@ -133,7 +169,7 @@ Chunk Stream::add_chunk(const at::Tensor& latents, std::span<const camera::Camer
     fail("latents from {} on: the given latents are not finite; they were not added", frames_);
   }
   commit();
-  open(cameras);
+  open(with_waiting(cameras));
   return finish(latents.to(at::kFloat), cameras, origin);
 }
 
@@ -156,7 +192,7 @@ void Stream::accept_recording(const at::Tensor& latents, std::span<const camera:
   }
   for (int64_t begin = 0; begin < total;) {
     check_interrupt();
-    const int64_t size = std::min(frames_ == 0 ? 1 : chunk_size(), total - begin);
+    const int64_t size = std::min(frames_ == 0 ? 1 : next_size(), total - begin);
     if (before_chunk && frames_ > 0) before_chunk();
     accept(latents.narrow(2, begin, size), cameras.subspan(begin, size));
     begin += size;
@@ -166,17 +202,19 @@ void Stream::accept_recording(const at::Tensor& latents, std::span<const camera:
 Chunk Stream::push(std::span<const camera::Camera> cameras) {
   const at::NoGradGuard no_grad;
   if (frames_ == 0) fail("the stream has no first frame; accept one before generating");
-  if (static_cast<int64_t>(cameras.size()) != chunk_size()) {
-    fail("a chunk of {} cameras; this model expects {}", cameras.size(), chunk_size());
+  if (static_cast<int64_t>(cameras.size()) != next_size()) {
+    fail("a chunk of {} cameras; this model expects {}", cameras.size(), next_size());
   }
   commit();
-  open(cameras);
+  open(with_waiting(cameras));
   const std::unique_ptr<Solver> solver = make_solver(options_.solver);
-  at::Tensor x = next_noise();
-  for (int64_t i = 0; i < solver->steps(); ++i) {
-    check_interrupt();
-    x = solver->step(i, x, velocity(x, solver->timestep(i)));
-  }
+  solver->set_noise([&](int64_t step) { return noise(Purpose::kRenoise, chunk_size(), step); });
+  at::Tensor x =
+      denoise(*solver, next_noise(), waits() ? pending_->latents : at::Tensor(),
+              [&](const at::Tensor& latents, const at::Tensor& times, const at::Tensor& targets) {
+                return velocity(latents, times, targets);
+              });
+  if (waits()) x = x.narrow(2, 1, x.size(2) - 1).contiguous();
   if (!all_finite(x)) {
     fail_check("latents from {} on: the generated latents are not finite; they were not added",
                frames_);
@@ -185,7 +223,7 @@ Chunk Stream::push(std::span<const camera::Camera> cameras) {
 }
 
 void Stream::commit() {
-  if (!pending_) return;
+  if (!pending_ || waits()) return;
   const at::NoGradGuard no_grad;
   const bool noised = main_->policy().bounded() && main_->next_frame() > 0;
   const double level = noised ? options_.commit_level : 0;
@@ -201,6 +239,7 @@ void Stream::commit() {
     throw;
   }
   for (CachedTransformer* stream : streams()) stream->finish_commit(pending_->origin);
+  before_chunk_ = pending_->cameras.back();
   pending_.reset();
 }
 
@@ -237,6 +276,7 @@ Stream Stream::fork() const {
   copy.decoder_ = decoder_;
   copy.frames_ = frames_;
   copy.last_camera_ = last_camera_;
+  copy.before_chunk_ = before_chunk_;
   if (pending_) {
     copy.pending_ = pending_;
     copy.open(pending_->cameras);
@@ -257,6 +297,7 @@ void Stream::adopt(Stream other) {
   main_ = std::move(other.main_);
   negative_ = std::move(other.negative_);
   pending_ = std::move(other.pending_);
+  before_chunk_ = other.before_chunk_;
 }
 
 void Stream::decode_after(const Stream& other, const model::Vae& vae) {

@@ -68,7 +68,7 @@ class Stream {
   // except the first frame.
   void accept_recording(const at::Tensor& latents, std::span<const camera::Camera> cameras,
                         const std::function<void()>& before_chunk = {});
-  // Generates the next chunk for chunk_size() cameras. After an interrupt or error the stream is
+  // Generates the next chunk for next_size() cameras. After an interrupt or error the stream is
   // unchanged, except for errors while decoding: the decoder's state has then advanced, and the
   // stream must be loaded or replayed.
   Chunk push(std::span<const camera::Camera> cameras);
@@ -110,6 +110,11 @@ class Stream {
   const Prompt& prompt() const { return prompt_; }
   model::Readout readout() const { return readout_; }
   int64_t chunk_size() const { return model_->config().chunk_size; }
+  // Number of latents of the next chunk, after the first frame.
+  int64_t next_size() const { return chunk_size() - (waits() ? 1 : 0); }
+  camera::TimeGrid time_grid(int64_t frames_per_latent = 4) const {
+    return model_->config().time_grid(frames_per_latent);
+  }
   // Number of latent frames.
   int64_t frames() const { return frames_; }
   // Of the newest latent frame.
@@ -117,7 +122,8 @@ class Stream {
   // The model with the prompt, and with guidance that with the negative prompt (otherwise null).
   const CachedTransformer& main() const { return *main_; }
   const CachedTransformer* negative() const { return negative_.get(); }
-  // The noise that push() starts from, after commit().
+  // The noise that push() starts from, after commit(). With a waiting first frame it includes noise
+  // for that frame, which push() ignores.
   at::Tensor next_noise() const { return noise(Purpose::kSample, chunk_size()); }
   // Bytes of all states, keys and values.
   int64_t history_bytes() const;
@@ -128,14 +134,26 @@ class Stream {
     std::vector<camera::Camera> cameras;
     memory::Origin origin;
   };
-  enum class Purpose : uint64_t { kSample, kCommit };
+  enum class Purpose : uint64_t { kSample, kCommit, kRenoise };
 
   std::vector<CachedTransformer*> streams() const;
   std::unique_ptr<CachedTransformer> make_stream(const at::Tensor& embedding) const;
   model::TextKeys text_keys(const at::Tensor& embedding) const;
   void open(std::span<const camera::Camera> cameras);
-  at::Tensor noise(Purpose purpose, int64_t frames) const;
-  at::Tensor velocity(const at::Tensor& x, double timestep) const;
+  // Whether the first frame waits for the latents that the model generates together with it. It is
+  // then pending and not committed.
+  bool waits() const {
+    return pending_ && model_->config().given_in_chunk && main_->next_frame() == 0 &&
+           pending_->latents.size(2) == 1;
+  }
+  // The cameras of the next chunk, with that of a waiting first frame.
+  std::vector<camera::Camera> with_waiting(std::span<const camera::Camera> cameras) const;
+  // One camera per latent → as many as the model's projections need, interpolated from the camera
+  // before. The first latent of the stream has one camera, repeated.
+  std::vector<camera::Camera> projected_cameras(std::span<const camera::Camera> cameras) const;
+  at::Tensor noise(Purpose purpose, int64_t frames, int64_t step = 0) const;
+  at::Tensor velocity(const at::Tensor& x, const at::Tensor& timesteps,
+                      const at::Tensor& target_timesteps) const;
   Chunk add_chunk(const at::Tensor& latents, std::span<const camera::Camera> cameras,
                   memory::Origin origin);
   Chunk finish(at::Tensor latents, std::span<const camera::Camera> cameras, memory::Origin origin);
@@ -152,6 +170,7 @@ class Stream {
   std::optional<Pending> pending_;  // the newest chunk, not committed yet
   int64_t frames_ = 0;
   camera::Camera last_camera_;
+  camera::Camera before_chunk_;  // of the newest committed latent
 };
 
 // The metadata of a world file.

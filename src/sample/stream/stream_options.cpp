@@ -49,21 +49,24 @@ void StreamOptions::check() const {
 }
 
 Json StreamOptions::to_json() const {
-  return {{"latent_size", {latent_height, latent_width}},
-          {"history",
-           {{"kind", history.kind},
-            {"budget", history.budget},
-            {"recent", history.recent},
-            {"archive", history.archive}}},
-          {"kv",
-           {{"format", name_of(kv.format)},
-            {"offload_main", kv.offload_main},
-            {"staging_bytes", kv.staging_bytes}}},
-          {"solver", {{"kind", solver.kind}, {"steps", solver.steps}, {"shift", solver.shift}}},
-          {"guidance", guidance},
-          {"seed", std::to_string(seed)},
-          {"commit_level", commit_level},
-          {"tiling", {{"tile", tiling.tile}, {"overlap", tiling.overlap}}}};
+  Json json = {
+      {"latent_size", {latent_height, latent_width}},
+      {"history",
+       {{"kind", history.kind},
+        {"budget", history.budget},
+        {"recent", history.recent},
+        {"archive", history.archive}}},
+      {"kv",
+       {{"format", name_of(kv.format)},
+        {"offload_main", kv.offload_main},
+        {"staging_bytes", kv.staging_bytes}}},
+      {"solver", {{"kind", solver.kind}, {"steps", solver.steps}, {"shift", solver.shift}}},
+      {"guidance", guidance},
+      {"seed", std::to_string(seed)},
+      {"commit_level", commit_level},
+      {"tiling", {{"tile", tiling.tile}, {"overlap", tiling.overlap}}}};
+  if (history.sink != memory::HistoryOptions().sink) json["history"]["sink"] = history.sink;
+  return json;
 }
 
 StreamOptions StreamOptions::from_json(const Json& json, const std::string& where) {
@@ -79,6 +82,7 @@ StreamOptions StreamOptions::from_json(const Json& json, const std::string& wher
   o.history.budget = history.get<int64_t>("budget", o.history.budget);
   o.history.recent = history.get<int64_t>("recent", o.history.recent);
   o.history.archive = history.get<int64_t>("archive", o.history.archive);
+  o.history.sink = history.get<int64_t>("sink", o.history.sink);
   const ConfigReader kv = reader.section("kv");
   o.kv.format = memory::parse_kv_format(kv.choose("format", "plain", memory::kv_format_names()));
   o.kv.offload_main = kv.get<bool>("offload_main", false);

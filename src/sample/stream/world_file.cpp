@@ -104,6 +104,7 @@ void Stream::save(const std::filesystem::path& file, const ModelHashes& hashes) 
   if (prompt_.negative_embedding.defined()) {
     tensors.emplace_back("negative_prompt", prompt_.negative_embedding);
   }
+  if (waits()) tensors.emplace_back("waiting", pending_->latents);
   tensors.emplace_back("last_pose", pose_tensor(std::span(&last_camera_, 1)));
   tensors.emplace_back("last_lens", lens_tensor(std::span(&last_camera_, 1)));
   for (const auto& [name, tensor] : tensors) {
@@ -166,10 +167,12 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   } catch (const Error& error) {
     fail("{}: {}; the file is damaged", path.string(), error.what());
   }
+  const at::Tensor waiting = tensor_if_there(file, "waiting");
+  const int64_t committed = header.info.frames - (waiting.defined() ? 1 : 0);
   for (const CachedTransformer* each : stream.streams()) {
-    if (each->next_frame() != header.info.frames) {
+    if (each->next_frame() != committed) {
       fail("{}: the header has {} frames, but {} are stored; the file is damaged", path.string(),
-           header.info.frames, each->next_frame());
+           committed, each->next_frame());
     }
   }
   if (decoder) stream.decoder_.emplace(*vae, std::move(*decoder), stream.options_.tiling);
@@ -178,8 +181,21 @@ Stream Stream::load(const std::filesystem::path& path, const model::Transformer&
   if (cameras.size() != 1) {
     fail("{}: {} last cameras, expected one; the file is damaged", path.string(), cameras.size());
   }
+  if (waiting.defined()) {
+    const StreamOptions& options = stream.options_;
+    const std::vector<int64_t> shape = {1, model.config().channels, 1, options.latent_height,
+                                        options.latent_width};
+    if (waiting.sizes() != at::IntArrayRef(shape) || !model.config().given_in_chunk ||
+        committed != 0) {
+      fail("{}: the waiting first frame does not fit this model; the file is damaged",
+           path.string());
+    }
+    stream.pending_ = {waiting.to(at::kFloat), cameras, memory::Origin::kRecorded};
+    stream.open(cameras);
+  }
   stream.frames_ = header.info.frames;
   stream.last_camera_ = cameras.front();
+  stream.before_chunk_ = cameras.front();
   stream.set_readout(parse_readout(header.readout), header.readout_seed);
   return stream;
 }

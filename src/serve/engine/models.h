@@ -33,7 +33,7 @@ class ServedModel {
   const ModelInfo& describe() const { return description_; }
   int64_t frames_per_latent() const { return frames_per_latent_; }
   int64_t chunk_latents() const { return chunk_latents_; }
-  camera::TimeGrid time_grid() const { return {frames_per_latent_, chunk_latents_}; }
+  camera::TimeGrid time_grid() const { return folder_.config().time_grid(frames_per_latent_); }
   // Width and height of a frame must be multiples of this.
   int64_t side() const { return side_; }
   bool has_text() const { return has_text_; }

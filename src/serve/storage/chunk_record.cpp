@@ -34,15 +34,17 @@ std::string bytes_from(const at::Tensor& tensor, const std::string& where) {
 }  // namespace
 
 Json ViewSettings::to_json() const {
-  return {{"history", history.kind},
-          {"history_frames", history.budget},
-          {"recent", history.recent},
-          {"archive", history.archive},
-          {"solver", solver.kind},
-          {"steps", solver.steps},
-          {"shift", solver.shift},
-          {"readout", readout},
-          {"reset", reset}};
+  Json json = {{"history", history.kind},
+               {"history_frames", history.budget},
+               {"recent", history.recent},
+               {"archive", history.archive},
+               {"solver", solver.kind},
+               {"steps", solver.steps},
+               {"shift", solver.shift},
+               {"readout", readout},
+               {"reset", reset}};
+  if (history.sink != memory::HistoryOptions().sink) json["sink"] = history.sink;
+  return json;
 }
 
 ViewSettings ViewSettings::from_json(const Json& json, const std::string& where) {
@@ -52,6 +54,7 @@ ViewSettings ViewSettings::from_json(const Json& json, const std::string& where)
   s.history.budget = reader.get<int64_t>("history_frames", s.history.budget, 1, 1 << 20);
   s.history.recent = reader.get<int64_t>("recent", s.history.recent, 0, 1 << 20);
   s.history.archive = reader.get<int64_t>("archive", s.history.archive, 0, 1 << 30);
+  s.history.sink = reader.get<int64_t>("sink", s.history.sink, 0, 1 << 20);
   s.solver.kind = reader.choose("solver", s.solver.kind, sample::solver_names());
   s.solver.steps = reader.get<int64_t>("steps", s.solver.steps, 1, 1000);
   s.solver.shift = reader.get<double>("shift", s.solver.shift, 1e-3, 1000);

@@ -28,21 +28,24 @@ Json WorldFacts::to_json() const {
     list.back()["since"] = view.since;
     list.back()["settings"] = view.settings.to_json();
   }
-  return {{"version", kVersion},
-          {"id", id},
-          {"kind", kind},
-          {"name", name},
-          {"parent", parent},
-          {"created", created},
-          {"size", {width, height}},
-          {"fps", fps},
-          {"fov", fov},
-          {"guidance", guidance},
-          {"seed", std::to_string(seed)},
-          {"prompt", prompt},
-          {"chunk_latents", chunk_latents},
-          {"frames_per_latent", frames_per_latent},
-          {"views", std::move(list)}};
+  Json json = {{"version", kVersion},
+               {"id", id},
+               {"kind", kind},
+               {"name", name},
+               {"parent", parent},
+               {"created", created},
+               {"size", {width, height}},
+               {"fps", fps},
+               {"fov", fov},
+               {"guidance", guidance},
+               {"seed", std::to_string(seed)},
+               {"prompt", prompt},
+               {"chunk_latents", chunk_latents},
+               {"frames_per_latent", frames_per_latent},
+               {"views", std::move(list)}};
+  if (given_in_chunk) json["given_in_chunk"] = true;
+  if (camera_at_start) json["camera_at_start"] = true;
+  return json;
 }
 
 WorldFacts WorldFacts::from_json(const Json& json, const std::string& where) {
@@ -68,6 +71,11 @@ WorldFacts WorldFacts::from_json(const Json& json, const std::string& where) {
   f.seed = sample::parse_seed(reader.get<std::string>("seed"), where);
   f.prompt = reader.get<std::string>("prompt", "");
   f.chunk_latents = reader.get<int64_t>("chunk_latents", 5, 1, 1 << 20);
+  f.given_in_chunk = reader.get<bool>("given_in_chunk", false);
+  f.camera_at_start = reader.get<bool>("camera_at_start", false);
+  if (f.given_in_chunk && f.chunk_latents < 2) {
+    fail("{}: given_in_chunk requires at least 2 chunk_latents, got {}", where, f.chunk_latents);
+  }
   f.frames_per_latent = reader.get<int64_t>("frames_per_latent", 4, 1, 1 << 10);
   const Json views = reader.json().value("views", Json::array());
   if (!views.is_array() || views.empty() || views.size() > 2)

@@ -24,7 +24,10 @@ struct WorldFacts {
   uint64_t seed = 42;
   std::string prompt;  // of the start
   int64_t chunk_latents = 5, frames_per_latent = 4;
-  camera::TimeGrid time_grid() const { return {frames_per_latent, chunk_latents}; }
+  bool given_in_chunk = false, camera_at_start = false;  // see camera::TimeGrid
+  camera::TimeGrid time_grid() const {
+    return {frames_per_latent, chunk_latents, given_in_chunk, camera_at_start};
+  }
   struct View {
     std::string model, weights;
     // For a view that joined later: the index of its first own chunk. Before that it has the

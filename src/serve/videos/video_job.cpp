@@ -208,11 +208,14 @@ void VideoJob::begin_from_world() {
 }
 
 void VideoJob::make_chunk() {
-  const auto size = static_cast<size_t>(facts_.chunk_latents);
+  const auto size =
+      static_cast<size_t>(facts_.time_grid().latents_of_chunk(view_->next_chunk()).size());
   std::vector<camera::Pose> poses;
-  for (size_t i = next_; i < next_ + size; ++i) poses.push_back(from_ * path_[i]);
+  for (size_t i = next_; i < next_ + size; ++i) {
+    poses.push_back(from_ * path_[std::min(i, path_.size() - 1)]);
+  }
   add_frames(view_->push(camera::with_lens(poses, lens_of(facts_))).frames);
-  next_ += size;
+  next_ = std::min(next_ + size, path_.size());
   // 100 means that the file is complete.
   folder_->update(
       {{"progress", std::min<size_t>(99, 100 * next_ / path_.size())}, {"frames", frames_}});

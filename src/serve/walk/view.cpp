@@ -16,7 +16,8 @@ namespace loci::serve {
 namespace {
 
 bool equal(const memory::HistoryOptions& a, const memory::HistoryOptions& b) {
-  return a.kind == b.kind && a.budget == b.budget && a.recent == b.recent && a.archive == b.archive;
+  return a.kind == b.kind && a.budget == b.budget && a.recent == b.recent &&
+         a.archive == b.archive && a.sink == b.sink;
 }
 
 sample::Prompt embed(const ServedModel& model, const std::string& text,

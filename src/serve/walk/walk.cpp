@@ -219,7 +219,9 @@ void Walk::make_chunk(const ClientPtr& client, std::chrono::duration<double> wai
     mailbox_->set_pose(part.poses.back());
     made = memory_.show_tour(part);
   } else {
-    made = memory_.generate(mailbox_->take_poses(memory_.facts().chunk_latents));
+    const camera::TimeGrid grid = memory_.facts().time_grid();
+    made = memory_.generate(
+        mailbox_->take_poses(grid.latents_of_chunk(memory_.folder().chunks()).size()));
   }
   const ChunkRecord& record = made.record;
   times.forward = made.forward_ms;

@@ -55,8 +55,9 @@ void Walk::apply(const HistoryEvent& event) {
   for (const size_t v : views_of(event.view)) {
     const View& view = memory_.views()[v];
     const int64_t frames = event.history_frames.value_or(view.settings().history.budget);
-    memory_.change_history(v,
-                           history_options(event.history, frames, view.model().defaults().archive));
+    const sample::GenerationDefaults& defaults = view.model().defaults();
+    memory_.change_history(
+        v, history_options(event.history, frames, defaults.archive, defaults.sink_frames));
   }
 }
 

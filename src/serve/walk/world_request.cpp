@@ -42,15 +42,16 @@ WorldRequest::View resolve_view(const ViewRequest& asked, const Models& models,
   const int64_t frames =
       first != nullptr ? first->settings.history.budget : defaults.history_frames;
   view.settings.history = history_options(asked.history.value_or(defaults.history),
-                                          asked.history_frames.value_or(frames), defaults.archive);
+                                          asked.history_frames.value_or(frames), defaults.archive,
+                                          defaults.sink_frames);
   view.settings.solver = first != nullptr ? first->settings.solver : defaults.solver;
   view.settings.readout = asked.readout.value_or("on");
   return view;
 }
 
 void check_pair(const ServedModel& a, const ServedModel& b) {
-  if (a.chunk_latents() != b.chunk_latents() || a.frames_per_latent() != b.frames_per_latent() ||
-      a.side() != b.side() || a.defaults().fps != b.defaults().fps) {
+  if (a.time_grid() != b.time_grid() || a.side() != b.side() ||
+      a.defaults().fps != b.defaults().fps) {
     refuse("bad_request",
            "second: the two models must have the same chunk size, frame size and frame rate");
   }
@@ -65,12 +66,13 @@ WorldRequest::View resolve_second(const ViewRequest& second, const Models& model
   return view;
 }
 
-memory::HistoryOptions history_options(const std::string& history, int64_t frames,
-                                       int64_t archive) {
+memory::HistoryOptions history_options(const std::string& history, int64_t frames, int64_t archive,
+                                       int64_t sink) {
   memory::HistoryOptions options;
   options.kind = history;
   options.set_budget(frames);
   options.archive = archive;
+  options.sink = sink;
   checked("bad_request", [&] { memory::make_history(options); });
   return options;
 }
@@ -121,6 +123,8 @@ WorldFacts WorldRequest::facts() const {
   facts.seed = seed;
   facts.chunk_latents = model.chunk_latents();
   facts.frames_per_latent = model.frames_per_latent();
+  facts.given_in_chunk = model.time_grid().given_in_chunk;
+  facts.camera_at_start = model.time_grid().camera_at_start;
   for (const View& view : views)
     facts.views.push_back({view.model->id(), view.model->weights(), 0, {}});
   return facts;

@@ -58,6 +58,7 @@ camera::Lens lens_of(const WorldFacts& facts);
 
 // Options of a history policy with at most `frames` retained frames, excluding the current chunk,
 // and at most `archive` archived frames (0: no limit). Invalid combinations are refused.
-memory::HistoryOptions history_options(const std::string& history, int64_t frames, int64_t archive);
+memory::HistoryOptions history_options(const std::string& history, int64_t frames, int64_t archive,
+                                       int64_t sink);
 
 }  // namespace loci::serve

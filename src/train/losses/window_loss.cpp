@@ -5,6 +5,7 @@
 
 #include "loci/base/error.h"
 #include "loci/camera/time_grid.h"
+#include "loci/model/transformer/model_maps.h"
 
 namespace loci::train {
 
@@ -42,10 +43,8 @@ model::TokenMaps window_maps(const Window& window, std::span<const int64_t> fram
   const std::vector<camera::Camera> relative = camera::relative_to_first(window.cameras);
   std::vector<camera::Camera> cameras;
   for (const int64_t frame : frames) cameras.push_back(relative[static_cast<size_t>(frame)]);
-  const camera::FrameGeometry geometry =
-      camera::frame_geometry(cameras, starts, grid, config.kda_translation_scale);
   const std::vector<double> times(frames.begin(), frames.end());
-  return model::make_token_maps({&geometry, 1}, times, config.recurrent_mapping());
+  return model::model_maps(config, cameras, starts, times, grid);
 }
 
 at::Tensor chunk_losses(const at::Tensor& velocity, const at::Tensor& target, int64_t chunk_size,

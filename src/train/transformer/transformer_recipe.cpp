@@ -50,6 +50,14 @@ TransformerRecipe TransformerRecipe::from_json(const Json& json, const std::stri
     fail("{}: model.quantization is {}; quantize the weights after training", reader.where(),
          c.model.quantization);
   }
+  // Windows begin with a chunk of one frame and have the key times of the history policy.
+  if (c.model.attention_map != model::AttentionMap::kRotary || c.model.given_in_chunk ||
+      c.model.key_times != memory::KeyTimes::kPolicy) {
+    fail(
+        "{}: models with attention_map projection, given_in_chunk or other key_times than policy "
+        "cannot be trained",
+        reader.where());
+  }
   c.text = CaptionConfig::from(reader.section("text"));
   c.start = reader.get<std::string>("start", "");
   for (const std::string& name : reader.get<std::vector<std::string>>("start_without", {})) {

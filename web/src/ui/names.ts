@@ -38,6 +38,11 @@ const kHistories: Record<string, Named> = {
     short: "Landmarks",
     hint: "frames at the nearest places",
   },
+  frustum: {
+    label: "Retrieval by view",
+    short: "View",
+    hint: "the first frames, and frames that overlap with the end of the next chunk",
+  },
   content: {
     label: "Retrieval by content",
     short: "Content",
