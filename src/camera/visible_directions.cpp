@@ -37,7 +37,7 @@ VisibleDirections visible_directions(const Camera& camera, double aspect) {
 double coverage(const VisibleDirections& seen, std::span<const VisibleDirections* const> others,
                 double radius) {
   const size_t count = seen.directions.count();
-  if (count == 0) return 1;
+  if (count == 0) return 0;
   DirectionSet covered;
   for (const VisibleDirections* other : others) {
     if (norm(other->position - seen.position) < radius) covered |= other->directions;

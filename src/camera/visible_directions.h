@@ -28,7 +28,7 @@ struct VisibleDirections {
 VisibleDirections visible_directions(const Camera& camera, double aspect);
 
 // The share, from 0 to 1, of the directions of `seen` that are also in one of `others` whose camera
-// is closer than `radius` metres. 1 if `seen` has no directions.
+// is closer than `radius` metres. 0 if `seen` has no directions.
 double coverage(const VisibleDirections& seen, std::span<const VisibleDirections* const> others,
                 double radius);
 

@@ -190,13 +190,15 @@ TEST(VisibleDirections, CoverageIsTheShareSeenByOthers) {
   EXPECT_GT(share({&right}), 0.3);
   EXPECT_LT(share({&right}), 0.6);
   EXPECT_GT(share({&right, &left}), share({&right}));
-  // The lens's own matrix is used. A camera without visible directions counts as covered.
+  // The lens's own matrix is used. A camera without visible directions counts as uncovered.
   Lens narrow{.fov_x = 90 * kDegree};
   narrow.normalised = {1e6, 1e6, 0.5, 0.5};
   const VisibleDirections blind =
       visible_directions({Pose{rotation_from_angles(0.01, 0.02), {}}, narrow}, 1);
   EXPECT_EQ(blind.directions.count(), 0U);
-  EXPECT_EQ(coverage(blind, {}, 6), 1);
+  EXPECT_EQ(coverage(blind, {}, 6), 0);
+  const VisibleDirections* const self[] = {&blind};
+  EXPECT_EQ(coverage(blind, self, 6), 0);
 }
 
 }  // namespace

@@ -185,7 +185,8 @@ TEST(HistoryRegistry, RegisteredPoliciesAreMadeByName) {
 
 TEST(HistoryRegistry, PoliciesKeepToTheBudget) {
   for (const std::string kind :
-       {"sparse", "pinned", "window", "overlap", "landmarks", "content", "frustum"}) {
+       {"sparse", "pinned", "window", "overlap", "plain_overlap", "landmarks", "content",
+        "frustum"}) {
     EXPECT_EQ(make_history({.kind = kind, .budget = 20})->frame_budget(), 20) << kind;
   }
   EXPECT_BAD_INPUT(make_history({.kind = "all"}), HasSubstr("choose one of: dense, sparse"));
@@ -274,6 +275,27 @@ TEST(OverlapHistory, PrefersRecordedFramesToGeneratedOnes) {
   const auto made = make_overlap_history({.retrieved_frames = 3, .recent_frames = 2});
   commit(*made, 0, 300);
   EXPECT_THAT(retrieved(*made, 300), Contains(Ge(120)));
+}
+
+// The plain form ranks by coverage alone: a distant frame that shows everything comes before a near
+// one that shows less, and the origin does not count.
+TEST(OverlapHistory, PlainFormHasNoWeights) {
+  const auto frame = [](int64_t index, double yaw, double z, Origin origin) {
+    HistoryFrame view{.index = index, .origin = origin};
+    view.camera.pose = {camera::rotation_from_angles(yaw * M_PI / 180, 0), {0, 0, z}};
+    return view;
+  };
+  const auto retrieved = [&](const std::string& kind) {
+    const auto policy = make_history({.kind = kind, .budget = 3, .recent = 1});
+    policy->commit(frame(0, 180, 0, Origin::kRecorded));
+    policy->commit(frame(1, 0, -5, Origin::kGenerated));  // all, but from 5 m behind
+    policy->commit(frame(2, 30, 0, Origin::kRecorded));   // less, from the same place
+    policy->commit(frame(3, 180, 0, Origin::kRecorded));  // recent
+    EXPECT_EQ(policy->name(), kind);
+    return policy->select(std::vector<HistoryFrame>{frame(4, 0, 0, Origin::kGenerated)});
+  };
+  EXPECT_THAT(retrieved("plain_overlap"), ElementsAre(0, 1, 3));
+  EXPECT_THAT(retrieved("overlap"), ElementsAre(0, 2, 3));
 }
 
 TEST(LandmarksHistory, KeepsSpacedFramesAndRetrievesTheNearest) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "loci/base/error.h"
+#include "loci/memory/history/retrieval_history.h"
 
 namespace loci::memory {
 
@@ -68,6 +69,8 @@ Registry<HistoryFactory>& history_registry() {
         }},
        {"overlap", "the first frame, archived frames that cover the upcoming views, recent frames",
         [](const HistoryOptions& o) { return make_overlap_history(retrieval(o)); }},
+       {"plain_overlap", "overlap without its weights for generated and for distant frames",
+        [](const HistoryOptions& o) { return make_overlap_history(retrieval(o), kNoWeights); }},
        {"landmarks", "the first frame, the nearest of spaced archived frames, recent frames",
         [](const HistoryOptions& o) {
           RetrievalOptions options = retrieval(o);

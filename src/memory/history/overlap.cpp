@@ -8,15 +8,14 @@ namespace loci::memory {
 
 namespace {
 
-// Weight of a generated frame relative to a recorded one: a generated frame repeats the content of
-// recorded frames with errors.
-constexpr double kGeneratedWeight = 0.5;
-
 class OverlapHistory : public RetrievalHistory {
  public:
-  using RetrievalHistory::RetrievalHistory;
+  OverlapHistory(const RetrievalOptions& options, const OverlapWeights& weights)
+      : RetrievalHistory(options), weights_(weights) {}
 
-  std::string_view name() const override { return "overlap"; }
+  std::string_view name() const override {
+    return weights_.generated == 1 && !weights_.distance ? "plain_overlap" : "overlap";
+  }
   std::unique_ptr<HistoryPolicy> clone() const override {
     return std::make_unique<OverlapHistory>(*this);
   }
@@ -71,15 +70,15 @@ class OverlapHistory : public RetrievalHistory {
   };
   WeightedView view_of(const HistoryFrame& frame) const {
     return {camera::visible_directions(frame.camera, options().aspect),
-            frame.origin == Origin::kGenerated ? kGeneratedWeight : 1};
+            frame.origin == Origin::kGenerated ? weights_.generated : 1};
   }
-  // Share of the target's directions that the source covers, times its weight and a factor that
-  // falls with distance: a near source sees the same from almost the same side. 0 to 1.
+  // Share of the target's directions that the source covers, times its weights. 0 to 1.
   double overlap(const WeightedView& source, const WeightedView& target) const {
     const camera::VisibleDirections* const others[] = {&source.view};
+    const double share = source.weight * camera::coverage(target.view, others, options().radius);
+    if (!weights_.distance) return share;
     const double away = camera::norm(target.view.position - source.view.position);
-    return source.weight * camera::coverage(target.view, others, options().radius) *
-           std::max(0.0, 1 - away / options().radius);
+    return share * std::max(0.0, 1 - away / options().radius);
   }
   double best_overlap(size_t place) const {
     double best = 0;
@@ -89,6 +88,7 @@ class OverlapHistory : public RetrievalHistory {
     return best;
   }
 
+  OverlapWeights weights_;
   std::vector<WeightedView> views_;  // of the archived frames
   // Highest overlap of another archived frame with each one; empty if the archive has no limit.
   std::vector<double> redundancy_;
@@ -96,8 +96,13 @@ class OverlapHistory : public RetrievalHistory {
 
 }  // namespace
 
+std::unique_ptr<HistoryPolicy> make_overlap_history(const RetrievalOptions& options,
+                                                    const OverlapWeights& weights) {
+  return std::make_unique<OverlapHistory>(options, weights);
+}
+
 std::unique_ptr<HistoryPolicy> make_overlap_history(const RetrievalOptions& options) {
-  return std::make_unique<OverlapHistory>(options);
+  return make_overlap_history(options, OverlapWeights());
 }
 
 }  // namespace loci::memory

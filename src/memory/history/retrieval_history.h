@@ -50,4 +50,19 @@ class RetrievalHistory : public HistoryPolicy {
   std::deque<HistoryFrame> recent_;    // ascending
 };
 
+// Weights of the policy overlap. The plain form, plain_overlap, has none: the score of a frame is
+// the share of the upcoming directions that it covers.
+struct OverlapWeights {
+  // Weight of a generated frame relative to a recorded one: a generated frame repeats the content
+  // of recorded frames with errors.
+  double generated = 0.5;
+  // Whether the score falls linearly with distance, to 0 at the radius: a near frame sees the same
+  // from almost the same side.
+  bool distance = true;
+};
+inline constexpr OverlapWeights kNoWeights{.generated = 1, .distance = false};
+
+std::unique_ptr<HistoryPolicy> make_overlap_history(const RetrievalOptions& options,
+                                                    const OverlapWeights& weights);
+
 }  // namespace loci::memory
