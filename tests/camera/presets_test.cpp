@@ -33,8 +33,28 @@ TEST(Presets, FillWholeChunksWithinTrainingSpeeds) {
       change = std::max(change, std::abs(step - before));
       before = step;
     }
-    EXPECT_LT(change, 0.2 * largest);
+    EXPECT_LE(change, 0.2 * largest);
   }
+}
+
+TEST(Presets, DesignedPathsOfTheEvaluation) {
+  for (const auto& [pose, lens] : make_preset("static").cameras) EXPECT_EQ(pose, Pose{});
+  const Trajectory straight = make_preset("straight", {.distance = 3});
+  expect_near(straight.cameras.back().pose, {Mat3{}, {0, 0, 3}}, 1e-9, "straight");
+  EXPECT_EQ(path_statistics(straight).turn, 0);
+  const Trajectory pitch = make_preset("look_around_pitch");
+  expect_near(pitch.cameras.back().pose, Pose{}, 1e-9, "look_around_pitch");
+  double up = 0, down = 0, right = 0, left = 0;
+  for (const auto& [pose, lens] : pitch.cameras) {
+    up = std::max(up, degrees(pose.pitch()));
+    down = std::min(down, degrees(pose.pitch()));
+    right = std::max(right, degrees(pose.yaw()));
+    left = std::min(left, degrees(pose.yaw()));
+  }
+  EXPECT_NEAR(up, 20, 0.1);
+  EXPECT_NEAR(down, -20, 0.1);
+  EXPECT_NEAR(right, 70, 0.1);
+  EXPECT_NEAR(left, -70, 0.1);
 }
 
 TEST(Presets, StartAndEndAtTheDocumentedPoses) {

@@ -73,6 +73,24 @@ void go_on(Legs& legs, const std::function<Leg(const Pose&)>& next) {
   legs.push_back(next(legs.empty() ? Pose{} : legs.back().pose(1)));
 }
 
+Legs stand(double, double) {
+  return {{0, 0, [](double) { return Pose{}; }}};
+}
+
+Legs straight(double, double distance) { return {walk({}, distance)}; }
+
+// Like look_around, looking up at the right end and down at the left end.
+Legs look_around_pitch(double angle, double) {
+  constexpr double kPitch = radians(20);
+  const auto look = [angle](double from, double to) {
+    return Leg{0, std::hypot(angle, kPitch) * std::abs(to - from), [=](double s) {
+                 const double side = from + (to - from) * s;
+                 return Pose{rotation_from_angles(angle * side, kPitch * side), {}};
+               }};
+  };
+  return {look(0, 1), look(1, -1), look(-1, 0)};
+}
+
 Legs look_around(double angle, double) {
   Legs legs;
   for (const double by : {angle, -2 * angle, angle}) {
@@ -128,6 +146,11 @@ constexpr std::array kMakers = {
           walk_turn},
     Maker{{"square", "walk a square of that side, turning right at its corners", 0, 2}, square},
     Maker{{"spin", "turn right on the spot by the angle", 360, 0}, spin},
+    Maker{{"static", "stand still", 0, 0}, stand},
+    Maker{{"straight", "walk forward by the distance", 0, 6}, straight},
+    Maker{{"look_around_pitch", "like look_around, 20 degrees up at the right and down at the left",
+           70, 0},
+          look_around_pitch},
 };
 
 const Maker& find_maker(std::string_view name) {
@@ -184,7 +207,8 @@ Trajectory make_preset(std::string_view name, const PresetOptions& options) {
     while (leg + 1 < legs.size() && time >= begin + legs[leg].seconds()) {
       begin += legs[leg++].seconds();
     }
-    path.cameras.push_back({legs[leg].pose(eased((time - begin) / legs[leg].seconds())), lens});
+    const double whole = legs[leg].seconds();
+    path.cameras.push_back({legs[leg].pose(whole > 0 ? eased((time - begin) / whole) : 0), lens});
   }
   path.cameras.front().pose = Pose{};
   path.cameras.back().pose = legs.back().pose(1);
