@@ -90,6 +90,51 @@ TEST(ShippedRecipes, AreValid) {
   EXPECT_GE(read, 5);
 }
 
+// The values of the paper's appendix on data and schedule.
+TEST(ShippedRecipes, FollowThePaper) {
+  const std::string file = std::string(LOCI_CONFIGS) + "/wan5b-train.json";
+  const TransformerRecipe recipe = TransformerRecipe::from_json(load_json(file), file);
+  const LoopConfig& loop = recipe.loop;
+  EXPECT_EQ(loop.updates, 5000);
+  EXPECT_EQ(loop.batch, 64);
+  EXPECT_EQ(loop.ema, 0);
+  EXPECT_EQ(recipe.text.dropout, 0.1);
+  const OptimizerConfig& optimizer = loop.optimizer;
+  EXPECT_EQ(optimizer.learning_rates.at(ParameterGroup::kBackbone), 1e-5);
+  EXPECT_EQ(optimizer.learning_rates.at(ParameterGroup::kCamera), 5e-5);
+  EXPECT_EQ(optimizer.learning_rates.at(ParameterGroup::kRecurrent), 1e-4);
+  EXPECT_EQ(optimizer.warmup_updates, 250);
+  EXPECT_EQ(optimizer.decay_updates, 5000);
+  EXPECT_EQ(optimizer.final_share, 0.1);
+  EXPECT_EQ(optimizer.weight_decay, 0);
+  EXPECT_EQ(optimizer.clip, 0.3);
+  ASSERT_EQ(recipe.phases.size(), 2u);
+  EXPECT_EQ(loop.phase(1999), 0u);
+  EXPECT_EQ(loop.phase(2000), 1u);
+  const double real[] = {0.45, 0.1};
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(recipe.phases[i].window, 81);
+    double sum = 0;
+    for (const auto& part : recipe.phases[i].data) sum += part.weight;
+    EXPECT_NEAR(sum, 1, 1e-9);
+    EXPECT_EQ(recipe.phases[i].data.back().weight, real[i]);
+  }
+}
+
+// Without EMA, validation, checkpoints and exports have the trained weights.
+TEST_F(RecipeTest, WithoutEmaTheLastWeightsAreExported) {
+  recipe_["ema"] = 0;
+  train("run", 3);
+  export_model(folder_ / "run", folder_ / "averaged", {.dtype = at::kFloat, .ema = true});
+  export_model(folder_ / "run", folder_ / "last", {.dtype = at::kFloat, .ema = false});
+  const model::LoadedModel averaged = model::load_model(folder_ / "averaged"),
+                           last = model::load_model(folder_ / "last");
+  const auto &a = averaged.transformer.parameters().all(), &b = last.transformer.parameters().all();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(at::equal(a[i].tensor, b[i].tensor)) << a[i].name;
+}
+
 TEST_F(RecipeTest, TrainsAndExportsATextEncoder) {
   use_trained_text();
   train("run", 3);

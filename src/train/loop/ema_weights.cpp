@@ -12,6 +12,7 @@ EmaWeights::EmaWeights(const std::vector<model::Parameter>& parameters, const Op
                        Communicator& communicator, double keep,
                        const io::SafetensorsFile* saved)
     : parameters_(parameters), communicator_(communicator), keep_(keep) {
+  if (keep == 0) return;  // the averages are the parameters
   const std::vector<model::Parameter>& trained = optimizer.trained();
   for (size_t i = 0; i < trained.size(); ++i) {
     Average average{.parameter = trained[i].tensor.detach(), .owner = optimizer.owner(i)};

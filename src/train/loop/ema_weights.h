@@ -18,7 +18,8 @@ namespace loci::train {
 
 class EmaWeights {
  public:
-  // `keep` is the share of the average that an update keeps. Averages that `saved` lacks start from
+  // `keep` is the share of the average that an update keeps; with 0 no averages are kept, and the
+  // EMA weights are the parameters. Averages that `saved` lacks start from
   // the parameters. `parameters` and `communicator` must outlive this object.
   EmaWeights(const std::vector<model::Parameter>& parameters, const Optimizer& optimizer,
              Communicator& communicator, double keep,
