@@ -92,7 +92,7 @@ TEST_F(Completion, CompletesNestedCommands) {
   EXPECT_THAT(offered("loci trajectory \"\""), IsSupersetOf({"show", "convert", "make"}));
   EXPECT_THAT(offered("loci trajectory sh"), ElementsAre("show"));
   EXPECT_THAT(offered("loci trajectory show --h"), ElementsAre("--help"));
-  EXPECT_THAT(offered("loci trajectory make l"), ElementsAre("look_around"));
+  EXPECT_THAT(offered("loci trajectory make o"), ElementsAre("orbit_return"));
 }
 
 }  // namespace

@@ -86,6 +86,24 @@ TEST_F(EvalCommand, VariesTheReadoutAndSharesLatents) {
               HasSubstr("loud"));
 }
 
+// The time base and the seeds are part of the settings; the weight only changes the tables.
+TEST_F(EvalCommand, SetsTheTimeBaseSeedsAndWeights) {
+  eval::make_tiny_recording(path("data/b"), 81, 2);
+  std::vector<std::string> options = {
+      "--data",  path("data"), "--context-seconds", "0.5", "--stride", "2",
+      "--clock", "recorded",   "--seeds",           "3,4", "--out",    path("times")};
+  const Outcome outcome = run("revisit", options);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const Json manifest = load_json(path("times/manifest.json"));
+  EXPECT_EQ(manifest["stride"], 2);
+  EXPECT_EQ(manifest["clock"], "recorded");
+  EXPECT_EQ(manifest["seed"], "3,4");
+  EXPECT_EQ(load_json(path("times/results.json"))["weight"], "clips");
+  options.insert(options.end(), {"--weight", "instants"});
+  EXPECT_EQ(run("revisit", options).code, 0);
+  EXPECT_EQ(load_json(path("times/results.json"))["weight"], "instants");
+}
+
 // Two clips in one process each, with the variables of torchrun and of srun. The last process
 // writes the report.
 TEST_F(EvalCommand, DistributesClipsOverProcesses) {
@@ -131,7 +149,7 @@ TEST_F(EvalCommand, MeasuresDrift) {
   EXPECT_THAT(refused("drift", wide), HasSubstr("no recording has 5 s after the context"));
   std::vector<std::string> absent = data;
   absent.insert(absent.end(), {"--predictions", path("data"), "--out", path("absent")});
-  EXPECT_THAT(refused("drift", absent), HasSubstr("a.mp4 is missing"));
+  EXPECT_THAT(refused("drift", absent), HasSubstr("has no video of any clip"));
   const Outcome none =
       run_command({"--quiet", "eval", "drift", "--data", path("data"), "--out", path("x")});
   EXPECT_EQ(none.code, 2);
@@ -141,9 +159,14 @@ TEST_F(EvalCommand, MeasuresDrift) {
 TEST_F(EvalCommand, RejectsInvalidOptions) {
   EXPECT_THAT(refused("memory", {"--data", path("nowhere"), "--out", path("x")}),
               HasSubstr("not a folder"));
-  EXPECT_THAT(
-      refused("memory", {"--data", path("data"), "--predictions", path("p"), "--out", path("x")}),
-      HasSubstr("cannot be given together"));
+  EXPECT_THAT(refused("memory", {"--data", path("data"), "--context-seconds", "1", "--predictions",
+                                 path("p"), "--out", path("x")}),
+              HasSubstr("has no video of any clip"));
+  EXPECT_THAT(refused("memory", {"--data", path("data"), "--clock", "mine", "--out", path("x")}),
+              HasSubstr("generated, recorded"));
+  EXPECT_THAT(refused("memory", {"--data", path("data"), "--seeds", "1,2", "--seed", "1", "--out",
+                                 path("x")}),
+              HasSubstr("--seed"));
   EXPECT_THAT(refused("revisit", {"--data", path("data"), "--size", "48", "--out", path("x")}),
               HasSubstr("768x512"));
   EXPECT_THAT(

@@ -11,10 +11,12 @@
 #include "loci/base/config.h"
 #include "loci/base/error.h"
 #include "loci/base/file.h"
-#include "loci/eval/mind/mind_suite.h"
+#include "loci/camera/lens.h"
+#include "loci/eval/mind/mind_scorer.h"
 #include "loci/eval/suites/continuation_suite.h"
 #include "loci/eval/suites/runner.h"
 
+#include "tests/base/expect_error.h"
 #include "tests/eval/tiny_recording.h"
 #include "tests/io/read_frames.h"
 
@@ -22,6 +24,7 @@ namespace loci::eval {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 
 class Mind : public ::testing::Test {
  protected:
@@ -30,8 +33,9 @@ class Mind : public ::testing::Test {
   fs::path path(const std::string& name) const { return folder_ / name; }
 
   // `total` frames of 64x36 at 24 frames per second; frames from `mark` on are to be predicted.
-  void add_clip(const std::string& name, int64_t mark, int64_t total) const {
-    const fs::path clip = path("MIND/1st_data/test/mem_test") / name;
+  void add_clip(const std::string& name, int64_t mark, int64_t total,
+                const std::string& view = "1st_data") const {
+    const fs::path clip = path("MIND") / view / "test/mem_test" / name;
     fs::create_directories(clip);
     at::manual_seed(7);
     io::VideoOptions options;
@@ -55,6 +59,22 @@ class Mind : public ::testing::Test {
   static at::Tensor frames(int64_t count) {
     at::manual_seed(7);
     return at::randint(0, 256, {count, 36, 64, 3}, at::kByte);
+  }
+
+  std::vector<ModelChoice> models() const { return parse_models({path("model").string()}); }
+
+  // Scores these trees of predictions.
+  ContinuationSetup predictions(const std::vector<std::string>& trees) const {
+    ContinuationSetup setup;
+    setup.suite = "memory";
+    setup.title = "MIND";
+    setup.data = path("MIND");
+    setup.out = path("scores");
+    setup.metrics = {"mse", "psnr", "ssim"};
+    for (const std::string& tree : trees) {
+      setup.predictions.push_back({path(tree).filename().string(), path(tree)});
+    }
+    return setup;
   }
 
   const fs::path folder_ =
@@ -91,14 +111,17 @@ TEST_F(Mind, SkipsTheLastBatchInCompatibleMode) {
   EXPECT_EQ(scored_frames(3000, compatible), 400);
 }
 
+// A tree of predictions per case: the recorded frames themselves, the recording one frame later,
+// and one without a clip.
 TEST_F(Mind, ScoresPredictions) {
   add_clip("data-26", 20, 23);
+  add_clip("data-27", 20, 23);
   const std::vector<MindRecording> found = find_mind(path("MIND"));
-  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].clip(), "1st_data/mem_test/data-26");
   EXPECT_TRUE(find_mind(path("model")).empty());
-  const auto write = [&](const std::string& tree, const at::Tensor& video) {
-    const fs::path file = MindPrediction::file(path(tree), found[0]);
+  const auto write = [&](const std::string& tree, size_t clip, const at::Tensor& video) {
+    const fs::path file = MindPrediction::file(path(tree), found[clip]);
     fs::create_directories(file.parent_path());
     io::VideoOptions options;
     options.lossless = true;
@@ -106,30 +129,149 @@ TEST_F(Mind, ScoresPredictions) {
     io::write_video(file, video, options);
   };
   const at::Tensor truth = frames(23).narrow(0, 20, 3);
-  write("perfect", truth);
-  write("dark", at::zeros({2, 36, 64, 3}, at::kByte));
-  MindPredictionSuite suite(
-      {parse_models({path("perfect").string(), path("dark").string()}), path("MIND"), {}, {}, {}});
-  run_suite(suite, {path("scores")});
-  const auto parts = read_parts(suite, path("scores"));
-  ASSERT_EQ(parts.size(), 2u);
-  EXPECT_EQ(parts[0].values.at("perfect").at("psnr")[0], kIdenticalPsnr);
-  EXPECT_NEAR(parts[0].values.at("perfect").at("ssim")[0], 1, 1e-9);
+  for (const size_t clip : {0, 1}) {
+    write("perfect", clip, truth);
+    write("shifted", clip, frames(23).narrow(0, 19, 3));
+  }
+  write("dark", 0, at::zeros({2, 36, 64, 3}, at::kByte));
+  ContinuationSetup setup = predictions({"perfect", "shifted", "dark"});
+  ContinuationSuite suite(setup);
+  EXPECT_EQ(run_suite(suite, {path("scores")}), 0);
+  const Json results = load_json(path("scores/results.json"));
+  ASSERT_EQ(results["failed"].size(), 1u);
+  EXPECT_EQ(results["failed"][0]["group"], "dark");
+  EXPECT_EQ(results["failed"][0]["clip"], "1st_data/mem_test/data-27");
+  const auto mean = [&](size_t variant, const char* metric) {
+    return results["variants"][variant]["metrics"][metric]["mean"].get<double>();
+  };
+  EXPECT_EQ(mean(0, "psnr"), kIdenticalPsnr);
+  EXPECT_NEAR(mean(0, "ssim"), 1, 1e-9);
+  EXPECT_LT(mean(1, "psnr"), 20);
+  EXPECT_EQ(results["variants"][2]["metrics"]["psnr"]["clips"], 1);
+  EXPECT_EQ(results["pairs"][1]["metrics"]["psnr"]["clips"], 1) << "the common clip";
   // Black frames against the recording, over the two frames that both videos have.
   double wanted = 0;
   for (int64_t i = 0; i < 2; ++i) {
     wanted += mind_frame(truth[i]).to(at::kDouble).square().mean().item<double>() / 2;
   }
-  EXPECT_NEAR(parts[1].values.at("dark").at("mse")[0], wanted, 1e-6);
+  EXPECT_NEAR(mean(2, "mse"), wanted, 1e-6);
   MindScoring compatible;
   compatible.compatible = true;
   EXPECT_TRUE(
       mind_values(found[0], MindPrediction::file(path("dark"), found[0]), compatible, nullptr)
           .empty());
-  add_clip("data-27", 20, 26);
-  EXPECT_THROW(
-      MindPredictionSuite({parse_models({path("dark").string()}), path("MIND"), {}, {}, {}}), Error)
-      << "one clip has no prediction";
+  setup = predictions({"MIND"});
+  EXPECT_BAD_INPUT(ContinuationSuite{setup}, HasSubstr("has no video of any clip"));
+}
+
+TEST_F(Mind, ListsDamagedRecordings) {
+  add_clip("data-26", 20, 23);
+  add_clip("data-27", 20, 23);
+  fs::remove(path("MIND/1st_data/test/mem_test/data-26/video.mp4"));
+  const auto clips = open_mind(find_mind(path("MIND")), ClipFormat(), {});
+  ASSERT_EQ(clips->size(), 2u);
+  EXPECT_THAT(clips->damage(0), HasSubstr("data-26/video.mp4: the file is missing"));
+  EXPECT_EQ(clips->damage(1), "");
+  write_file(path("MIND/1st_data/test/mem_test/data-27/action.json"), "{}");
+  EXPECT_BAD_INPUT(open_mind(find_mind(path("MIND")), ClipFormat(), {}), HasSubstr("data-26"));
+}
+
+TEST_F(Mind, SelectsTheView) {
+  add_clip("data-26", 20, 23);
+  add_clip("data-151", 20, 23, "3rd_data");
+  EXPECT_EQ(find_mind(path("MIND")).size(), 1u);
+  const auto third = find_mind(path("MIND"), {.views = {"3rd_data"}});
+  ASSERT_EQ(third.size(), 1u);
+  EXPECT_EQ(third[0].clip(), "3rd_data/mem_test/data-151");
+  EXPECT_EQ(find_mind(path("MIND"), {.views = {"1st_data", "3rd_data"}}).size(), 2u);
+  fs::remove_all(path("MIND/3rd_data"));
+  EXPECT_BAD_INPUT(find_mind(path("MIND"), {.views = {"3rd_data"}}), HasSubstr("--view"));
+}
+
+// A model of 768x512 gets 864x480, which is resized as a whole: the recorded frames, as the model
+// sees them, get a perfect score. With 768x512 they would show only the centre.
+TEST_F(Mind, APerfectPredictorHasAPerfectScore) {
+  ClipFormat format;
+  format.width = 768;
+  format.height = 512;
+  EXPECT_FALSE(mind_format(format, 0).stretch);
+  EXPECT_THAT(mind_size_note(mind_format(format, 0)), HasSubstr("the central 84 % x 84 %"));
+  const ClipFormat wide = mind_format(format, 32);
+  EXPECT_EQ(wide.width, 864);
+  EXPECT_EQ(wide.height, 480);
+  EXPECT_EQ(mind_size_note(wide), "");
+
+  // A picture whose brightness grows with x and y, so that a crop changes every pixel.
+  add_clip("data-26", 20, 40);
+  const at::Tensor x = at::arange(320).view({1, 1, 320, 1}),
+                   y = at::arange(180).view({1, 180, 1, 1});
+  io::VideoOptions lossless;
+  lossless.fps = 24;
+  lossless.lossless = true;
+  io::write_video(path("MIND/1st_data/test/mem_test/data-26/video.mp4"),
+                  (x / 2 + y / 2).to(at::kByte).expand({40, 180, 320, 3}).contiguous(), lossless);
+  const std::vector<MindRecording> found = find_mind(path("MIND"));
+  const auto score = [&](const ClipFormat& used, const char* tree) {
+    const auto clips = open_mind(found, used, {});
+    const EvalClip& clip = clips->clip(0);
+    MindPrediction prediction(path(tree), found[0], used, {});
+    const at::Tensor frames = clips->read(0, clip.context_frames, clip.new_frames());
+    prediction.add(frames.narrow(0, 0, 8));
+    prediction.add(frames.narrow(0, 8, clip.new_frames() - 8));
+    prediction.finish();
+    return mind_values(found[0], prediction.path(), {}, nullptr).at("psnr")[0];
+  };
+  format.width = 48;
+  format.height = 32;
+  ClipFormat exact = format;
+  exact.width = 64;
+  exact.height = 36;
+  EXPECT_GT(score(mind_format(exact, 0), "exact"), 38);
+  EXPECT_LT(score(mind_format(format, 0), "cropped"), 30);
+  // 1280x720, as the scorer reads it; the rate is that of the recording.
+  const io::VideoReader video(MindPrediction::file(path("exact"), found[0]));
+  EXPECT_EQ(video.width(), 1280);
+  EXPECT_EQ(video.fps(), 24);
+  EXPECT_EQ(video.frame_count(), 20);
+}
+
+// The lens of the whole frame, from --fov.
+TEST_F(Mind, FieldOfViewIsAnOption) {
+  add_clip("data-26", 20, 40);
+  ClipFormat format;
+  format.width = 64;
+  format.height = 36;
+  format = mind_format(format, 0);
+  const auto lens = [&](const ClipOptions& options) {
+    return open_mind(find_mind(path("MIND")), format, options)->clip(0).trajectory.cameras[0].lens;
+  };
+  EXPECT_NEAR(camera::degrees(lens({}).fov_x), 90, 1e-9) << "Unreal Engine's default";
+  EXPECT_NEAR(camera::degrees(lens({.fov = 60}).fov_x), 60, 1e-9);
+  EXPECT_NEAR(lens({.fov = 60}).normalised.value()[1], 16. / 9 / (2 * std::tan(M_PI / 6)), 1e-9);
+}
+
+// By default every second frame is used, and seconds are those of the recording.
+TEST_F(Mind, StrideAndClock) {
+  add_clip("data-26", 60, 110);
+  const auto open = [&](const ClipOptions& options) {
+    return open_mind(find_mind(path("MIND")), common_format(models(), {}), options);
+  };
+  const auto half = open({});
+  EXPECT_EQ(half->clip(0).clock, 12);
+  EXPECT_EQ(half->clip(0).context_frames, 25) << "30 frames: 1 + 3 chunks of 8";
+  EXPECT_NEAR(half->clip(0).trajectory.cameras[26].pose.position.z -
+                  half->clip(0).trajectory.cameras[25].pose.position.z,
+              0.1, 1e-9);
+  EXPECT_NEAR(half->clip(0).trajectory.cameras[25].pose.position.z, 3, 1e-9) << "mark_time";
+  // One second is 12 frames of the clip, or 16 by the clock of the generated video.
+  EXPECT_EQ(open({.seconds = 1})->clip(0).new_frames(), 16);
+  EXPECT_EQ(open({.context_seconds = 1})->clip(0).context_frames, 9);
+  const auto generated = open({.context_seconds = 1, .clock = Clock::kGenerated});
+  EXPECT_EQ(generated->clip(0).clock, 16);
+  EXPECT_EQ(generated->clip(0).context_frames, 17);
+  EXPECT_EQ(open({.stride = 1})->clip(0).clock, 24);
+  // Recorded frames and latents differ, so the cache must, too.
+  EXPECT_NE(open({.stride = 1})->identity(0), half->identity(0));
 }
 
 TEST_F(Mind, ModelsWriteTheTreeOfPredictions) {
@@ -144,21 +286,30 @@ TEST_F(Mind, ModelsWriteTheTreeOfPredictions) {
   setup.data = path("MIND");
   setup.out = path("out");
   setup.sampling.cache = path("cache");
+  setup.sampling.width = 48;  // 3:2: cropped
+  setup.sampling.height = 32;
+  setup.clips.stride = 1.5;
   setup.metrics = {"mse", "psnr", "ssim"};
   ContinuationSuite suite(setup);
   EXPECT_EQ(run_suite(suite, {path("out")}), 0);
   const fs::path video = path("out/predictions/model/1st_data/mem_test/data-26/video.mp4");
   ASSERT_TRUE(fs::exists(video));
   EXPECT_EQ(io::read_frames(video).sizes(), at::IntArrayRef({3, kTinyHeight, kTinyWidth, 3}));
+  EXPECT_THAT(read_file(path("out/report.html")), HasSubstr("are not 16:9"));
+  EXPECT_THAT(
+      read_file(path("out/report.html")),
+      HasSubstr("Captions were not used with model: the model folder has no text encoder."));
+  EXPECT_EQ(load_json(path("out/manifest.json"))["models"][0]["captions"], false);
   // The suite reports the score of the written files.
-  MindPredictionSuite scorer(
-      {parse_models({path("out/predictions/model").string()}), path("MIND"), {}, {}, {}});
+  ContinuationSetup read = predictions({"out/predictions/model"});
+  read.clips = setup.clips;
+  ContinuationSuite scorer(read);
   run_suite(scorer, {path("scores")});
   EXPECT_EQ(read_parts(scorer, path("scores"))[0].values.at("model").at("psnr"),
             read_parts(suite, path("out"))[0].values.at("model").at("psnr"));
 
   const ClipFormat format = common_format(setup.models, {});
-  const auto clips = open_mind(find_mind(path("MIND")), format, {});
+  const auto clips = open_mind(find_mind(path("MIND")), format, setup.clips);
   const EvalClip& clip = clips->clip(0);
   EXPECT_EQ(clip.context_frames, 17);
   EXPECT_EQ(clip.frames(), 25);

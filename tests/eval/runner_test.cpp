@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/file.h"
+#include "loci/base/interrupt.h"
 #include "loci/eval/report/report.h"
 
 namespace loci::eval {
@@ -36,12 +38,14 @@ class FakeSuite : public Suite {
     return {{"psnr", "PSNR", Metric::Better::kHigher, 2},
             {"error", "error", Metric::Better::kLower, 3},
             {"ratio", "ratio", Metric::Better::kNearOne, 3},
-            {"dino", "DINOv2", Metric::Better::kHigher, 3, "no weights"}};
+            {"dino", "DINOv2", Metric::Better::kHigher, 3, "no weights"},
+            {"middle", "middle", Metric::Better::kHigher, 1, "", "", /*median=*/true}};
   }
   void open(size_t group) override { open_ = group; }
   PartResult run(size_t clip) override {
-    if (static_cast<int>(clip) == broken) fail("clip {} is broken", clip);
-    ++runs;
+    if (static_cast<int>(clip) == interrupted) throw Interrupted(2);
+    if (static_cast<int>(clip) == broken || broken == kAll) fail("clip {} is broken", clip);
+    if (++runs == 2 && check) check();
     PartResult part;
     const VariantGroup group = groups()[open_];
     for (const std::string& variant : group.variants) {
@@ -50,6 +54,9 @@ class FakeSuite : public Suite {
       part.values[variant]["error"] = {base, NAN};
       part.values[variant]["ratio"] = {1 + (variant == "one" ? -0.1 : 0.2)};
       part.values[variant]["none"] = {};
+      // The median of all values is 3, the mean of all clips is 7.68.
+      part.values[variant]["middle"] =
+          clip == 0 ? std::vector<double>{1, 2, 3, 3, 3, 3} : std::vector<double>{9};
       part.curves[variant] = {{"time", {{0, base}, {1, base + 1}}}};
     }
     part.pictures = {{"first",
@@ -61,7 +68,9 @@ class FakeSuite : public Suite {
     return {{mean_curves(*this, parts, "time", "curve", "seconds")}};
   }
 
-  int runs = 0, broken = -1, offset = 0;
+  static constexpr int kAll = 100;  // every clip is broken
+  int runs = 0, broken = -1, interrupted = -1, offset = 0;
+  std::function<void()> check;  // called before the second clip is measured
 
  private:
   size_t open_ = 0;
@@ -91,12 +100,77 @@ TEST_F(Runner, ShardsGiveTheSameReport) {
   }
 }
 
-TEST_F(Runner, ResumesAndRejectsOtherSettings) {
+TEST_F(Runner, ListsFailedClipsAndContinues) {
   FakeSuite suite;
   suite.broken = 3;
-  EXPECT_THROW(run_suite(suite, {out("r")}), Error);
+  EXPECT_EQ(run_suite(suite, {out("f")}), 0);
+  EXPECT_EQ(suite.runs, 8) << "the other clips of both groups";
+  const Json results = load_json(out("f") / "results.json");
+  ASSERT_EQ(results["failed"].size(), 2u);
+  EXPECT_EQ(results["failed"][1],
+            Json({{"group", "two"}, {"clip", "c"}, {"reason", "clip 3 is broken"}}));
+  EXPECT_EQ(results["variants"][0]["metrics"]["psnr"]["clips"], 4);
+  EXPECT_THAT(read_file(out("f") / "report.html"), HasSubstr("clip 3 is broken"));
+  // Pairs cover the clips that both variants have.
+  fs::remove(out("f") / "parts" / "one" / "b.json");
+  write_file(out("f") / "parts" / "one" / "b.failed", "lost");
+  FakeSuite other;
+  other.broken = 2;
+  EXPECT_EQ(run_suite(other, {out("f")}), 0);
+  const Json pair = load_json(out("f") / "results.json")["pairs"][0]["metrics"]["psnr"];
+  EXPECT_EQ(pair["clips"], 4) << "clip b is missing in the first group only";
+  EXPECT_NEAR(pair["mean_a"].get<double>() - pair["mean_b"].get<double>(),
+              pair["mean"].get<double>(), 1e-12);
+  // A later run measures the failed clips only.
+  FakeSuite whole;
+  EXPECT_EQ(run_suite(whole, {out("f")}), 0);
+  EXPECT_EQ(whole.runs, 1);
+  EXPECT_TRUE(load_json(out("f") / "results.json")["failed"].empty());
+  FakeSuite none;
+  none.broken = FakeSuite::kAll;
+  EXPECT_THROW(run_suite(none, {out("n")}), Error) << "every clip fails";
+}
+
+TEST_F(Runner, WritesPartialReports) {
+  FakeSuite suite;
+  suite.check = [&] {
+    const Json results = load_json(out("p") / "results.json");
+    EXPECT_EQ(results["missing"], 9);
+    EXPECT_EQ(results["variants"][0]["metrics"]["psnr"]["clips"], 1);
+    EXPECT_THAT(read_file(out("p") / "report.html"), HasSubstr("Partial report: 9 results"));
+  };
+  EXPECT_EQ(run_suite(suite, {.out = out("p"), .report_seconds = 0}), 0);
+  EXPECT_EQ(load_json(out("p") / "results.json")["missing"], 0);
+}
+
+TEST_F(Runner, WeighsClipsOrInstants) {
+  FakeSuite suite;
+  run_suite(suite, {out("w")});
+  std::vector<PartResult> parts = read_parts(suite, out("w"));
+  // The first clip has one value instead of two: 0; the others have 0.25 i and 0.25 i + 1 / 3.
+  for (PartResult& part : parts) {
+    for (auto& [variant, values] : part.values) {
+      if (part.clip == "a/1") values["psnr"].resize(1);
+    }
+  }
+  const double clips = (0 + (0.25 + 0.5 + 0.75 + 1) + 4. / 6) / 5;
+  const double instants = (0 + 2 * (0.25 + 0.5 + 0.75 + 1) + 4. / 3) / 9;
+  EXPECT_NEAR(summarise(suite, parts).variants[0].metrics.at("psnr").mean, clips, 1e-12);
+  EXPECT_NEAR(summarise(suite, parts, Weight::kInstants).variants[0].metrics.at("psnr").mean,
+              instants, 1e-12);
+  // Medians are over all values, whatever the weight.
+  const Interval middle = summarise(suite, parts).variants[0].metrics.at("middle");
+  EXPECT_EQ(middle.mean, 3);
+  EXPECT_LE(middle.low, middle.mean);
+  EXPECT_GE(middle.high, middle.mean);
+}
+
+TEST_F(Runner, ResumesAndRejectsOtherSettings) {
+  FakeSuite suite;
+  suite.interrupted = 3;
+  EXPECT_THROW(run_suite(suite, {out("r")}), Interrupted);
   EXPECT_EQ(suite.runs, 3);
-  suite.broken = -1;
+  suite.interrupted = -1;
   EXPECT_EQ(run_suite(suite, {out("r")}), 0);
   EXPECT_EQ(suite.runs, 10);
   fs::remove(out("r") / "report.html");
@@ -151,6 +225,7 @@ TEST_F(Runner, WritesASelfContainedPage) {
   EXPECT_THAT(html, HasSubstr("data:image/jpeg;base64,/9j/"));
   EXPECT_THAT(html, HasSubstr("DINOv2: no weights."));
   EXPECT_THAT(html, HasSubstr("won 0 / 5"));
+  EXPECT_THAT(html, HasSubstr("middle, median"));
   EXPECT_THAT(html, Not(HasSubstr("src=\"http")));
   EXPECT_THAT(html, Not(HasSubstr("href=")));
   // The recorded frame appears once, although both groups contain it.

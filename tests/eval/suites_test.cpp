@@ -18,6 +18,7 @@
 #include "loci/eval/suites/continuation_suite.h"
 #include "loci/eval/suites/path_clips.h"
 #include "loci/eval/suites/runner.h"
+#include "loci/io/media/image.h"
 #include "loci/sample/stream/stream.h"
 
 #include "tests/eval/tiny_recording.h"
@@ -214,6 +215,161 @@ TEST_F(Suites, RecordingScoresPerfectlyAgainstItself) {
   EXPECT_EQ(rows[0].cells.size(), 3u);
   EXPECT_THAT(rows[0].cells[2].label, HasSubstr("me: 120.0 dB"));
   EXPECT_FALSE(scores.curves()[0].points.empty());
+}
+
+// The values of several seeds are averaged per clip and instant, before variants are paired.
+TEST_F(Suites, AveragesSeeds) {
+  ContinuationSetup s = setup("both");
+  s.models = parse_models({path("one").string()});
+  s.arms = {{"sparse", "sparse", 6}};
+  s.clips.count = 1;
+  s.clips.seconds = 1;
+  s.videos = true;
+  const auto values = [&](const std::vector<uint64_t>& seeds, const std::string& out) {
+    s.sampling.seeds = seeds;
+    s.out = path(out);
+    ContinuationSuite suite(s);
+    EXPECT_EQ(run_suite(suite, {path(out)}), 0);
+    return read_parts(suite, path(out))[0].values.at("one");
+  };
+  const MetricValues both = values({42, 43}, "both"), first = values({42}, "first"),
+                     second = values({43}, "second");
+  EXPECT_NE(first.at("psnr"), second.at("psnr"));
+  EXPECT_NEAR(both.at("psnr")[0], (first.at("psnr")[0] + second.at("psnr")[0]) / 2, 1e-12);
+  ASSERT_EQ(both.at("psnr_revisit").size(), first.at("psnr_revisit").size());
+  for (size_t i = 0; i < both.at("psnr_revisit").size(); ++i) {
+    EXPECT_NEAR(both.at("psnr_revisit")[i],
+                (first.at("psnr_revisit")[i] + second.at("psnr_revisit")[i]) / 2, 1e-12);
+  }
+  EXPECT_TRUE(fs::exists(path("both/predictions/one, seed 43/a.mp4")));
+  EXPECT_THAT(read_file(path("both/report.html")), HasSubstr("means over the seeds 42, 43"));
+}
+
+// The videos of a run, scored as those of another program, have the values of the run. A missing
+// video is listed, and the others are scored.
+TEST_F(Suites, ScoresVideosOfOtherPrograms) {
+  ContinuationSetup s = setup("model");
+  s.models = parse_models({path("one").string()});
+  s.arms = {{"sparse", "sparse", 6}};
+  s.videos = true;
+  ContinuationSuite suite(s);
+  run_suite(suite, {path("model")});
+  const MetricValues wanted = read_parts(suite, path("model"))[0].values.at("one");
+  fs::remove(path("model/predictions/one/b.mp4"));
+  ContinuationSetup t = setup("videos");
+  t.predictions = {{"videos", path("model/predictions/one")}};
+  t.models = parse_models({path("one").string()});
+  t.arms = s.arms;
+  ContinuationSuite scorer(t);
+  EXPECT_EQ(run_suite(scorer, {path("videos")}), 0);
+  const Json results = load_json(path("videos/results.json"));
+  ASSERT_EQ(results["failed"].size(), 1u);
+  EXPECT_THAT(results["failed"][0]["reason"].get<std::string>(),
+              HasSubstr("b.mp4: the prediction is missing"));
+  EXPECT_EQ(results["pairs"][0]["metrics"]["psnr"]["clips"], 1);
+  EXPECT_EQ(results["pairs"][0]["metrics"]["psnr"]["mean"], 0);
+  for (const PartResult& part : read_parts(scorer, path("videos"))) {
+    if (part.group != "videos") continue;
+    EXPECT_EQ(part.values.at("videos").at("psnr_revisit"), wanted.at("psnr_revisit"));
+    EXPECT_EQ(part.values.at("videos").at("sharpness_revisit"), wanted.at("sharpness_revisit"));
+  }
+  t.predictions = {{"videos", path("data")}};
+  EXPECT_THROW(ContinuationSuite{t}, Error) << "no video of any clip";
+
+  // The gated return, along a route from the first frame of a recording.
+  ReturnSetup r{{}, {{"own"}}, {}, path("data"), path("return")};
+  r.routes = {"left-2,right-2"};
+  r.distance = "pixels";
+  r.count = 1;
+  r.predictions = {{"still", path("still")}};
+  fs::create_directories(path("still"));
+  io::VideoOptions lossless;
+  lossless.lossless = true;
+  io::write_video(
+      path("still/a, left-2,right-2.mp4"),
+      tiny_frames(177, 1).narrow(0, 0, 1).expand({100, kTinyHeight, kTinyWidth, 3}).contiguous(),
+      lossless);
+  ReturnSuite still(r);
+  EXPECT_EQ(run_suite(still, {path("return")}), 0);
+  const MetricValues gated = read_parts(still, path("return"))[0].values.at("still");
+  EXPECT_EQ(gated.at("similarity")[0], 1);
+  EXPECT_EQ(gated.at("score")[0], 0) << "the view never changes";
+}
+
+TEST_F(Suites, PathsStartFromPictures) {
+  fs::create_directories(path("starts"));
+  io::write_png(path("starts/street.png"), tiny_frames(1, 4)[0]);
+  write_file(path("starts/street.txt"), "a street\n");
+  const ClipFormat format = common_format(models(), {});
+  const auto clips = open_paths(path("starts"), format, {"set-c"}, 3, {});
+  ASSERT_EQ(clips->size(), 7u);
+  EXPECT_EQ(clips->clip(0).name, "street, static");
+  EXPECT_EQ(clips->clip(6).name, "street, square");
+  EXPECT_EQ(clips->clip(0).caption, "a street");
+  EXPECT_TRUE(at::equal(clips->read(0, 0, 1), tiny_frames(1, 4)));
+  EXPECT_THROW(open_paths(path("starts"), format, {"recorded"}, 3, {}), Error);
+}
+
+// Every second frame of the recordings, with seconds of the video or of the recording.
+TEST_F(Suites, StrideAndClockOfRecordings) {
+  const ClipFormat format = common_format(models(), {});
+  ClipOptions options{1.0, {}, 1};
+  const auto whole = open_recordings(path("data"), format, options);
+  EXPECT_EQ(whole->clip(0).frames(), 177);
+  options.stride = 2;
+  const auto half = open_recordings(path("data"), format, options);
+  EXPECT_EQ(half->clip(0).frames(), 89);
+  EXPECT_EQ(half->clip(0).context_frames, 17) << "one second of the video";
+  EXPECT_TRUE(at::equal(half->read(0, 5, 1), whole->read(0, 10, 1)));
+  EXPECT_EQ(half->clip(0).trajectory.cameras[5].pose, whole->clip(0).trajectory.cameras[10].pose);
+  EXPECT_NE(half->identity(0), whole->identity(0));
+  options.clock = Clock::kRecorded;
+  const auto recorded = open_recordings(path("data"), format, options);
+  EXPECT_EQ(recorded->clip(0).context_frames, 9) << "one second of the recording";
+  EXPECT_EQ(recorded->clip(0).clock, 8);
+  // The turn takes ten seconds of the recording, but only five of the video.
+  options.context_seconds = 0;
+  EXPECT_FALSE(open_recordings(path("data"), format, options)->clip(0).revisits.empty());
+  options.clock = Clock::kGenerated;
+  EXPECT_TRUE(open_recordings(path("data"), format, options)->clip(0).revisits.empty());
+}
+
+TEST(Instants, AreStratifiedByGap) {
+  std::vector<camera::Revisit> revisits;
+  const auto add = [&](int count, double gap) {
+    for (int i = 0; i < count; ++i) revisits.push_back({std::ssize(revisits), 0, gap});
+  };
+  add(100, 10);
+  add(5, 30);
+  add(200, 90);
+  const std::vector<size_t> picked = pick_instants(revisits, 60);
+  EXPECT_EQ(picked.size(), 60u);
+  EXPECT_TRUE(std::is_sorted(picked.begin(), picked.end()));
+  const auto within = [&](size_t low, size_t high) {
+    return std::count_if(picked.begin(), picked.end(),
+                         [&](size_t i) { return i >= low && i < high; });
+  };
+  EXPECT_EQ(within(0, 100), 27) << "half of what the middle gap leaves";
+  EXPECT_EQ(within(100, 105), 5);
+  EXPECT_EQ(within(105, 305), 28);
+  EXPECT_EQ(pick_instants({revisits.begin(), revisits.begin() + 3}, 60).size(), 3u);
+  EXPECT_TRUE(pick_instants({}, 60).empty());
+}
+
+TEST(SharedErrors, UseTheWorstRegionOfAllVariants) {
+  EvalClip clip;
+  clip.revisits = {{8, 0, 10}, {16, 0, 30}};
+  // 100 patches; each variant is wrong in other five patches, the second one more.
+  at::Tensor a = at::zeros({100}), b = at::zeros({100});
+  a.narrow(0, 0, 5).fill_(0.4);
+  b.narrow(0, 50, 5).fill_(1);
+  MetricValues first, second;
+  add_shared_errors(clip, {{{8, a}, {16, a}}, {{8, b}}}, {&first, &second});
+  EXPECT_EQ(second.at("local_5_shared").size(), 1u);
+  EXPECT_NEAR(second.at("local_5_shared")[0], 1, 1e-6);
+  EXPECT_NEAR(first.at("local_5_shared")[0], 0, 1e-6) << "outside of the shared region";
+  EXPECT_NEAR(first.at("local_5_shared")[1], 0.4, 1e-6) << "the only variant there";
+  EXPECT_EQ(first.at("local_5_shared_8_20").size(), 1u);
 }
 
 TEST_F(Suites, RejectIncompatibleInputs) {

@@ -79,6 +79,8 @@ void add_eval_return(CLI::App& app) {
   app.add_option("--weights", o->weights, "folder with the weights of LPIPS, DINOv2 and CLIP")
       ->type_name("DIR");
   add_history_option(app, o->history);
+  add_seeds_option(app, *o);
+  add_predictions_option(app, *o, "\"RECORDING, ROUTE.mp4\", starting after the first frame");
   examples(app, {{"loci eval return --model models/mini --data recordings --weights weights --out "
                   "return",
                   "turn and walk, compared by LPIPS"}});
@@ -91,7 +93,8 @@ void add_eval_return(CLI::App& app) {
                              o->weights,
                              o->routes,
                              o->distance,
-                             o->count});
+                             o->count,
+                             eval::parse_models(o->predictions, "--predictions")});
     run_eval(suite, *o);
   });
 }
@@ -102,14 +105,17 @@ void add_eval_camera(CLI::App& app) {
   add_eval_options(app, *o);
   app.add_option(
          "--route", o->routes,
-         "preset, key string, or 'recorded' for the recordings' own trajectories; give several for "
-         "several routes (default: all presets)")
+         "preset, key string, 'recorded' for the recordings' own trajectories, or 'set-c' for the "
+         "paper's seven designed paths; give several for several routes (default: all presets)")
       ->type_name("PATH");
-  app.add_option("--seconds", o->seconds, "maximum length of presets and recordings in seconds")
+  app.add_option("--seconds", o->seconds,
+                 "length of presets and maximum length of recordings in seconds")
       ->type_name("S")
       ->check(number_in(1.0, 3600.0))
       ->capture_default_str();
   add_history_option(app, o->history);
+  add_seeds_option(app, *o);
+  add_predictions_option(app, *o, "\"RECORDING, ROUTE.mp4\", starting after the first frame");
   examples(app, {{"loci eval camera --model models/mini --data recordings --count 4 --out camera",
                   "all presets from four first frames"},
                  {"loci eval camera --model models/mini --data setc/clips --route recorded "
@@ -123,7 +129,8 @@ void add_eval_camera(CLI::App& app) {
                             o->out,
                             o->routes,
                             o->seconds,
-                            o->count};
+                            o->count,
+                            eval::parse_models(o->predictions, "--predictions")};
     if (setup.routes.empty()) {
       for (const camera::Preset& preset : camera::presets()) {
         setup.routes.emplace_back(preset.name);

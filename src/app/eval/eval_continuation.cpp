@@ -9,7 +9,7 @@
 #include "loci/app/eval/eval_suites.h"
 #include "loci/base/error.h"
 #include "loci/eval/drift/drift_suite.h"
-#include "loci/eval/mind/mind_suite.h"
+#include "loci/eval/mind/mind_data.h"
 #include "loci/eval/suites/continuation_suite.h"
 #include "loci/memory/history/history_registry.h"
 
@@ -30,7 +30,9 @@ struct ContinuationCommand : EvalOptions {
   std::string weights;
   std::vector<std::string> readouts;
   std::vector<int64_t> resets;
-  std::vector<std::string> predictions;
+  std::optional<double> stride, fov;
+  std::optional<std::string> clock;
+  std::string view = "first";
   bool mind_compat = false;
   std::string ssim_border = "mirrored";
   double window_seconds = 5;
@@ -58,9 +60,20 @@ struct ContinuationCommand : EvalOptions {
     setup.out = out;
     setup.weights = weights;
     setup.mind = mind();
-    const bool mind_data = std::filesystem::exists(std::filesystem::path(data) / "1st_data") ||
-                           std::filesystem::exists(std::filesystem::path(data) / "3rd_data");
-    setup.clips = {context_seconds.value_or(mind_data ? 0 : default_context), seconds, count};
+    setup.predictions = eval::parse_models(predictions, "--predictions");
+    if (setup.models.empty() && setup.predictions.empty()) {
+      fail("--model is missing; expected a model, or --predictions with videos");
+    }
+    setup.clips = {context_seconds.value_or(eval::is_mind(data) ? 0 : default_context), seconds,
+                   count};
+    setup.clips.stride = stride;
+    setup.clips.fov = fov;
+    if (clock) {
+      setup.clips.clock = *clock == "recorded" ? eval::Clock::kRecorded : eval::Clock::kGenerated;
+    }
+    setup.clips.views.clear();
+    if (view != "third") setup.clips.views.emplace_back("1st_data");
+    if (view != "first") setup.clips.views.emplace_back("3rd_data");
     return setup;
   }
 };
@@ -83,6 +96,42 @@ void add_lengths(CLI::App& app, ContinuationCommand& o) {
       ->type_name("S")
       ->check(number_in(0.001, 36000.0));
 }
+
+void add_time_base(CLI::App& app, ContinuationCommand& o) {
+  app.add_option("--stride", o.stride,
+                 fmt::format("recorded frames per generated frame (default: as many as keep the "
+                             "recorded time at the model's frame rate; MIND: {:g})",
+                             eval::kMindStride))
+      ->type_name("N")
+      ->check(number_in(1.0, 100.0));
+  app.add_option("--clock", o.clock,
+                 "what seconds are: generated, at the model's frame rate, or recorded (default: "
+                 "generated; MIND: recorded)")
+      ->check(one_of({"generated", "recorded"}));
+  app.add_option("--fov", o.fov,
+                 fmt::format("horizontal field of view in degrees of recordings without a lens "
+                             "(default: the model's; MIND: {:g}, Unreal Engine's default)",
+                             eval::kMindFov))
+      ->type_name("DEG")
+      ->check(number_in(1.0, 179.0));
+  app.add_option("--view", o.view, "MIND: first-person or third-person clips, or both")
+      ->check(one_of({"first", "third", "both"}))
+      ->capture_default_str();
+}
+
+// How MIND's clips are scored.
+void add_mind_scoring(CLI::App& app, ContinuationCommand& o) {
+  app.add_flag("--mind-compat", o.mind_compat,
+               "MIND: ignore the last batch of frames like the official scorer");
+  app.add_option(
+         "--ssim-border", o.ssim_border,
+         "MIND: border of SSIM; mirrored as in newer torchmetrics, cropped as in older versions")
+      ->check(one_of({"mirrored", "cropped"}))
+      ->capture_default_str();
+}
+
+constexpr const char* kClipVideos =
+    "CLIP.mp4, starting after the context, or MIND's tree of predictions";
 
 void add_budget(CLI::App& app, ContinuationCommand& o, const std::string& otherwise) {
   app.add_option("--budget", o.budget,
@@ -111,21 +160,14 @@ void add_eval_memory(CLI::App& app) {
   auto o = std::make_shared<ContinuationCommand>();
   o->default_context = 10;
   add_eval_options(app, *o);
-  app.get_option("--model")->required(false);
   add_lengths(app, *o);
+  add_time_base(app, *o);
   add_history_option(app, o->history);
   add_budget(app, *o, "the model's");
   add_variations(app, *o);
-  app.add_option("--predictions", o->predictions,
-                 "MIND: score this folder of predictions (DIR or NAME=DIR) instead of a model")
-      ->type_name("DIR");
-  app.add_flag("--mind-compat", o->mind_compat,
-               "MIND: ignore the last batch of frames like the official scorer");
-  app.add_option(
-         "--ssim-border", o->ssim_border,
-         "MIND: border of SSIM; mirrored as in newer torchmetrics, cropped as in older versions")
-      ->check(one_of({"mirrored", "cropped"}))
-      ->capture_default_str();
+  add_seeds_option(app, *o);
+  add_predictions_option(app, *o, kClipVideos);
+  add_mind_scoring(app, *o);
   examples(
       app,
       {{"loci eval memory --model models/mini --model models/mini-softmax --data "
@@ -136,16 +178,9 @@ void add_eval_memory(CLI::App& app) {
        {"loci eval memory --model models/loci --data MIND-Data --weights weights --mind-compat "
         "--out mind",
         "MIND's memory test, scored like the official scorer"},
-       {"loci eval memory --predictions ours=preds --data MIND-Data --out scores",
-        "score predictions of another program"}});
+       {"loci eval memory --predictions ours=videos --data MIND-Data --out scores",
+        "score the videos of another program"}});
   app.callback([o] {
-    if (!o->predictions.empty()) {
-      if (!o->models.empty()) fail("--predictions and --model cannot be given together");
-      eval::MindPredictionSuite suite(
-          {eval::parse_models(o->predictions), o->data, o->weights, o->mind(), o->count});
-      run_eval(suite, *o);
-      return;
-    }
     eval::ContinuationSetup setup = o->setup("memory", "Memory: continuing recordings");
     setup.arms = eval::with_variations({{o->history.value_or("own"), o->history, o->budget}},
                                        o->variations());
@@ -163,26 +198,47 @@ void add_eval_revisit(CLI::App& app) {
   auto o = std::make_shared<ContinuationCommand>();
   add_eval_options(app, *o);
   add_lengths(app, *o);
+  add_time_base(app, *o);
   add_history_option(app, o->history);
   add_budget(app, *o, "the model's");
   add_variations(app, *o);
+  add_seeds_option(app, *o);
+  add_predictions_option(app, *o, kClipVideos);
+  add_mind_scoring(app, *o);
   examples(app, {{"loci eval revisit --model models/mini --model models/mini-softmax --data "
                   "recordings --weights weights --out report",
-                  "compare two models, starting from the first frame"}});
+                  "compare two models, starting from the first frame"},
+                 {"loci eval revisit --model models/mini --predictions other=videos --data "
+                  "recordings --seeds 42,43,44 --out report",
+                  "three seeds, and the videos of another program"}});
   app.callback([o] {
     eval::ContinuationSetup setup = o->setup("revisit", "Revisits");
     setup.arms = eval::with_variations({{"own", o->history, o->budget}}, o->variations());
-    setup.metrics = {"psnr_revisit",  "ssim_revisit",
-                     "lpips_revisit", "lpips_vgg_revisit",
-                     "psnr",          "ssim",
-                     "lpips",         "psnr_8_20",
-                     "lpips_8_20",    "psnr_20_60",
-                     "lpips_20_60",   "psnr_60",
-                     "lpips_60",      "identity_dino",
-                     "identity_clip", "local_1",
-                     "local_5",       "local_10",
-                     "local_5_8_20",  "local_5_20_60",
-                     "local_5_60",    "sharpness_revisit"};
+    setup.metrics = {"psnr_revisit",
+                     "ssim_revisit",
+                     "lpips_revisit",
+                     "lpips_vgg_revisit",
+                     "psnr",
+                     "ssim",
+                     "lpips",
+                     "psnr_8_20",
+                     "lpips_8_20",
+                     "psnr_20_60",
+                     "lpips_20_60",
+                     "psnr_60",
+                     "lpips_60",
+                     "identity_dino",
+                     "identity_clip",
+                     "local_1",
+                     "local_5",
+                     "local_10",
+                     "local_5_8_20",
+                     "local_5_20_60",
+                     "local_5_60",
+                     "local_5_shared",
+                     "local_5_shared_8_20",
+                     "local_gap_8_20",
+                     "sharpness_revisit"};
     eval::ContinuationSuite suite(std::move(setup));
     run_eval(suite, *o);
   });
@@ -195,6 +251,8 @@ void add_eval_arena(CLI::App& app) {
   o->histories = {"sparse", "window", "overlap", "landmarks", "content", "dense"};
   add_eval_options(app, *o);
   add_lengths(app, *o);
+  add_time_base(app, *o);
+  add_seeds_option(app, *o);
   app.add_option("--histories", o->histories, "history policies to compare")
       ->delimiter(',')
       ->check(one_of(memory::history_names()))
@@ -243,8 +301,8 @@ void add_eval_drift(CLI::App& app) {
   o->default_context = 20;
   o->seconds = 60;
   add_eval_options(app, *o);
-  app.get_option("--model")->required(false);
   add_lengths(app, *o);
+  add_time_base(app, *o);
   app.add_option("--window-seconds", o->window_seconds,
                  "length of the windows of time for which values are reported, in seconds")
       ->type_name("S")
@@ -256,10 +314,7 @@ void add_eval_drift(CLI::App& app) {
   app.add_flag("--autoencoder", o->autoencoder,
                "also measure recorded frames encoded and decoded by the model's autoencoder: the "
                "limit of what the model can reach");
-  app.add_option("--predictions", o->predictions,
-                 "also measure the videos in this folder (DIR or NAME=DIR): DIR/RECORDING.mp4, "
-                 "starting after the context")
-      ->type_name("DIR");
+  add_predictions_option(app, *o, kClipVideos);
   app.add_flag("--videos", o->videos, "keep the generated walks as videos in OUT/predictions");
   examples(
       app,
@@ -276,7 +331,6 @@ void add_eval_drift(CLI::App& app) {
     eval::ContinuationSetup setup = o->setup("drift", "Drift: walks over time");
     setup.arms = eval::with_variations({{o->history.value_or("own"), o->history, o->budget}},
                                        o->variations());
-    setup.predictions = eval::parse_models(o->predictions);
     setup.autoencoder = o->autoencoder;
     setup.videos = o->videos;
     eval::DriftSuite suite(std::move(setup), o->window_seconds);

@@ -23,7 +23,7 @@ eval::Sampling EvalOptions::sampling() const {
   sampling.steps = steps;
   sampling.solver = solver;
   sampling.guidance = guidance;
-  sampling.seed = seed;
+  sampling.seeds = seeds.empty() ? std::vector{seed} : seeds;
   sampling.dtype = dtype == "bf16" ? at::kBFloat16 : at::kFloat;
   sampling.captions = !no_captions;
   sampling.cache =
@@ -43,6 +43,29 @@ void add_out_options(CLI::App& app, EvalOptions& o) {
       ->type_name("DIR")
       ->required();
   add_shard_option(app, o.shard);
+  app.add_option("--weight", o.weight,
+                 "what has the same weight in means: clips, or instants (every value). Medians are "
+                 "always over all values (default: clips; instants for probe, attention and "
+                 "capacity)")
+      ->check(one_of({"clips", "instants"}));
+}
+
+void add_seeds_option(CLI::App& app, EvalOptions& o) {
+  app.add_option("--seeds", o.seeds,
+                 "seeds of the noise, instead of --seed; values are means over them per clip")
+      ->type_name("N")
+      ->delimiter(',')
+      ->check(seed_number())
+      ->excludes("--seed");
+}
+
+void add_predictions_option(CLI::App& app, EvalOptions& o, const std::string& where) {
+  app.get_option("--model")->required(false);
+  app.add_option("--predictions", o.predictions,
+                 fmt::format("also measure videos of another program, with or without models: a "
+                             "folder, or NAME=DIR, with {}",
+                             where))
+      ->type_name("DIR");
 }
 
 void add_eval_options(CLI::App& app, EvalOptions& o, bool data) {
@@ -85,7 +108,11 @@ void add_history_option(CLI::App& app, std::optional<std::string>& history) {
 
 void run_eval(eval::Suite& suite, const EvalOptions& options) {
   const Shard part = parse_shard(options.shard);
-  const int64_t missing = eval::run_suite(suite, {options.out, part.index, part.count});
+  eval::RunOptions run{options.out, part.index, part.count};
+  if (options.weight) {
+    run.weight = *options.weight == "clips" ? eval::Weight::kClips : eval::Weight::kInstants;
+  }
+  const int64_t missing = eval::run_suite(suite, run);
   if (missing > 0) return;
   fmt::print("{}\n", (std::filesystem::path(options.out) / "report.html").string());
 }

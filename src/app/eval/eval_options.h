@@ -20,6 +20,9 @@ struct EvalOptions {
   std::optional<std::string> solver;
   std::optional<double> guidance;
   uint64_t seed = 42;
+  std::vector<uint64_t> seeds;  // several; empty: `seed`
+  std::vector<std::string> predictions;
+  std::optional<std::string> weight;
   bool no_captions = false;
 
   eval::Sampling sampling() const;
@@ -27,11 +30,16 @@ struct EvalOptions {
 
 // Adds --data and --count.
 void add_data_options(CLI::App& app, EvalOptions& options);
-// Adds --out and --shard.
+// Adds --out, --shard and --weight.
 void add_out_options(CLI::App& app, EvalOptions& options);
 // Adds --model, --out, --shard and the sampling options; with `data` also --data, --count and
 // --cache.
 void add_eval_options(CLI::App& app, EvalOptions& options, bool data = true);
+
+// Adds --seeds, for suites that average over several seeds.
+void add_seeds_option(CLI::App& app, EvalOptions& options);
+// Adds --predictions and makes --model optional. `where` says where the video of a clip is.
+void add_predictions_option(CLI::App& app, EvalOptions& options, const std::string& where);
 
 // Adds --history, the history policy of a suite that compares no policies.
 void add_history_option(CLI::App& app, std::optional<std::string>& history);

@@ -75,14 +75,14 @@ AttentionSuite::AttentionSuite(AttentionSetup setup)
   }
   if (layers_.common.empty())
     fail("--model: the models have no common layer that attends to its history");
-  const std::vector<MindRecording> mind = find_mind(setup_.data, setup_.clips.count);
-  clips_ = mind.empty() ? open_recordings(setup_.data, format, setup_.clips)
-                        : open_mind(mind, format, setup_.clips);
+  clips_ = open_data(setup_.data, format, free_token(setup_.models, setup_.sampling), setup_.clips)
+               .clips;
   size_t instants = 0;
   for (size_t i = 0; i < clips_->size(); ++i) {
     instants += clips_->clip(i).revisits.size();
     if (!clips_->has_depth(i)) ++without_depth_;
   }
+  warn_of_captions(setup_.models, setup_.sampling, *clips_);
   if (instants == 0) {
     fail(
         "{}: no recording contains a revisit; attention is measured at revisits (loci world record "
@@ -202,6 +202,7 @@ std::vector<std::string> AttentionSuite::notes() const {
         "or more before. Errors are those of the model's own rollout. Thirds divide the revisits "
         "by the enrichment of the first row.");
   }
+  add_caption_note(setup_.models, setup_.sampling, *clips_, notes);
   return notes;
 }
 
@@ -243,6 +244,7 @@ MetricValues AttentionSuite::values_of(const LayerShares& shares, size_t instant
 }
 
 PartResult AttentionSuite::run(size_t clip) {
+  check_usable(*clips_, clip);
   const at::NoGradGuard no_grad;
   const EvalClip& recording = clips_->clip(clip);
   const ClipFormat& format = clips_->format();
@@ -260,7 +262,7 @@ PartResult AttentionSuite::run(size_t clip) {
       encoded_frames(folder().vae(), *clips_, clip, recording.frames(), setup_.sampling.cache);
   const auto [height, width] = folder().latent_size(format.height, format.width);
   const camera::TokenGrid grid = folder().config().grid(height, width);
-  ReplayOptions options{setup_.timestep, setup_.sampling.seed, readouts_of(opened())};
+  ReplayOptions options{setup_.timestep, setup_.sampling.seed(), readouts_of(opened())};
   for (size_t a = 0; a < setup_.arms.size(); ++a) {
     sample::Stream stream(
         folder().transformer(), nullptr,
@@ -297,7 +299,7 @@ void AttentionSuite::roll_out(size_t clip, const std::vector<DepthFrame>& views,
   std::vector<at::Tensor> masks;  // bool [H, W]
   for (const camera::Revisit& revisit : recording.revisits) {
     const auto latent = static_cast<size_t>(format.grid.latent_of_frame(revisit.frame));
-    const double old = static_cast<double>(revisit.frame) - kMinAge * format.fps;
+    const double old = static_cast<double>(revisit.frame) - kMinAge * recording.clock;
     const auto known = static_cast<size_t>(
         std::max(0.0, std::floor(old / static_cast<double>(format.grid.frames_per_latent)) + 1));
     masks.push_back(seen_before(views[latent], std::span(views).first(std::min(known, latent))));
@@ -324,9 +326,10 @@ void AttentionSuite::roll_out(size_t clip, const std::vector<DepthFrame>& views,
         }
         if (next > 0) continue;
         const at::Tensor region = masks[next].unsqueeze(-1);
-        PictureRow row{fmt::format("{:.2f} s, first visit {:.1f} s before",
-                                   static_cast<double>(revisit.frame) / format.fps, revisit.gap),
-                       {}};
+        PictureRow row{
+            fmt::format("{:.2f} s, first visit {:.1f} s before",
+                        static_cast<double>(revisit.frame) / recording.clock, revisit.gap),
+            {}};
         row.cells.push_back(
             make_cell("first visit, recorded", clips_->read(clip, revisit.earlier, 1)[0]));
         row.cells.push_back(make_cell("recording (dark: not in the seen region)",

@@ -40,6 +40,7 @@ class AttentionSuite : public ModelSuite {
   std::vector<VariantGroup> groups() const override;
   std::vector<Metric> metrics() const override;
   std::vector<std::pair<std::string, std::string>> pairs() const override;
+  Weight weight() const override { return Weight::kInstants; }
   PartResult run(size_t clip) override;
   // Divides the masked errors into thirds by the enrichment of the first variant.
   void conclude(std::vector<PartResult>& parts) override;

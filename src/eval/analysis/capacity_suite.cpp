@@ -206,8 +206,8 @@ std::vector<Metric> CapacitySuite::metrics() const {
   using Better = Metric::Better;
   std::vector<Metric> list = {{"psnr_revisit", "PSNR at revisits", Better::kHigher, 2}};
   for (const RevisitGap& gap : kRevisitGaps) {
-    list.push_back({std::string("psnr") + gap.suffix, std::string("PSNR") + gap.words,
-                    Better::kHigher, 2});
+    list.push_back(
+        {std::string("psnr") + gap.suffix, std::string("PSNR") + gap.words, Better::kHigher, 2});
   }
   list.push_back({"directions", "directions of the keys", Better::kNeither, 1});
   return list;
@@ -277,6 +277,7 @@ void CapacitySuite::measure_states(const Walk& walk, const StateEncoding& encodi
 }
 
 PartResult CapacitySuite::run(size_t clip) {
+  check_usable(*clips_, clip);
   const at::NoGradGuard no_grad;
   const Walk walk(*clips_, clip);
   PartResult result;

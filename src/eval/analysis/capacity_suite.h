@@ -43,6 +43,7 @@ class CapacitySuite : public Suite {
   std::vector<Metric> metrics() const override;
   std::vector<std::pair<std::string, std::string>> pairs() const override;
   void open(size_t) override {}
+  Weight weight() const override { return Weight::kInstants; }
   PartResult run(size_t clip) override;
   void conclude(std::vector<PartResult>& parts) override;
   std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const override;

@@ -65,12 +65,16 @@ at::Tensor mean_token(const at::Tensor& latents, int64_t patch) {
       .flatten();
 }
 
-// R² by row of a probe on the tensor `name` of the files.
-at::Tensor explained_by(const std::vector<io::SafetensorsFile>& files, const char* name,
-                        const at::Tensor& targets, const std::vector<int64_t>& trajectories) {
+// Predictions of a probe on the tensor `name` of the files.
+at::Tensor predictions_from(const std::vector<io::SafetensorsFile>& files, const char* name,
+                            const at::Tensor& targets, const std::vector<int64_t>& trajectories) {
   std::vector<at::Tensor> rows;
   for (const io::SafetensorsFile& file : files) rows.push_back(file.tensor(name));
-  return explained(ridge_predictions(at::cat(rows), targets, trajectories), targets);
+  return ridge_predictions(at::cat(rows), targets, trajectories);
+}
+
+double degrees_of(const at::Tensor& sine_cosine) {
+  return camera::degrees(std::atan2(sine_cosine[0].item<double>(), sine_cosine[1].item<double>()));
 }
 
 std::vector<double> rows_of(const at::Tensor& values, const std::vector<int64_t>& trajectories,
@@ -102,12 +106,14 @@ ProbeSuite::ProbeSuite(ProbeSetup setup) : setup_(std::move(setup)) {
   clips_ = open_recordings(setup_.data, common_format(setup_.models, setup_.sampling),
                            {0, setup_.seconds, setup_.count});
   for (size_t i = 0; i < clips_->size(); ++i) {
-    if (clips_->clip(i).new_frames() / clips_->format().grid.frames_per_chunk() <
-        setup_.first_chunk) {
+    if (clips_->damage(i).empty() &&
+        clips_->clip(i).new_frames() / clips_->format().grid.frames_per_chunk() <
+            setup_.first_chunk) {
       fail("{} is shorter than {} chunks; reduce --first-chunk or record longer clips",
            clips_->clip(i).name, setup_.first_chunk);
     }
   }
+  warn_of_captions(setup_.models, setup_.sampling, *clips_);
   if (clips_->size() < 3) {
     fail("{}: found {} recordings; expected at least 3", setup_.data.string(), clips_->size());
   }
@@ -154,7 +160,7 @@ std::vector<Metric> ProbeSuite::metrics() const {
 }
 
 std::vector<std::string> ProbeSuite::notes() const {
-  return {
+  std::vector<std::string> notes = {
       fmt::format(
           "States after chunk {} and later; recordings are replayed unchanged. Ridge regression "
           "predicts sin and cos of the yaw relative to the first frame, in five folds of whole "
@@ -164,6 +170,8 @@ std::vector<std::string> ProbeSuite::notes() const {
           setup_.first_chunk),
       "For comparison: probes on the mean of all tokens so far and on the mean of the newest "
       "chunk's tokens, as they enter the model, before any camera information."};
+  add_caption_note(setup_.models, setup_.sampling, *clips_, notes);
+  return notes;
 }
 
 fs::path ProbeSuite::state_file(const std::string& variant, size_t clip) const {
@@ -232,6 +240,7 @@ void ProbeSuite::replay(const model::Transformer& transformer, const std::string
 }
 
 PartResult ProbeSuite::run(size_t clip) {
+  check_usable(*clips_, clip);
   const std::string& name = setup_.models[open_].name;
   replay(folder_->transformer(), name, clip);
   replay(*untrained_, name + kUntrained, clip);
@@ -242,8 +251,10 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
   std::vector<io::SafetensorsFile> files;
   std::vector<at::Tensor> angles;
   std::vector<int64_t> trajectories;
-  for (size_t clip = 0; clip < clips_->size(); ++clip) {
-    files.push_back(io::SafetensorsFile::open(state_file(variant, clip)));
+  const std::vector<std::string> names = clips();
+  for (size_t clip = 0; clip < parts.size(); ++clip) {
+    const auto place = std::find(names.begin(), names.end(), parts[clip]->clip) - names.begin();
+    files.push_back(io::SafetensorsFile::open(state_file(variant, static_cast<size_t>(place))));
     angles.push_back(files.back().tensor("yaw"));
     trajectories.insert(trajectories.end(), static_cast<size_t>(angles.back().numel()),
                         static_cast<int64_t>(clip));
@@ -282,8 +293,10 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
     }
     ++layers;
   }
-  const at::Tensor past = explained_by(files, "past", targets, trajectories);
-  const at::Tensor current = explained_by(files, "current", targets, trajectories);
+  const at::Tensor past_guesses = predictions_from(files, "past", targets, trajectories);
+  const at::Tensor current_guesses = predictions_from(files, "current", targets, trajectories);
+  const at::Tensor past = explained(past_guesses, targets);
+  const at::Tensor current = explained(current_guesses, targets);
   const at::Tensor wrong = (at::atan2(guesses.select(1, 0), guesses.select(1, 1)) - yaw + 3 * M_PI)
                                .remainder(2 * M_PI)
                                .sub(M_PI)
@@ -302,18 +315,18 @@ void ProbeSuite::conclude(const std::string& variant, std::vector<PartResult*> p
       values["r2_permuted"] = {*std::max_element(permuted.begin(), permuted.end()) /
                                static_cast<double>(layers)};
     }
-    Curve truth{"yaw", {}}, readout{"readout", {}};
-    double seconds = 0;
+    Curve truth{"yaw", {}}, state{"state", {}}, mean{"past", {}}, newest{"current", {}};
+    double chunk = 0;
     for (size_t i = 0; i < trajectories.size(); ++i) {
       if (trajectories[i] != trajectory) continue;
       const auto row = static_cast<int64_t>(i);
-      truth.points.emplace_back(seconds, camera::degrees(yaw[row].item<double>()));
-      readout.points.emplace_back(
-          seconds, camera::degrees(
-                       std::atan2(guesses[row][0].item<double>(), guesses[row][1].item<double>())));
-      seconds += 1;
+      truth.points.emplace_back(chunk, camera::degrees(yaw[row].item<double>()));
+      state.points.emplace_back(chunk, degrees_of(guesses[row]));
+      mean.points.emplace_back(chunk, degrees_of(past_guesses[row]));
+      newest.points.emplace_back(chunk, degrees_of(current_guesses[row]));
+      chunk += 1;
     }
-    parts[clip]->curves[variant] = {truth, readout};
+    parts[clip]->curves[variant] = {truth, state, mean, newest};
   }
 }
 
@@ -332,10 +345,15 @@ std::vector<std::vector<PlotPanel>> ProbeSuite::plots(const std::vector<PartResu
   std::vector<PlotPanel> panels;
   for (const PartResult& part : parts) {
     if (part.group != setup_.models.front().name || panels.size() == kMaxPanels) continue;
-    const std::vector<Curve>& curves = part.curves.at(part.group);
+    const auto found = part.curves.find(part.group);
+    if (found == part.curves.end()) continue;  // a partial report
+    const std::vector<Curve>& curves = found->second;
     panels.push_back({"yaw, °: " + part.clip,
                       "chunks since the first state",
-                      {{"camera", curves[0].points}, {"prediction", curves[1].points}},
+                      {{"camera", curves[0].points},
+                       {"from the states", curves[1].points},
+                       {"from the mean of all tokens", curves[2].points},
+                       {"from the current chunk's tokens", curves[3].points}},
                       /*from_zero=*/false});
   }
   return {panels};

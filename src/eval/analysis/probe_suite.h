@@ -38,6 +38,7 @@ class ProbeSuite : public Suite {
   std::vector<Metric> metrics() const override;
   std::vector<std::pair<std::string, std::string>> pairs() const override;
   void open(size_t group) override;
+  Weight weight() const override { return Weight::kInstants; }
   PartResult run(size_t clip) override;
   // Fits the probes. There is one value per state: the mean over the hybrid layers.
   void conclude(std::vector<PartResult>& parts) override;

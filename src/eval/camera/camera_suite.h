@@ -23,21 +23,21 @@ struct CameraSetup {
   std::vector<std::string> routes;  // presets or key strings
   double seconds = 10;              // length of presets, maximum length of recordings
   std::optional<int64_t> count;
+  std::vector<ModelChoice> predictions = {};  // videos of other programs (prediction_video.h)
 };
 
 // Minimum commanded distance from the first frame, in metres, for a ratio of distances.
 constexpr double kMinDistance = 0.25;
 
-// Values over pairs of consecutive frames (half a second apart):
-//   rotation        median rotation error, degrees
-//   direction       median angle between directions of translation, degrees, if at least 5 cm were
-//                   commanded
-//   ratio           median of generated / commanded rotation, if at least 2 degrees were commanded
+// One value per pair of consecutive frames (half a second apart); NaN without an estimate:
+//   rotation        rotation error, degrees
+//   direction       angle between directions of translation, degrees, if at least 5 cm were
+//   commanded ratio           generated / commanded rotation, if at least 2 degrees were commanded
+//   distance_ratio  generated / commanded distance of the pair's second frame from the first frame,
+//                   if at least kMinDistance were commanded. Two views do not determine a distance,
+//                   so it needs `depth` of the first frame and a frame that shows enough of it.
+// and one value of the path:
 //   failed          share of pairs without an estimate
-//   distance_ratio  median of generated / commanded distance from the first frame, if at least
-//                   kMinDistance were commanded. Two views do not determine a distance, so it needs
-//                   `depth` of the first frame; frames that show too little of that frame are
-//                   skipped.
 // Metrics without any estimate are omitted.
 MetricValues camera_values(const std::vector<at::Tensor>& frames,
                            const std::vector<camera::Pose>& poses, const camera::Pinhole& lens,

@@ -12,6 +12,7 @@
 #include "loci/eval/suites/continuation.h"
 #include "loci/eval/suites/continuation_suite.h"
 #include "loci/eval/suites/path_clips.h"
+#include "loci/eval/suites/prediction_video.h"
 
 namespace loci::eval {
 
@@ -65,7 +66,7 @@ const std::vector<std::string>& return_distances() {
 }
 
 ReturnSuite::ReturnSuite(ReturnSetup setup)
-    : ModelSuite(setup.models, setup.arms, setup.sampling.dtype),
+    : ModelSuite(setup.models, setup.arms, setup.sampling.dtype, setup.predictions),
       setup_(std::move(setup)),
       networks_(Networks::load(setup_.weights)) {
   const std::pair<const char*, bool> needs[] = {{"lpips", networks_.alex.has_value()},
@@ -77,8 +78,10 @@ ReturnSuite::ReturnSuite(ReturnSetup setup)
            name);
     }
   }
-  clips_ = open_paths(setup_.data, common_format(setup_.models, setup_.sampling), setup_.routes,
-                      /*seconds=*/20, setup_.count);
+  clips_ = open_paths(setup_.data, format_of(setup_.models, setup_.predictions, setup_.sampling),
+                      setup_.routes, /*seconds=*/20, setup_.count);
+  check_predictions(setup_.predictions, *clips_);
+  warn_of_captions(setup_.models, setup_.sampling, *clips_);
 }
 
 Json ReturnSuite::settings() const {
@@ -86,6 +89,7 @@ Json ReturnSuite::settings() const {
   json["suite"] = "return";
   json["data"] = data_fingerprint(setup_.data, setup_.out);
   json["distance"] = setup_.distance;
+  describe_predictions(setup_.predictions, json);
   json["clips"] = clips();
   return json;
 }
@@ -98,10 +102,12 @@ std::vector<Metric> ReturnSuite::metrics() const {
 }
 
 std::vector<std::string> ReturnSuite::notes() const {
-  return {
+  std::vector<std::string> notes = {
       fmt::format("Similarity is 1 / (1 + distance), with distance '{}'. WBench uses DreamSim and "
                   "poses estimated from the video, so its numbers are not comparable.",
                   setup_.distance)};
+  add_caption_note(setup_.models, setup_.sampling, *clips_, notes);
+  return notes;
 }
 
 double ReturnSuite::distance(const at::Tensor& a, const at::Tensor& b) const {
@@ -112,17 +118,15 @@ double ReturnSuite::distance(const at::Tensor& a, const at::Tensor& b) const {
 }
 
 PartResult ReturnSuite::run(size_t clip) {
-  const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
   const EvalClip& path = clips_->clip(clip);
   const at::Tensor first = clips_->read(clip, 0, 1);
   const int64_t back = return_frame(camera::poses_of(path.trajectory.cameras));
   const std::vector<int64_t> wanted = samples(back);
   PartResult part;
   PictureRow row{"start, on the way, return", {make_cell("start", first[0])}};
-  for (const Arm& arm : setup_.arms) {
-    const std::string name = variant(arm);
+  const auto measure = [&](const std::string& name, bool shown, const auto& produce) {
     std::map<int64_t, at::Tensor> frames = {{0, first}};
-    continuation.run(arm, [&](int64_t begin, const at::Tensor& chunk) {
+    produce([&](int64_t begin, const at::Tensor& chunk) {
       for (const int64_t frame : wanted) {
         if (frame >= begin && frame < begin + chunk.size(0)) {
           frames[frame] = chunk.narrow(0, frame - begin, 1).clone();
@@ -131,11 +135,30 @@ PartResult ReturnSuite::run(size_t clip) {
     });
     const ReturnScore score =
         return_score(back, [&](int64_t frame) { return distance(first, frames.at(frame)); });
-    part.values[name] = {
+    if (shown) {
+      row.cells.push_back(make_cell(name + ", halfway", frames.at(wanted[kSamples / 2])[0]));
+      row.cells.push_back(
+          make_cell(fmt::format("{}, return: {:.1f}", name, score.score()), frames.at(back)[0]));
+    }
+    return MetricValues{
         {"score", {score.score()}}, {"similarity", {score.similarity}}, {"gate", {score.gate}}};
-    row.cells.push_back(make_cell(name + ", halfway", frames.at(wanted[kSamples / 2])[0]));
-    row.cells.push_back(
-        make_cell(fmt::format("{}, return: {:.1f}", name, score.score()), frames.at(back)[0]));
+  };
+  if (const ModelChoice* videos = prediction()) {
+    part.values[videos->name] =
+        measure(videos->name, true, [&](const Continuation::FrameSink& take) {
+          replay_prediction(prediction_file(videos->path, *clips_, clip), *clips_, clip, take);
+        });
+  } else {
+    const Continuation continuation(folder(), *clips_, clip, setup_.sampling);
+    for (const Arm& arm : setup_.arms) {
+      std::vector<MetricValues> runs;
+      for (const Arm& seeded : with_seeds(arm, setup_.sampling)) {
+        runs.push_back(
+            measure(variant(arm), runs.empty(),
+                    [&](const Continuation::FrameSink& take) { continuation.run(seeded, take); }));
+      }
+      part.values[variant(arm)] = mean_of(runs);
+    }
   }
   part.pictures = {std::move(row)};
   return part;

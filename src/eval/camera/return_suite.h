@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "loci/eval/networks/networks.h"
 #include "loci/eval/suites/eval_clips.h"
 #include "loci/eval/suites/model_suite.h"
-#include "loci/eval/networks/networks.h"
 
 namespace loci::eval {
 
@@ -41,6 +41,7 @@ struct ReturnSetup {
   std::vector<std::string> routes;
   std::string distance = "lpips";
   std::optional<int64_t> count;
+  std::vector<ModelChoice> predictions = {};  // videos of other programs (prediction_video.h)
 };
 
 class ReturnSuite : public ModelSuite {

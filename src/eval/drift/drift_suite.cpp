@@ -32,7 +32,7 @@ class DriftObserver : public ContinuationObserver {
         recorded_(clips, clip),
         windows_(clips, clip, window_seconds),
         visits_(clips, clip, networks),
-        sheet_(clips.clip(clip), clips.format().fps) {
+        sheet_(clips.clip(clip), clips.clip(clip).clock) {
     if (networks.alex) features_.emplace(*networks.alex, clips.format().grid, windows_.grid());
   }
 
@@ -76,7 +76,7 @@ DriftSuite::DriftSuite(ContinuationSetup setup, double window_seconds)
   const EvalClips& clips = eval_clips();
   std::vector<int64_t> counts;
   for (size_t i = 0; i < clips.size(); ++i) {
-    counts.push_back(WindowGrid(clips.clip(i), clips.format().fps, window_seconds).count);
+    counts.push_back(WindowGrid(clips.clip(i), window_seconds).count);
     if (!clips.has_depth(i)) ++without_depth_;
   }
   windows_ = *std::max_element(counts.begin(), counts.end());
@@ -235,7 +235,7 @@ std::vector<std::string> DriftSuite::notes() const {
         "recorded "
         "frames per walk and second. It is computed over all walks; with few walks it is noisy and "
         "may be negative, because its bias is subtracted.",
-        clips.format().fps / static_cast<double>(grid.frames_per_latent)));
+        clips.clip(0).clock / static_cast<double>(grid.frames_per_latent)));
   }
   if (without_depth_ > 0) {
     notes.push_back(
@@ -249,6 +249,7 @@ std::vector<std::string> DriftSuite::notes() const {
                     "walks.",
                     shorter_, clips.size()));
   }
+  for (std::string& note : ContinuationSuite::notes()) notes.push_back(std::move(note));
   return notes;
 }
 

@@ -12,10 +12,10 @@
 
 namespace loci::eval {
 
-WindowGrid::WindowGrid(const EvalClip& clip, double fps, double seconds)
+WindowGrid::WindowGrid(const EvalClip& clip, double seconds)
     : seconds(seconds),
       first(clip.context_frames),
-      frames(std::max<int64_t>(1, std::llround(seconds * fps))),
+      frames(std::max<int64_t>(1, std::llround(seconds * clip.clock))),
       count(clip.new_frames() / frames) {}
 
 std::optional<size_t> WindowGrid::window_of(int64_t frame) const {
@@ -32,7 +32,7 @@ std::string window_suffix(double seconds, int64_t window) {
 DriftWindows::DriftWindows(const EvalClips& clips, size_t clip, double window_seconds)
     : clips_(&clips),
       index_(clip),
-      grid_(clips.clip(clip), clips.format().fps, window_seconds),
+      grid_(clips.clip(clip), window_seconds),
       windows_(static_cast<size_t>(grid_.count)) {
   // Damaged depth is reported before the continuation is generated.
   clips.frame_depth(clip, clips.clip(clip).frames() - 1, 1);

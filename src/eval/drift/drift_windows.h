@@ -19,7 +19,7 @@ struct WindowGrid {
   int64_t frames = 0;  // per window
   int64_t count = 0;   // complete windows
 
-  WindowGrid(const EvalClip& clip, double fps, double seconds);
+  WindowGrid(const EvalClip& clip, double seconds);
   std::optional<size_t> window_of(int64_t frame) const;
 };
 

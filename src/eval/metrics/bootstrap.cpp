@@ -26,47 +26,69 @@ double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
+// The mean of the two middle values if their number is even. Reorders `values`.
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+struct Sum {
+  double sum, count;
+};
+
 }  // namespace
 
 Interval bootstrap_mean(std::span<const ClipValues> clips, const BootstrapOptions& options) {
-  struct Part {
-    double sum;
-    double count;
-  };
-  std::vector<Part> parts;
+  std::vector<const ClipValues*> parts;
+  std::vector<Sum> sums;
   Interval interval;
   for (const ClipValues& clip : clips) {
     if (clip.values.empty()) continue;
     for (const double value : clip.values) {
       if (!std::isfinite(value)) fail("clip {}: values must be finite", clip.clip);
     }
-    parts.push_back({sum_of(clip.values), static_cast<double>(clip.values.size())});
+    parts.push_back(&clip);
+    const auto count = static_cast<double>(clip.values.size());
+    const double sum = sum_of(clip.values);
+    sums.push_back(options.statistic == Statistic::kMeanOfClips ? Sum{sum / count, 1}
+                                                                : Sum{sum, count});
     interval.values += std::ssize(clip.values);
   }
   interval.clips = std::ssize(parts);
-  const auto mean_of = [](const auto& draw, size_t count) {
-    Part total{0, 0};
-    for (size_t i = 0; i < count; ++i) {
-      const Part& part = draw(i);
-      total.sum += part.sum;
-      total.count += part.count;
-    }
-    return total.sum / total.count;
-  };
   if (parts.empty()) {
     interval.mean = interval.low = interval.high = std::numeric_limits<double>::quiet_NaN();
     return interval;
   }
-  interval.mean = mean_of([&](size_t i) -> const Part& { return parts[i]; }, parts.size());
+  std::vector<double> all;
+  // The statistic of the clips that `draw` returns.
+  const auto statistic_of = [&](const auto& draw) {
+    if (options.statistic == Statistic::kMedian) {
+      all.clear();
+      for (size_t i = 0; i < parts.size(); ++i) {
+        const std::vector<double>& values = parts[draw(i)]->values;
+        all.insert(all.end(), values.begin(), values.end());
+      }
+      return median(all);
+    }
+    Sum total{0, 0};
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Sum& sum = sums[draw(i)];
+      total.sum += sum.sum;
+      total.count += sum.count;
+    }
+    return total.sum / total.count;
+  };
+  interval.mean = statistic_of([](size_t i) { return i; });
   Random random{options.seed};
-  std::vector<double> means(static_cast<size_t>(options.resamples));
-  for (double& mean : means) {
-    mean = mean_of([&](size_t) -> const Part& { return parts[random.below(parts.size())]; },
-                   parts.size());
+  std::vector<double> drawn(static_cast<size_t>(options.resamples));
+  for (double& value : drawn) {
+    value = statistic_of([&](size_t) { return static_cast<size_t>(random.below(parts.size())); });
   }
-  std::sort(means.begin(), means.end());
-  interval.low = percentile(means, (1 - options.level) / 2);
-  interval.high = percentile(means, (1 + options.level) / 2);
+  std::sort(drawn.begin(), drawn.end());
+  interval.low = percentile(drawn, (1 - options.level) / 2);
+  interval.high = percentile(drawn, (1 + options.level) / 2);
   return interval;
 }
 

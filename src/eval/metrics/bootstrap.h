@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bootstrap confidence intervals of means. Whole clips are resampled, because the frames of a clip
-// are not independent.
+// Bootstrap confidence intervals of means and medians. Whole clips are resampled, because the
+// frames of a clip are not independent.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,27 @@ struct ClipValues {
 };
 
 struct Interval {
-  double mean = 0;  // over all values
+  double mean = 0;  // or median
   double low = 0, high = 0;
   int64_t clips = 0;  // clips with at least one value
   int64_t values = 0;
+};
+
+enum class Statistic {
+  kMean,         // over all values: every value has the same weight
+  kMeanOfClips,  // of the means of the clips: every clip has the same weight
+  kMedian,       // over all values
 };
 
 struct BootstrapOptions {
   int64_t resamples = 10'000;
   double level = 0.95;
   uint64_t seed = 0;
+  Statistic statistic = Statistic::kMean;
 };
 
-// Percentile interval of the mean over all values; clips are drawn with replacement. Without
-// values, mean, low and high are NaN. With one clip, low and high equal its mean. Non-finite values
+// Percentile interval of the statistic; clips are drawn with replacement. Without
+// values, mean, low and high are NaN. With one clip, low and high equal mean. Non-finite values
 // are bad input.
 Interval bootstrap_mean(std::span<const ClipValues> clips, const BootstrapOptions& options = {});
 
@@ -40,8 +47,8 @@ struct PairedDifference {
   int64_t losses = 0;   // clips whose mean is lower in a
 };
 
-// Clips are paired by name and must have the same number of values on both sides. A clip that is
-// missing on one side is bad input.
+// The statistic is that of the differences. Clips are paired by name and must have the same number
+// of values on both sides. A clip that is missing on one side is bad input.
 PairedDifference paired_difference(std::span<const ClipValues> a, std::span<const ClipValues> b,
                                    const BootstrapOptions& options = {});
 

@@ -8,6 +8,7 @@
 
 #include "loci/base/error.h"
 #include "loci/base/interrupt.h"
+#include "loci/eval/suites/continuation_scores.h"
 #include "loci/io/media/video.h"
 
 namespace loci::eval {
@@ -15,6 +16,7 @@ namespace loci::eval {
 namespace {
 constexpr int64_t kWidth = 1280, kHeight = 720;
 constexpr int64_t kBatch = 100;
+constexpr int64_t kFirstFrames = 480;  // 20 s
 }  // namespace
 
 at::Tensor mind_frame(const at::Tensor& picture) {
@@ -66,6 +68,33 @@ MindFrames score_mind_frames(const std::filesystem::path& recording, int64_t mar
     if (lpips != nullptr) scores.lpips.push_back(lpips->distance(x, y).front());
   }
   return scores;
+}
+
+MetricValues mind_values(const MindRecording& recording, const std::filesystem::path& prediction,
+                         const MindScoring& scoring, const model::Lpips* lpips) {
+  const MindFrames frames = score_mind_frames(recording.video, recording.mark_time,
+                                              recording.total_time, prediction, scoring, lpips);
+  MetricValues values;
+  const auto add = [&](const std::string& key, const std::vector<double>& all, int64_t count) {
+    if (all.empty() || count < 1) return;
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      sum += std::min(all[static_cast<size_t>(i)], kIdenticalPsnr);
+    }
+    values[key] = {sum / static_cast<double>(count)};
+  };
+  const int64_t total = std::ssize(frames.mse);
+  MindScoring first = scoring;
+  first.max_frames = kFirstFrames;
+  const std::pair<std::string, int64_t> parts[] = {{"", scored_frames(total, scoring)},
+                                                   {"_20", scored_frames(total, first)}};
+  for (const auto& [suffix, count] : parts) {
+    add("mse" + suffix, frames.mse, count);
+    add("psnr" + suffix, frames.psnr, count);
+    add("ssim" + suffix, frames.ssim, count);
+    add("lpips" + suffix, frames.lpips, count);
+  }
+  return values;
 }
 
 }  // namespace loci::eval

@@ -9,6 +9,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "loci/eval/metrics/image_metrics.h"
+#include "loci/eval/mind/mind_data.h"
+#include "loci/eval/suites/part_result.h"
 #include "loci/model/perceptual/lpips.h"
 
 namespace loci::eval {
@@ -31,6 +33,11 @@ MindFrames score_mind_frames(const std::filesystem::path& recording, int64_t mar
 
 // Number of frames that count, out of `frames`.
 int64_t scored_frames(int64_t frames, const MindScoring& scoring);
+
+// Metrics mse, psnr, ssim and lpips of the whole prediction, and with suffix _20 of its first 20 s.
+// Metrics without a counted frame are omitted.
+MetricValues mind_values(const MindRecording& recording, const std::filesystem::path& prediction,
+                         const MindScoring& scoring, const model::Lpips* lpips);
 
 // Converts uint8 [H, W, 3] to FP32 [1, 720, 1280, 3] in [0, 1]: bilinear without antialiasing,
 // scaled to cover the frame, cropped at the centre.

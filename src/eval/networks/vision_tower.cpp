@@ -16,7 +16,7 @@ namespace loci::eval {
 namespace {
 
 constexpr int64_t kHeadSize = 64;  // the same in all published models
-constexpr int64_t kDinoColumns = 37;
+constexpr int64_t kDinoColumns = 37, kDinoRows = 21;
 
 at::Tensor unit_length(const at::Tensor& x) {
   return x / x.square().sum(-1, /*keepdim=*/true).sqrt().clamp_min(1e-12);
@@ -191,15 +191,14 @@ VisionTower::Features VisionTower::operator()(const at::Tensor& frames) const {
         std::llround(std::sqrt(static_cast<double>(positions_.size(0) - 1))) * patch();
     return {unit_length(project(tokens(normalised(resized(frames, side, side), kind_)))), {}};
   }
-  const double aspect = static_cast<double>(frames.size(1)) / static_cast<double>(frames.size(2));
-  const int64_t rows = std::max<int64_t>(1, std::llround(kDinoColumns * aspect));
   const at::Tensor all =
-      tokens(normalised(resized(frames, rows * patch(), kDinoColumns * patch()), kind_));
-  return {unit_length(all.select(1, 0)), unit_length(all.narrow(1, 1, all.size(1) - 1))
-                                             .view({all.size(0), rows, kDinoColumns, all.size(2)})};
+      tokens(normalised(resized(frames, kDinoRows * patch(), kDinoColumns * patch()), kind_));
+  return {unit_length(all.select(1, 0)),
+          unit_length(all.narrow(1, 1, all.size(1) - 1))
+              .view({all.size(0), kDinoRows, kDinoColumns, all.size(2)})};
 }
 
-std::vector<double> worst_patches(const at::Tensor& a, const at::Tensor& b, double share) {
+at::Tensor patch_errors(const at::Tensor& a, const at::Tensor& b) {
   if (a.dim() != 4 || a.sizes() != b.sizes()) {
     fail("cannot compare patches of shape [{}] with patches of shape [{}]",
          fmt::join(a.sizes(), ", "), fmt::join(b.sizes(), ", "));
@@ -218,10 +217,17 @@ std::vector<double> worst_patches(const at::Tensor& a, const at::Tensor& b, doub
       place.copy_(at::maximum(place, cosine));
     }
   }
-  const int64_t count =
-      std::max<int64_t>(1, std::llround(share * static_cast<double>(rows * columns)));
-  const at::Tensor worst =
-      std::get<0>((1 - best).flatten(1).topk(count, 1)).mean(1).to(at::kDouble).contiguous();
+  return 1 - best;
+}
+
+at::Tensor worst_region(const at::Tensor& errors, double share) {
+  const int64_t patches = errors.flatten(1).size(1);
+  const int64_t count = std::max<int64_t>(1, std::llround(share * static_cast<double>(patches)));
+  return std::get<1>(errors.flatten(1).topk(count, 1));
+}
+
+std::vector<double> mean_error(const at::Tensor& errors, const at::Tensor& region) {
+  const at::Tensor worst = errors.flatten(1).gather(1, region).mean(1).to(at::kDouble).contiguous();
   return {worst.const_data_ptr<double>(), worst.const_data_ptr<double>() + worst.numel()};
 }
 

@@ -26,8 +26,7 @@ class VisionTower {
     at::Tensor patches;  // [T, rows, columns, D], unit length; DINOv2 only
   };
   // Frames as in image_metrics.h, resized (bicubic, antialiased) to the input of the network: a
-  // square for CLIP; 37 patches of 14 pixels across for DINOv2, with rows by the aspect ratio (21
-  // at 16:9).
+  // square for CLIP; 37x21 patches of 14 pixels for DINOv2, about 16:9, whatever the frame's shape.
   Features operator()(const at::Tensor& frames) const;
 
   // `pixels` are normalised, [T, 3, H, W] with sides divisible by the patch size. Returns the
@@ -62,9 +61,12 @@ class VisionTower {
   at::Tensor projection_;  // [D, D'] or undefined
 };
 
-// Local error of patch features [T, r, c, D]. The error of a patch of `a` is 1 - its largest cosine
-// with the patches of `b` at most one patch away. Returns, per frame, the mean over the worst
-// `share` of the patches (at least one).
-std::vector<double> worst_patches(const at::Tensor& a, const at::Tensor& b, double share);
+// Local errors of patch features [T, r, c, D]: [T, r, c]. The error of a patch of `a` is 1 - its
+// largest cosine with the patches of `b` at most one patch away.
+at::Tensor patch_errors(const at::Tensor& a, const at::Tensor& b);
+// The indices of the worst `share` of the patches (at least one) of every frame: [T, n].
+at::Tensor worst_region(const at::Tensor& errors, double share);
+// Mean error over the region of every frame.
+std::vector<double> mean_error(const at::Tensor& errors, const at::Tensor& region);
 
 }  // namespace loci::eval

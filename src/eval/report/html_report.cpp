@@ -82,7 +82,8 @@ std::string table_start(const std::vector<Metric>& metrics) {
 std::string header(const std::vector<Metric>& metrics, std::string_view first) {
   std::string html = fmt::format("<thead><tr><th>{}</th>", first);
   for (const Metric& metric : metrics) {
-    html += fmt::format("<th>{}{}</th>", escape(metric.title), arrow(metric.better));
+    html += fmt::format("<th>{}{}{}</th>", escape(metric.title), metric.median ? ", median" : "",
+                        arrow(metric.better));
   }
   return html + "</tr></thead>\n";
 }
@@ -173,11 +174,14 @@ std::string pair_table(const Report& report, const std::vector<Metric>& metrics)
       const bool good = metric.better == Metric::Better::kHigher  ? i.mean > 0
                         : metric.better == Metric::Better::kLower ? i.mean < 0
                                                                   : e.wins >= e.losses;
-      html += fmt::format("<td{}>{:+.{}f}<span class=\"range\">[{:+.{}f}, {:+.{}f}]{}</span></td>",
-                          !sure  ? ""
-                          : good ? " class=\"sure\""
-                                 : " class=\"sure worse\"",
-                          i.mean, metric.digits, i.low, metric.digits, i.high, metric.digits, won);
+      html += fmt::format(
+          "<td{} title=\"{:.{}f} − {:.{}f} on {} common clips\">{:+.{}f}<span class=\"range\">"
+          "[{:+.{}f}, {:+.{}f}]{}</span></td>",
+          !sure  ? ""
+          : good ? " class=\"sure\""
+                 : " class=\"sure worse\"",
+          e.a, metric.digits, e.b, metric.digits, i.clips, i.mean, metric.digits, i.low,
+          metric.digits, i.high, metric.digits, won);
     }
     html += "</tr>\n";
   }
@@ -231,6 +235,26 @@ std::vector<MergedRow> merge_rows(const std::vector<PartResult>& parts) {
   return rows;
 }
 
+// What is missing: clips that failed, and whether the run goes on.
+std::string incomplete_section(const Report& report) {
+  std::string html;
+  if (report.missing > 0) {
+    html += fmt::format("<p><strong>Partial report: {} results are missing.</strong></p>\n",
+                        report.missing);
+  }
+  if (report.failed.empty()) return html;
+  html += fmt::format(
+      "<p><strong>Missing clips: {}.</strong> They are not in the tables; differences cover the "
+      "clips that both variants have. The same command tries them again.</p>\n"
+      "<table><thead><tr><th>clip</th><th>variants</th><th>reason</th></tr></thead><tbody>\n",
+      report.failed.size());
+  for (const FailedClip& one : report.failed) {
+    html += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", escape(one.clip),
+                        escape(one.group), escape(one.reason));
+  }
+  return html + "</tbody></table>\n";
+}
+
 std::string picture_section(const Report& report) {
   const std::vector<MergedRow> rows = merge_rows(report.parts);
   if (rows.empty()) return {};
@@ -264,10 +288,13 @@ std::string to_html(const Report& report) {
       "variants: {}</p>\n",
       escape(report.title), kStyle, escape(report.title), report.clips.size(),
       report.summary.variants.size());
+  html += incomplete_section(report);
   for (const std::string& note : report.notes) html += "<p>" + escape(note) + "</p>\n";
-  html +=
-      "<h2>Results</h2>\n<p class=\"small\">Mean, 95 % interval, values / clips. Intervals are "
-      "percentiles over 10,000 bootstrap resamples of whole clips.</p>\n";
+  html += fmt::format(
+      "<h2>Results</h2>\n<p class=\"small\">Mean, 95 % interval, values / clips. {} Intervals are "
+      "percentiles over 10,000 bootstrap resamples of whole clips.</p>\n",
+      report.weight == Weight::kClips ? "Every clip has the same weight."
+                                      : "Every value has the same weight.");
   html += variant_table(report, metrics);
   html += absent_notes(report);
   for (const std::string& table : other_tables(report)) {
@@ -277,8 +304,9 @@ std::string to_html(const Report& report) {
   }
   if (!report.summary.pairs.empty()) {
     html +=
-        "<h2>Paired differences</h2>\n<p class=\"small\">First minus second variant on the same "
-        "clips. Shaded cells: the 95 % interval excludes zero. Won: number of clips in which the "
+        "<h2>Paired differences</h2>\n<p class=\"small\">First minus second variant on the clips "
+        "that both have. Shaded cells: the 95 % interval excludes zero. Won: number of clips in "
+        "which the "
         "first variant is better.</p>\n" +
         pair_table(report, metrics);
     for (const std::string& table : other_tables(report)) {

@@ -55,15 +55,16 @@ std::string summary_csv(const Report& report) {
 }
 
 std::string pairs_csv(const Report& report) {
-  std::string text = "a,b,metric,difference,low,high,clips_won,clips_lost,clips,values\n";
+  std::string text =
+      "a,b,metric,difference,low,high,clips_won,clips_lost,clips,values,mean_a,mean_b\n";
   for (const PairSummary& row : report.summary.pairs) {
     for (const Metric& metric : report.metrics) {
       const auto found = row.metrics.find(metric.key);
       if (found == row.metrics.end()) continue;
       const PairSummary::Entry& e = found->second;
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", field(row.a), field(row.b),
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", field(row.a), field(row.b),
                           field(metric.key), e.difference.mean, e.difference.low, e.difference.high,
-                          e.wins, e.losses, e.difference.clips, e.difference.values);
+                          e.wins, e.losses, e.difference.clips, e.difference.values, e.a, e.b);
     }
   }
   return text;
@@ -87,13 +88,15 @@ std::string values_csv(const Report& report) {
 
 }  // namespace
 
-Report make_report(const Suite& suite, std::vector<PartResult> parts) {
+Report make_report(const Suite& suite, std::vector<PartResult> parts,
+                   std::optional<Weight> weight) {
   Report report;
+  report.weight = weight.value_or(suite.weight());
   report.title = suite.title();
   report.settings = suite.settings();
   report.clips = suite.clips();
   report.metrics = suite.metrics();
-  report.summary = summarise(suite, parts);
+  report.summary = summarise(suite, parts, report.weight);
   report.plots = suite.plots(parts);
   report.notes = suite.notes();
   report.parts = std::move(parts);
@@ -106,6 +109,7 @@ Json to_json(const Report& report) {
     Json entry = {{"key", metric.key}, {"title", metric.title}, {"better", name_of(metric.better)}};
     if (!metric.absent.empty()) entry["absent"] = metric.absent;
     if (!metric.table.empty()) entry["table"] = metric.table;
+    if (metric.median) entry["statistic"] = "median";
     metrics.push_back(std::move(entry));
   }
   for (const VariantSummary& row : report.summary.variants) {
@@ -120,6 +124,8 @@ Json to_json(const Report& report) {
       into = to_json(value.difference);
       into["wins"] = value.wins;
       into["losses"] = value.losses;
+      into["mean_a"] = value.a;
+      into["mean_b"] = value.b;
     }
     pairs.push_back(std::move(entry));
   }
@@ -133,9 +139,21 @@ Json to_json(const Report& report) {
       }
     }
   }
-  return {{"title", report.title}, {"settings", report.settings}, {"clips", report.clips},
-          {"metrics", metrics},    {"variants", variants},        {"pairs", pairs},
-          {"values", values},      {"notes", report.notes}};
+  Json failed = Json::array();
+  for (const FailedClip& one : report.failed) {
+    failed.push_back({{"group", one.group}, {"clip", one.clip}, {"reason", one.reason}});
+  }
+  return {{"title", report.title},
+          {"settings", report.settings},
+          {"clips", report.clips},
+          {"weight", report.weight == Weight::kClips ? "clips" : "instants"},
+          {"metrics", metrics},
+          {"variants", variants},
+          {"pairs", pairs},
+          {"values", values},
+          {"notes", report.notes},
+          {"failed", failed},
+          {"missing", report.missing}};
 }
 
 void write_report(const std::filesystem::path& folder, const Report& report) {

@@ -10,6 +10,11 @@
 
 namespace loci::eval {
 
+// A result that is missing because measuring the clip failed.
+struct FailedClip {
+  std::string group, clip, reason;
+};
+
 struct Report {
   std::string title;
   Json settings;
@@ -19,10 +24,14 @@ struct Report {
   Summary summary;
   std::vector<std::vector<PlotPanel>> plots;
   std::vector<std::string> notes;
+  Weight weight = Weight::kClips;
+  std::vector<FailedClip> failed;
+  int64_t missing = 0;  // results that are neither present nor failed: the run has not finished
 };
 
 // Summarises `parts`.
-Report make_report(const Suite& suite, std::vector<PartResult> parts);
+Report make_report(const Suite& suite, std::vector<PartResult> parts,
+                   std::optional<Weight> weight = {});
 
 // Writes report.html, results.json, summary.csv (a row per variant and metric), pairs.csv (a row
 // per pair and metric) and values.csv (every value) into an existing folder.

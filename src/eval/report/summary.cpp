@@ -43,7 +43,11 @@ void drop_unpaired(std::vector<ClipValues>& a, std::vector<ClipValues>& b) {
   for (ClipValues& clip : b) other[clip.clip] = &clip;
   for (ClipValues& clip : a) {
     const auto found = other.find(clip.clip);
-    if (found->second->values.size() != clip.values.size()) continue;
+    // Other numbers of values, such as those of a video that ends early, cannot be paired.
+    if (found->second->values.size() != clip.values.size()) {
+      clip.values.clear();
+      found->second->values.clear();
+    }
     std::vector<double> left, right;
     for (size_t i = 0; i < clip.values.size(); ++i) {
       const double x = clip.values[i], y = found->second->values[i];
@@ -71,6 +75,10 @@ PairSummary::Entry compare(std::vector<ClipValues> a, std::vector<ClipValues> b,
                            Metric::Better better, const BootstrapOptions& options) {
   drop_unpaired(a, b);
   PairSummary::Entry entry;
+  BootstrapOptions once = options;
+  once.resamples = 1;
+  entry.a = bootstrap_mean(a, once).mean;
+  entry.b = bootstrap_mean(b, once).mean;
   entry.difference = paired_difference(a, b, options).difference;
   if (better == Metric::Better::kNeither) return entry;
   const PairedDifference won =
@@ -84,15 +92,23 @@ PairSummary::Entry compare(std::vector<ClipValues> a, std::vector<ClipValues> b,
 }  // namespace
 
 Summary summarise(const Suite& suite, const std::vector<PartResult>& parts,
-                  const BootstrapOptions& options) {
+                  std::optional<Weight> weight, const BootstrapOptions& bootstrap) {
   Summary summary;
+  const auto options_for = [&](const Metric& metric) {
+    BootstrapOptions options = bootstrap;
+    options.statistic = metric.median ? Statistic::kMedian
+                        : weight.value_or(suite.weight()) == Weight::kClips
+                            ? Statistic::kMeanOfClips
+                            : Statistic::kMean;
+    return options;
+  };
   const std::vector<Metric> metrics = suite.metrics();
   for (const std::string& variant : variants_of(suite)) {
     VariantSummary& row = summary.variants.emplace_back();
     row.variant = variant;
     for (const Metric& metric : metrics) {
       const Interval interval =
-          bootstrap_mean(finite_only(values_of(parts, variant, metric.key)), options);
+          bootstrap_mean(finite_only(values_of(parts, variant, metric.key)), options_for(metric));
       if (interval.values > 0) row.metrics[metric.key] = interval;
     }
   }
@@ -104,7 +120,8 @@ Summary summarise(const Suite& suite, const std::vector<PartResult>& parts,
       std::vector<ClipValues> left = values_of(parts, a, metric.key);
       std::vector<ClipValues> right = values_of(parts, b, metric.key);
       if (left.empty() || right.empty()) continue;
-      PairSummary::Entry entry = compare(std::move(left), std::move(right), metric.better, options);
+      PairSummary::Entry entry =
+          compare(std::move(left), std::move(right), metric.better, options_for(metric));
       if (entry.difference.values > 0) row.metrics[metric.key] = entry;
     }
   }

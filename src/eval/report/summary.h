@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct PairSummary {
   std::string a, b;
   struct Entry {
     Interval difference;  // a - b
+    double a = 0, b = 0;  // mean of each variant over the common values
     int64_t wins = 0;     // clips in which a is better
     int64_t losses = 0;   // clips in which b is better
   };
@@ -32,8 +34,9 @@ struct Summary {
   std::vector<PairSummary> pairs;
 };
 
-// Non-finite values and clips without values are ignored; in a pair, on both sides.
+// Non-finite values and clips without values are ignored; in a pair, on both sides. Metrics that
+// are not medians are means with the given weights (default: the suite's).
 Summary summarise(const Suite& suite, const std::vector<PartResult>& parts,
-                  const BootstrapOptions& options = {});
+                  std::optional<Weight> weight = {}, const BootstrapOptions& options = {});
 
 }  // namespace loci::eval

@@ -90,7 +90,7 @@ ContinuationCost Continuation::run(const Arm& arm, const FrameSink& take) const 
   sample::Stream stream(folder_->transformer(), nullptr,
                         stream_options(*folder_, arm, *sampling_, format.width, format.height),
                         prompt_);
-  stream.set_readout(arm.readout, sampling_->seed);
+  stream.set_readout(arm.readout, arm.seed.value_or(sampling_->seed()));
   const std::span<const camera::Camera> cameras = cameras_;
   const auto known = static_cast<size_t>(context_.size(2));
   int64_t chunks = 0;  // after frame 0

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kFirstPart = 20;  // seconds
 constexpr size_t kMaxFeatured = 60;
+constexpr double kLocalShare = 0.05;  // of the patches
 
 // The revisit with the longest gap, and one halfway between it and the farther end of the list.
 std::vector<camera::Revisit> pick(const EvalClip& clip) {
@@ -49,17 +50,15 @@ ContinuationScores::ContinuationScores(const EvalClips& clips, size_t clip,
       picked_(pick(*clip_)),
       recorded_(clips, clip) {
   if (!networks.dino && !networks.clip) return;
-  // Evenly distributed over the clip, and thereby over gaps.
-  const size_t count = clip_->revisits.size(), most = std::min(count, kMaxFeatured);
-  for (size_t i = 0; i < most; ++i) {
-    const camera::Revisit& revisit = clip_->revisits[i * count / most];
+  for (const size_t i : pick_instants(clip_->revisits, kMaxFeatured)) {
+    const camera::Revisit& revisit = clip_->revisits[i];
     featured_.insert(revisit.frame);
     if (revisit.earlier >= clip_->context_frames) first_visits_.insert(revisit.earlier);
   }
 }
 
 double ContinuationScores::seconds_of(int64_t frame) const {
-  return static_cast<double>(frame) / clips_->format().fps;
+  return static_cast<double>(frame) / clip_->clock;
 }
 
 void ContinuationScores::keep_features(int64_t index, const at::Tensor& frame) {
@@ -83,9 +82,14 @@ void ContinuationScores::score_revisit(const camera::Revisit& revisit, const at:
     const VisionTower::Features generated = (*networks_->dino)(frame);
     const VisionTower::Features recorded = (*networks_->dino)(truth);
     score.identity_dino = (generated.global * dino_.at(revisit.earlier)).sum().item<double>();
-    score.local_1 = worst_patches(generated.patches, recorded.patches, 0.01).front();
-    score.local_5 = worst_patches(generated.patches, recorded.patches, 0.05).front();
-    score.local_10 = worst_patches(generated.patches, recorded.patches, 0.10).front();
+    const at::Tensor errors = patch_errors(generated.patches, recorded.patches);
+    const auto worst = [&](double share) {
+      return mean_error(errors, worst_region(errors, share)).front();
+    };
+    score.local_1 = worst(0.01);
+    score.local_5 = worst(kLocalShare);
+    score.local_10 = worst(0.10);
+    patch_maps_[revisit.frame] = errors.flatten();
   }
   if (networks_->clip) {
     const at::Tensor generated = (*networks_->clip)(frame).global;
@@ -143,7 +147,7 @@ MetricValues ContinuationScores::values() const {
   };
   const auto count = std::ssize(frames_);
   if (count > 0) add_mean(count, "");
-  const int64_t part = std::llround(kFirstPart * clips_->format().fps);
+  const int64_t part = std::llround(kFirstPart * clip_->clock);
   if (count > part) add_mean(part, "_20");
   for (const camera::Revisit& revisit : clip_->revisits) {
     const auto found = revisits_.find(revisit.frame);
@@ -165,13 +169,16 @@ MetricValues ContinuationScores::values() const {
     for (const auto& [key, value] : others) {
       if (std::isfinite(value)) values[key].push_back(value);
     }
+    if (lpips && std::isfinite(score.local_5) && gap == kRevisitGaps.front().suffix) {
+      values["local_gap" + gap].push_back(frame.lpips - score.local_5);
+    }
   }
   return values;
 }
 
 std::vector<Curve> ContinuationScores::curves() const {
   Curve curve{"psnr", {}};
-  const auto fps = static_cast<size_t>(std::max(1LL, std::llround(clips_->format().fps)));
+  const auto fps = static_cast<size_t>(std::max(1LL, std::llround(clip_->clock)));
   for (size_t begin = 0; begin < frames_.size(); begin += fps) {
     const size_t end = std::min(begin + fps, frames_.size());
     double sum = 0;
@@ -201,6 +208,44 @@ std::vector<PictureRow> ContinuationScores::pictures(const std::string& variant)
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::vector<size_t> pick_instants(const std::vector<camera::Revisit>& revisits, size_t most) {
+  std::vector<std::vector<size_t>> gaps(kRevisitGaps.size());
+  for (size_t i = 0; i < revisits.size(); ++i) gaps[gap_index(revisits[i].gap)].push_back(i);
+  // Gaps with few revisits leave their share to the others.
+  std::sort(gaps.begin(), gaps.end(),
+            [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  std::vector<size_t> picked;
+  for (size_t g = 0; g < gaps.size(); ++g) {
+    const size_t share = (most - picked.size()) / (gaps.size() - g);
+    const size_t count = std::min(gaps[g].size(), share);
+    for (size_t i = 0; i < count; ++i) picked.push_back(gaps[g][i * gaps[g].size() / count]);
+  }
+  std::sort(picked.begin(), picked.end());
+  return picked;
+}
+
+void add_shared_errors(const EvalClip& clip, const std::vector<std::map<int64_t, at::Tensor>>& maps,
+                       const std::vector<MetricValues*>& values) {
+  for (const camera::Revisit& revisit : clip.revisits) {
+    std::vector<at::Tensor> errors;
+    for (const auto& map : maps) {
+      if (const auto found = map.find(revisit.frame); found != map.end()) {
+        errors.push_back(found->second.to(at::kFloat).unsqueeze(0));
+      }
+    }
+    // A video that ends early has no value and does not change the region of the others.
+    if (errors.empty()) continue;
+    const at::Tensor region = worst_region(at::stack(errors).mean(0), kLocalShare);
+    const std::string gap = gap_suffix(revisit.gap);
+    for (size_t i = 0, next = 0; i < maps.size(); ++i) {
+      if (!maps[i].contains(revisit.frame)) continue;
+      const double error = mean_error(errors[next++], region).front();
+      (*values[i])["local_5_shared"].push_back(error);
+      if (gap == kRevisitGaps.front().suffix) (*values[i])["local_5_shared" + gap].push_back(error);
+    }
+  }
 }
 
 std::vector<Metric> continuation_metrics(const Networks& networks) {
@@ -237,6 +282,14 @@ std::vector<Metric> continuation_metrics(const Networks& networks) {
                        std::string("local error, worst 5 %") + gap.words, Better::kLower, 3,
                        no_dino});
   }
+  const std::string short_gap = kRevisitGaps.front().suffix,
+                    short_words = kRevisitGaps.front().words;
+  metrics.push_back(
+      {"local_5_shared", "local error, shared worst 5 %", Better::kLower, 3, no_dino});
+  metrics.push_back({"local_5_shared" + short_gap, "local error, shared worst 5 %" + short_words,
+                     Better::kLower, 3, no_dino});
+  metrics.push_back({"local_gap" + short_gap, "LPIPS − local error" + short_words, Better::kNeither,
+                     3, networks.dino ? no_alex : no_dino});
   metrics.push_back({"sharpness_revisit", "sharpness relative to recording", Better::kNearOne, 2});
   metrics.push_back({"chunk_seconds", "s per chunk", Better::kLower, 3});
   metrics.push_back({"history_mib", "history, MiB", Better::kLower, 1});

@@ -35,10 +35,13 @@ class ContinuationScores {
   //                         matched.
   //   _8_20, _20_60, _60    one value per revisit, by seconds since the first visit
   // Further metrics at revisits: sharpness_revisit (relative to the recording) and
-  // lpips_vgg_revisit; at up to 60 revisits per clip, from features: identity_dino and
-  // identity_clip (cosine with the first visit) and local_1, local_5, local_10 (worst 1, 5 and 10 %
-  // of the patches compared with the recording), local_5 also by seconds since the first visit.
+  // lpips_vgg_revisit; at up to 60 revisits per clip (pick_instants()), from features:
+  // identity_dino and identity_clip (cosine with the first visit) and local_1, local_5, local_10
+  // (worst 1, 5 and 10 % of the patches compared with the recording), local_5 also by seconds since
+  // the first visit; local_gap_8_20 is LPIPS of the frame minus local_5.
   MetricValues values() const;
+  // Errors of the patches at these revisits, [37 * 21] by frame. Empty without DINOv2.
+  const std::map<int64_t, at::Tensor>& patch_maps() const { return patch_maps_; }
   // Curve "psnr": mean PSNR of every second after the context.
   std::vector<Curve> curves() const;
   // Up to two revisits, or the last frame if there is none: first visit, recording and this
@@ -68,10 +71,21 @@ class ContinuationScores {
   std::set<int64_t> featured_;                        // revisits whose features are compared
   std::set<int64_t> first_visits_;                    // generated first visits of these revisits
   std::map<int64_t, at::Tensor> dino_, clip_vision_;  // global features of first visits
+  std::map<int64_t, at::Tensor> patch_maps_;          // errors of patches, by frame
   std::map<int64_t, at::Tensor> shown_;               // generated frames for the report
   std::vector<camera::Revisit> picked_;               // revisits that the report shows
   RecordedFrames recorded_;
 };
+
+// Indices of at most `most` revisits, ascending: the gaps of kRevisitGaps have equal shares, as far
+// as they have enough revisits; within a gap they are evenly spaced.
+std::vector<size_t> pick_instants(const std::vector<camera::Revisit>& revisits, size_t most);
+
+// Adds local_5_shared and local_5_shared_8_20 to the values of variants: their error over the worst
+// 5 % of the patches of the mean over the variants. `maps` contains patch_maps() of every variant;
+// `clip` gives the gaps.
+void add_shared_errors(const EvalClip& clip, const std::vector<std::map<int64_t, at::Tensor>>& maps,
+                       const std::vector<MetricValues*>& values);
 
 // All metrics of ContinuationScores in table order. Metrics without weights have `absent` set.
 std::vector<Metric> continuation_metrics(const Networks& networks);

@@ -5,12 +5,13 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "loci/eval/mind/mind_suite.h"
+#include "loci/eval/mind/mind_scorer.h"
 #include "loci/eval/suites/continuation.h"
 #include "loci/eval/suites/continuation_scores.h"
 #include "loci/eval/suites/model_suite.h"
@@ -31,7 +32,7 @@ struct ContinuationSetup {
   // Whether the arms are budgets of one policy. Metrics are then plotted against the budget, and
   // only models are compared with each other, not arms.
   bool sweep = false;
-  // Folders of continuations that are scored besides the models (prediction_video.h).
+  // Folders of continuations that are scored besides the models or alone (prediction_video.h).
   std::vector<ModelChoice> predictions = {};
   // Also scores recorded frames that are encoded and decoded by the autoencoder of each model.
   bool autoencoder = false;
@@ -61,8 +62,9 @@ class ContinuationSuite : public ModelSuite {
   std::vector<Metric> metrics() const override;
   std::vector<std::pair<std::string, std::string>> pairs() const override;
   std::vector<VariantGroup> groups() const override;
-  void open(size_t group) override;
   PartResult run(size_t clip) override;
+  void conclude(std::vector<PartResult>& parts) override;
+  std::vector<std::string> notes() const override;
   std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const override;
 
  protected:
@@ -77,7 +79,20 @@ class ContinuationSuite : public ModelSuite {
  private:
   // Passes the frames of a continuation to the sink.
   using Produce = std::function<ContinuationCost(const Continuation::FrameSink& take)>;
-  void measure(size_t clip, const std::string& name, const Produce& produce, PartResult& part);
+  // Measures a variant; one element of `runs` per seed.
+  void measure(size_t clip, const std::string& name, const std::vector<Produce>& runs,
+               PartResult& part);
+  struct Measured {
+    MetricValues values;
+    std::vector<Curve> curves;
+    std::vector<PictureRow> pictures;
+    std::map<int64_t, at::Tensor> patch_maps;
+  };
+  // `video` is the name of the variant's folder in out/predictions.
+  Measured measure_run(size_t clip, const std::string& name, const std::string& video,
+                       const Produce& produce);
+  void score_mind(size_t clip, const std::filesystem::path& video, MetricValues& values) const;
+  std::filesystem::path patches_file(const std::string& variant, const std::string& clip) const;
   std::string reconstruction_name(size_t model) const;
   std::string name_of(size_t model, size_t arm) const;
   // Whether the arm can be run with the model: variations of the recurrent memory need one.
@@ -90,7 +105,6 @@ class ContinuationSuite : public ModelSuite {
   std::vector<MindRecording> mind_;  // empty if the data is not MIND
   std::vector<bool> recurrent_;      // by model: whether it has recurrent states
   std::unique_ptr<EvalClips> clips_;
-  std::optional<size_t> prediction_;  // the open folder of predictions
 };
 
 // Frame size, frame rate and chunk length of the models. Models that differ in them are bad input.

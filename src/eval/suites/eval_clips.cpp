@@ -16,16 +16,32 @@ class RecordingClips : public EvalClips {
  public:
   RecordingClips(const std::filesystem::path& folder, const ClipFormat& format,
                  const ClipOptions& options)
-      : EvalClips(format) {
-    const world::RecordingOptions recording = recording_options(format);
+      : EvalClips(format), stride_(options.stride.value_or(0)) {
+    world::RecordingOptions recording = recording_options(format);
+    recording.stride = stride_;
+    recording.fov = options.fov.value_or(format.fov);
+    std::string first_damage;
     for (world::RecordingFiles& files : world::find_recordings(folder)) {
       if (options.count && std::ssize(clips_) >= *options.count) break;
       check_interrupt();
-      add(world::Recording(std::move(files), recording), options);
+      const std::string name = files.name;
+      try {
+        add(world::Recording(std::move(files), recording), options);
+      } catch (const Error& error) {
+        log_warning("{}", error.what());
+        if (first_damage.empty()) first_damage = error.what();
+        EvalClip& clip = clips_.emplace_back();
+        clip.name = name;
+        recordings_.emplace_back();
+        damage_.emplace_back(error.what());
+      }
     }
-    if (clips_.empty()) {
+    if (std::none_of(recordings_.begin(), recordings_.end(),
+                     [](const auto& one) { return one.has_value(); })) {
+      if (!first_damage.empty()) fail("{}", first_damage);
       fail(
-          "{}: no recording is long enough; expected more than {:.4g} s of context and one chunk of "
+          "{}: no recording is long enough; expected more than {:.4g} s of context and one chunk "
+          "of "
           "{} frames. Record longer clips or reduce --context-seconds",
           folder.string(), options.context_seconds, format.grid.frames_per_chunk());
     }
@@ -33,29 +49,38 @@ class RecordingClips : public EvalClips {
 
   size_t size() const override { return clips_.size(); }
   const EvalClip& clip(size_t index) const override { return clips_.at(index); }
+  std::string damage(size_t index) const override { return damage_.at(index); }
   at::Tensor read(size_t index, int64_t first, int64_t count) const override {
-    return recordings_.at(index).read(first, count).frames;
+    return recordings_.at(index).value().read(first, count).frames;
   }
   at::Tensor depth(size_t index) const override {
     const camera::TimeGrid& grid = format().grid;
-    const at::Tensor all = recordings_.at(index).read_depth(grid.frames_per_latent);
+    const at::Tensor all = recordings_.at(index).value().read_depth(grid.frames_per_latent);
     const int64_t latents = grid.latents_in_frames(clip(index).frames());
     return all.defined() ? all.narrow(0, 0, latents) : all;
   }
-  bool has_depth(size_t index) const override { return recordings_.at(index).has_depth(); }
-  at::Tensor frame_depth(size_t index, int64_t first, int64_t count) const override {
-    return recordings_.at(index).read_depth(first, count);
+  bool has_depth(size_t index) const override {
+    return recordings_.at(index) && recordings_.at(index)->has_depth();
   }
-  std::string identity(size_t index) const override { return recordings_.at(index).identity(); }
+  at::Tensor frame_depth(size_t index, int64_t first, int64_t count) const override {
+    return recordings_.at(index).value().read_depth(first, count);
+  }
+  std::string identity(size_t index) const override {
+    const std::string own = recordings_.at(index).value().identity();
+    return stride_ > 0 ? fmt::format("{} every {}", own, stride_) : own;
+  }
 
  private:
   void add(world::Recording recording, const ClipOptions& options) {
     const camera::TimeGrid& grid = format().grid;
     // Chunks after frame 0.
     const int64_t available = grid.chunks_in_frames(recording.frame_count()) - 1;
+    const double clock = options.clock.value_or(Clock::kGenerated) == Clock::kRecorded
+                             ? recording.recorded_fps() / recording.stride()
+                             : format().fps;
     // The tolerance of 1e-6 below keeps lengths that are whole chunks up to rounding errors.
     const auto chunks = [&](double seconds) {
-      return seconds * format().fps / static_cast<double>(grid.frames_per_chunk());
+      return seconds * clock / static_cast<double>(grid.frames_per_chunk());
     };
     const auto context = static_cast<int64_t>(std::floor(chunks(options.context_seconds) + 1e-6));
     if (available <= context) {
@@ -72,16 +97,20 @@ class RecordingClips : public EvalClips {
     clip.name = recording.name();
     clip.caption = recording.caption();
     clip.context_frames = grid.frames_in_chunks(1 + context);
+    clip.clock = clock;
     clip.trajectory = recording.trajectory();
     const auto frames = static_cast<size_t>(grid.frames_in_chunks(1 + context + fresh));
     clip.trajectory.cameras.resize(frames);
-    clip.revisits = continuation_revisits(clip.trajectory, clip.context_frames, grid);
+    clip.revisits = continuation_revisits(clip, grid);
     clips_.push_back(std::move(clip));
-    recordings_.push_back(std::move(recording));
+    recordings_.emplace_back(std::move(recording));
+    damage_.emplace_back();
   }
 
+  double stride_;  // 0: by the rates
   std::vector<EvalClip> clips_;
-  std::vector<world::Recording> recordings_;
+  std::vector<std::optional<world::Recording>> recordings_;  // absent if damaged
+  std::vector<std::string> damage_;
 };
 
 }  // namespace
@@ -101,18 +130,21 @@ std::vector<std::string> clip_names(const EvalClips& clips) {
   return names;
 }
 
+void check_usable(const EvalClips& clips, size_t clip) {
+  if (const std::string damage = clips.damage(clip); !damage.empty()) fail("{}", damage);
+}
+
 std::unique_ptr<EvalClips> open_recordings(const std::filesystem::path& folder,
                                            const ClipFormat& format, const ClipOptions& options) {
   return std::make_unique<RecordingClips>(folder, format, options);
 }
 
-std::vector<camera::Revisit> continuation_revisits(const camera::Trajectory& trajectory,
-                                                   int64_t context_frames,
+std::vector<camera::Revisit> continuation_revisits(const EvalClip& clip,
                                                    const camera::TimeGrid& grid) {
   std::vector<camera::Revisit> revisits =
-      camera::find_revisits(camera::poses_of(trajectory.cameras), trajectory.fps);
+      camera::find_revisits(camera::poses_of(clip.trajectory.cameras), clip.clock);
   std::erase_if(revisits, [&](const camera::Revisit& revisit) {
-    return revisit.frame < context_frames ||
+    return revisit.frame < clip.context_frames ||
            revisit.frame != grid.camera_frame(grid.latent_of_frame(revisit.frame));
   });
   return revisits;

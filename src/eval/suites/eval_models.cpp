@@ -7,6 +7,7 @@
 #include <set>
 
 #include "loci/base/error.h"
+#include "loci/base/log.h"
 #include "loci/base/random.h"
 #include "loci/io/media/frames.h"
 #include "loci/sample/open_stream.h"
@@ -44,7 +45,8 @@ void mix_file(uint64_t& hash, const fs::path& file) {
 
 }  // namespace
 
-std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts) {
+std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts,
+                                      std::string_view option) {
   std::vector<ModelChoice> models;
   std::set<std::string> names;
   for (const std::string& text : texts) {
@@ -55,10 +57,10 @@ std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts) {
     const fs::path plain = fs::path(model.path / "").parent_path();
     model.name = sign == std::string::npos ? plain.filename().string() : text.substr(0, sign);
     if (model.name.empty() || model.path.empty()) {
-      fail("--model: '{}' is malformed; expected DIR or NAME=DIR", text);
+      fail("{}: '{}' is malformed; expected DIR or NAME=DIR", option, text);
     }
     if (!names.insert(model.name).second) {
-      fail("--model: two models are named '{}'; rename one with NAME=DIR", model.name);
+      fail("{}: two folders have the name '{}'; rename one with NAME=DIR", option, model.name);
     }
     models.push_back(std::move(model));
   }
@@ -130,12 +132,48 @@ sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Ar
                                          .solver = sampling.solver,
                                          .steps = sampling.steps,
                                          .guidance = sampling.guidance,
-                                         .seed = sampling.seed});
+                                         .seed = arm.seed.value_or(sampling.seed())});
 }
 
 sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& caption,
                           const Sampling& sampling) {
   return folder.prompt(sampling.captions && folder.has_text_encoder() ? caption : "", "");
+}
+
+std::vector<Arm> with_seeds(const Arm& arm, const Sampling& sampling) {
+  std::vector<Arm> all;
+  for (const uint64_t seed : sampling.seeds) all.emplace_back(arm).seed = seed;
+  return all;
+}
+
+int64_t free_token(const std::vector<ModelChoice>& models, const Sampling& sampling) {
+  if (models.empty() || sampling.width) return 0;
+  const sample::ModelFolder folder(models.front().path);
+  return folder.vae_config().spatial_factor() * folder.config().patch;
+}
+
+void add_caption_note(const std::vector<ModelChoice>& models, const Sampling& sampling,
+                      const EvalClips& clips, std::vector<std::string>& notes) {
+  bool any = false;
+  for (size_t i = 0; i < clips.size() && !any; ++i) any = !clips.clip(i).caption.empty();
+  if (!sampling.captions || !any) return;
+  std::vector<std::string> names;
+  for (const ModelChoice& model : models) {
+    if (!sample::ModelFolder(model.path).has_text_encoder()) names.push_back(model.name);
+  }
+  if (names.empty()) return;
+  notes.push_back(
+      fmt::format("Captions were not used with {}: the model folder has no text encoder.",
+                  fmt::join(names, ", ")));
+}
+
+void warn_of_captions(const std::vector<ModelChoice>& models, const Sampling& sampling,
+                      const EvalClips& clips) {
+  std::vector<std::string> notes;
+  add_caption_note(models, sampling, clips, notes);
+  for (const std::string& note : notes) {
+    log_warning("{}", std::string_view(note).substr(0, note.size() - 1));
+  }
 }
 
 std::string fingerprint(const fs::path& folder) {
@@ -180,9 +218,16 @@ std::string data_fingerprint(const fs::path& data, const fs::path& out) {
   return fmt::format("{:016x}", hash);
 }
 
+void describe_predictions(const std::vector<ModelChoice>& folders, Json& settings) {
+  for (const ModelChoice& folder : folders) {
+    settings["predictions"].push_back(
+        {{"name", folder.name}, {"videos", data_fingerprint(folder.path, {})}});
+  }
+}
+
 Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& arms,
               const Sampling& s) {
-  Json json = {{"seed", std::to_string(s.seed)},
+  Json json = {{"seed", fmt::format("{}", fmt::join(s.seeds, ","))},
                {"dtype", s.dtype == at::kBFloat16 ? "bf16" : "fp32"},
                {"captions", s.captions}};
   if (s.width && s.height) json["size"] = {*s.width, *s.height};
@@ -190,7 +235,10 @@ Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& ar
   if (s.solver) json["solver"] = *s.solver;
   if (s.guidance) json["guidance"] = *s.guidance;
   for (const ModelChoice& model : models) {
-    json["models"].push_back({{"name", model.name}, {"weights", fingerprint(model.path)}});
+    json["models"].push_back(
+        {{"name", model.name},
+         {"weights", fingerprint(model.path)},
+         {"captions", s.captions && sample::ModelFolder(model.path).has_text_encoder()}});
   }
   for (const Arm& arm : arms) {
     json["arms"].push_back({{"label", arm.label},

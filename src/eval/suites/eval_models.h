@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "loci/base/config.h"
+#include "loci/eval/suites/eval_clips.h"
 #include "loci/eval/suites/suite.h"
 #include "loci/sample/model_folder.h"
 
@@ -18,8 +19,10 @@ struct ModelChoice {
   std::string name;
   std::filesystem::path path;
 };
-// Parses "DIR" (named after the folder) and "NAME=DIR". Duplicate names are bad input.
-std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts);
+// Parses "DIR" (named after the folder) and "NAME=DIR". Duplicate names are bad input; the error
+// names `option`.
+std::vector<ModelChoice> parse_models(const std::vector<std::string>& texts,
+                                      std::string_view option = "--model");
 
 // Experimental arm: one way to run a model.
 struct Arm {
@@ -28,6 +31,7 @@ struct Arm {
   std::optional<int64_t> budget = {};  // retained frames; default: from the model folder
   model::Readout readout = model::Readout::kOn;
   int64_t reset_every = 0;  // reset the recurrent states before every N-th chunk; 0 = never
+  std::optional<uint64_t> seed = {};  // of the noise; default: Sampling::seeds.front()
   // For an arm that differs from an earlier one only in readout or reset_every: the index of that
   // arm, and the label of the difference. Models without recurrent states skip such arms.
   std::optional<size_t> base = {};
@@ -50,7 +54,9 @@ struct Sampling {
   std::optional<int64_t> steps;
   std::optional<std::string> solver;
   std::optional<double> guidance;
-  uint64_t seed = 42;
+  // Seeds of the noise. Suites with several seeds report means over them.
+  std::vector<uint64_t> seeds = {42};
+  uint64_t seed() const { return seeds.front(); }
   at::ScalarType dtype = at::kFloat;
   bool captions = true;  // use the clip's caption as the prompt if the model has a text encoder
   // Folder for the latents of recordings; results do not depend on it.
@@ -64,12 +70,29 @@ std::string variant_name(const ModelChoice& model, const Arm& arm, const std::ve
 std::vector<VariantGroup> model_groups(const std::vector<ModelChoice>& models,
                                        const std::vector<Arm>& arms);
 
+// The arm with every seed of `sampling`.
+std::vector<Arm> with_seeds(const Arm& arm, const Sampling& sampling);
+
+// Side of a token in pixels, the same for all models of a run. 0 if `sampling` sets the frame size
+// or there is no model.
+int64_t free_token(const std::vector<ModelChoice>& models, const Sampling& sampling);
+
+// Adds a note about models that cannot use the captions of the clips because they have no text
+// encoder, if there are any.
+void add_caption_note(const std::vector<ModelChoice>& models, const Sampling& sampling,
+                      const EvalClips& clips, std::vector<std::string>& notes);
+// Logs the same as a warning.
+void warn_of_captions(const std::vector<ModelChoice>& models, const Sampling& sampling,
+                      const EvalClips& clips);
+
 // Whether the model has recurrent states.
 bool has_recurrent_states(const model::TransformerConfig& config);
 
 sample::StreamOptions stream_options(const sample::ModelFolder& folder, const Arm& arm,
                                      const Sampling& sampling, int64_t width, int64_t height);
 
+// The caption as a prompt. Without a text encoder or with sampling.captions = false the prompt is
+// empty.
 sample::Prompt prompt_for(const sample::ModelFolder& folder, const std::string& caption,
                           const Sampling& sampling);
 
@@ -80,6 +103,9 @@ std::string fingerprint(const std::filesystem::path& folder);
 // Hash of the relative names and sizes of the pictures and videos in a folder of recordings. It
 // does not depend on the location of the folder. Files in `out` are ignored.
 std::string data_fingerprint(const std::filesystem::path& data, const std::filesystem::path& out);
+
+// Adds the folders of videos to the settings of a run.
+void describe_predictions(const std::vector<ModelChoice>& folders, Json& settings);
 
 // The settings of a run, for the manifest.
 Json describe(const std::vector<ModelChoice>& models, const std::vector<Arm>& arms,

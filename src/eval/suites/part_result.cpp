@@ -98,6 +98,57 @@ PartResult PartResult::from_json(const Json& json, const std::string& where) {
   }
 }
 
+namespace {
+
+// By index; lists may have different lengths.
+std::vector<double> mean_of(const std::vector<const std::vector<double>*>& lists) {
+  std::vector<double> means;
+  for (size_t i = 0;; ++i) {
+    double sum = 0;
+    int count = 0;
+    bool any = false;
+    for (const std::vector<double>* list : lists) {
+      if (i >= list->size()) continue;
+      any = true;
+      if (!std::isfinite((*list)[i])) continue;
+      sum += (*list)[i];
+      ++count;
+    }
+    if (!any) return means;
+    means.push_back(count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+}  // namespace
+
+MetricValues mean_of(const std::vector<MetricValues>& runs) {
+  if (runs.size() == 1) return runs.front();
+  std::map<std::string, std::vector<const std::vector<double>*>> lists;
+  for (const MetricValues& run : runs) {
+    for (const auto& [key, list] : run) lists[key].push_back(&list);
+  }
+  MetricValues means;
+  for (const auto& [key, list] : lists) means[key] = mean_of(list);
+  return means;
+}
+
+std::vector<Curve> mean_of(const std::vector<std::vector<Curve>>& runs) {
+  std::vector<Curve> means = runs.front();
+  for (size_t c = 0; c < means.size(); ++c) {
+    std::vector<std::vector<double>> values;
+    for (const std::vector<Curve>& run : runs) {
+      LOCI_CHECK(c < run.size() && run[c].name == means[c].name, "runs with different curves");
+      std::vector<double>& list = values.emplace_back();
+      for (const auto& point : run[c].points) list.push_back(point.second);
+    }
+    std::vector<const std::vector<double>*> lists;
+    for (const std::vector<double>& list : values) lists.push_back(&list);
+    const std::vector<double> mean = mean_of(lists);
+    for (size_t i = 0; i < means[c].points.size(); ++i) means[c].points[i].second = mean[i];
+  }
+  return means;
+}
+
 PictureCell make_cell(std::string label, const at::Tensor& picture, int64_t width) {
   at::Tensor image = io::checked_image(picture);
   if (image.size(1) > width) {

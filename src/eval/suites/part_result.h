@@ -45,6 +45,11 @@ struct PartResult {
   static PartResult from_json(const Json& json, const std::string& where);
 };
 
+// The mean over repeated runs, such as seeds: of the values with the same key and index, and of the
+// points of curves with the same name. Non-finite values are ignored.
+MetricValues mean_of(const std::vector<MetricValues>& runs);
+std::vector<Curve> mean_of(const std::vector<std::vector<Curve>>& runs);
+
 // `picture` is uint8 [H, W, 3]; it is scaled down to at most `width` pixels.
 PictureCell make_cell(std::string label, const at::Tensor& picture, int64_t width = 320);
 

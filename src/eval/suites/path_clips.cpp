@@ -6,10 +6,15 @@
 
 #include "loci/base/choice.h"
 #include "loci/base/error.h"
+#include "loci/base/file.h"
+#include "loci/base/text.h"
 #include "loci/camera/lens.h"
 #include "loci/camera/path/presets.h"
 #include "loci/camera/path/resample.h"
 #include "loci/camera/path/trajectory_io.h"
+#include "loci/io/media/frames.h"
+#include "loci/io/media/image.h"
+#include "loci/io/media/resize.h"
 
 namespace loci::eval {
 
@@ -52,31 +57,69 @@ camera::Trajectory recorded_route(const world::Recording& recording, const ClipF
   return path;
 }
 
+constexpr uint64_t kCaptionLimit = 1 << 16;  // bytes
+
+// The pictures in `folder`, by name. Empty if it also contains videos or folders.
+std::vector<std::filesystem::path> start_pictures(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> pictures;
+  if (!std::filesystem::is_directory(folder)) return pictures;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().filename().string().starts_with('.')) continue;
+    if (entry.is_directory() || io::is_video_name(entry.path())) return {};
+    if (io::is_image_name(entry.path())) pictures.push_back(entry.path());
+  }
+  std::sort(pictures.begin(), pictures.end());
+  return pictures;
+}
+
+std::vector<std::string> expanded(const std::vector<std::string>& routes) {
+  std::vector<std::string> all;
+  for (const std::string& route : routes) {
+    if (route != kSetC) {
+      all.push_back(route);
+      continue;
+    }
+    for (const char* name : {"static", "straight", "spin", "look_around", "look_around_pitch",
+                             "forward_back", "square"}) {
+      all.emplace_back(name);
+    }
+  }
+  return all;
+}
+
 class PathClips : public EvalClips {
  public:
   PathClips(const std::filesystem::path& folder, const ClipFormat& format,
             const std::vector<std::string>& routes, double seconds, std::optional<int64_t> count)
       : EvalClips(format) {
+    const std::vector<std::string> all = expanded(routes);
+    for (const std::filesystem::path& picture : start_pictures(folder)) {
+      if (count && std::ssize(starts_) >= *count) break;
+      Start& start = starts_.emplace_back();
+      start.picture = picture;
+      std::filesystem::path caption = picture;
+      caption.replace_extension(".txt");
+      const std::string text = std::filesystem::exists(caption)
+                                   ? std::string(trim(read_file(caption, kCaptionLimit)))
+                                   : std::string();
+      for (const std::string& route : all) {
+        if (route == kRecordedRoute) fail("--route recorded: {} is a picture", picture.string());
+        add(picture.stem().string(), text, route, read_route(route, format, seconds),
+            camera::lens_from_fov(camera::radians(format.fov)));
+      }
+    }
+    if (!starts_.empty()) return;
     const world::RecordingOptions options = recording_options(format);
     for (world::RecordingFiles& files : world::find_recordings(folder)) {
-      if (count && std::ssize(recordings_) >= *count) break;
-      recordings_.emplace_back(std::move(files), options);
-      const world::Recording& recording = recordings_.back();
-      for (const std::string& route : routes) {
-        EvalClip clip;
-        clip.name = recording.name() + ", " + route;
-        clip.caption = recording.caption();
-        clip.trajectory = route == kRecordedRoute ? recorded_route(recording, format, seconds)
-                                                  : read_route(route, format, seconds);
-        const int64_t last_chunk = format.grid.chunk_of_frame(
-            std::max<int64_t>(2, std::ssize(clip.trajectory.cameras)) - 1);
-        const auto frames = static_cast<size_t>(format.grid.frames_of_chunk(last_chunk).end);
-        const camera::Camera last = clip.trajectory.cameras.back();
-        clip.trajectory.cameras.resize(frames, last);
-        for (camera::Camera& camera : clip.trajectory.cameras) {
-          camera.lens = recording.trajectory().cameras.front().lens;
-        }
-        clips_.push_back({std::move(clip), recordings_.size() - 1});
+      if (count && std::ssize(starts_) >= *count) break;
+      Start& start = starts_.emplace_back();
+      start.recording.emplace(std::move(files), options);
+      const world::Recording& recording = *start.recording;
+      for (const std::string& route : all) {
+        add(recording.name(), recording.caption(), route,
+            route == kRecordedRoute ? recorded_route(recording, format, seconds)
+                                    : read_route(route, format, seconds),
+            recording.trajectory().cameras.front().lens);
       }
     }
   }
@@ -85,25 +128,57 @@ class PathClips : public EvalClips {
   const EvalClip& clip(size_t index) const override { return clips_.at(index).clip; }
   at::Tensor read(size_t index, int64_t first, int64_t count) const override {
     LOCI_CHECK(first == 0 && count == 1, "{}: only the first frame is recorded", clip(index).name);
-    return recordings_[clips_.at(index).recording].read(0, 1).frames;
+    const Start& start = start_of(index);
+    if (start.recording) return start.recording->read(0, 1).frames;
+    const at::Tensor picture = io::read_image(start.picture);
+    return io::resize_and_crop(picture, format().width, format().height).image.unsqueeze(0);
   }
   at::Tensor depth(size_t index) const override {
-    const world::Recording& recording = recordings_[clips_.at(index).recording];
-    return recording.read_depth(recording.frame_count());
+    const std::optional<world::Recording>& recording = start_of(index).recording;
+    return recording ? recording->read_depth(recording->frame_count()) : at::Tensor();
   }
   bool has_depth(size_t index) const override {
-    return recordings_[clips_.at(index).recording].has_depth();
+    const std::optional<world::Recording>& recording = start_of(index).recording;
+    return recording && recording->has_depth();
   }
   std::string identity(size_t index) const override {
-    return recordings_[clips_.at(index).recording].identity();
+    const Start& start = start_of(index);
+    if (start.recording) return start.recording->identity();
+    const std::filesystem::path file = std::filesystem::canonical(start.picture);
+    return fmt::format("{} {} {}", file.string(), std::filesystem::file_size(file),
+                       std::filesystem::last_write_time(file).time_since_epoch().count());
   }
 
  private:
+  struct Start {
+    std::optional<world::Recording> recording;
+    std::filesystem::path picture;  // without a recording
+  };
   struct Entry {
     EvalClip clip;
-    size_t recording;
+    size_t start;
   };
-  std::vector<world::Recording> recordings_;
+
+  const Start& start_of(size_t clip) const { return starts_[clips_.at(clip).start]; }
+
+  // Adds a clip that begins at the last start.
+  void add(const std::string& name, const std::string& caption, const std::string& route,
+           camera::Trajectory path, const camera::Lens& lens) {
+    EvalClip clip;
+    clip.name = name + ", " + route;
+    clip.caption = caption;
+    clip.clock = format().fps;
+    clip.trajectory = std::move(path);
+    std::vector<camera::Camera>& cameras = clip.trajectory.cameras;
+    const camera::TimeGrid& grid = format().grid;
+    const int64_t last_chunk = grid.chunk_of_frame(std::max<int64_t>(2, std::ssize(cameras)) - 1);
+    const camera::Camera last = cameras.back();
+    cameras.resize(static_cast<size_t>(grid.frames_of_chunk(last_chunk).end), last);
+    for (camera::Camera& camera : cameras) camera.lens = lens;
+    clips_.push_back({std::move(clip), starts_.size() - 1});
+  }
+
+  std::vector<Start> starts_;
   std::vector<Entry> clips_;
 };
 

@@ -2,6 +2,7 @@
 #include "loci/eval/suites/runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "loci/base/error.h"
@@ -22,6 +23,35 @@ namespace {
 
 fs::path part_file(const fs::path& out, const std::string& group, const std::string& clip) {
   return out / "parts" / file_name(group) / (file_name(clip) + ".json");
+}
+
+// The reason why measuring a clip failed.
+fs::path failure_file(const fs::path& out, const std::string& group, const std::string& clip) {
+  return part_file(out, group, clip).replace_extension(".failed");
+}
+
+std::vector<FailedClip> read_failures(const Suite& suite, const fs::path& out) {
+  std::vector<FailedClip> failed;
+  for (const VariantGroup& group : suite.groups()) {
+    for (const std::string& clip : suite.clips()) {
+      const fs::path file = failure_file(out, group.name, clip);
+      if (fs::exists(file) && !fs::exists(part_file(out, group.name, clip))) {
+        failed.push_back({group.name, clip, read_file(file)});
+      }
+    }
+  }
+  return failed;
+}
+
+// A report of the existing results. Values that depend on all clips are absent.
+void write_partial_report(Suite& suite, const RunOptions& options) {
+  std::vector<PartResult> parts = read_parts(suite, options.out);
+  if (parts.empty()) return;
+  const size_t wanted = suite.groups().size() * suite.clips().size();
+  Report report = make_report(suite, std::move(parts), options.weight);
+  report.failed = read_failures(suite, options.out);
+  report.missing = static_cast<int64_t>(wanted - report.parts.size() - report.failed.size());
+  write_report(options.out, report);
 }
 
 void check_names(const std::vector<std::string>& names, std::string_view what) {
@@ -96,31 +126,65 @@ int64_t run_suite(Suite& suite, const RunOptions& options) {
     }
     if (!missing.clips.empty()) work.push_back(std::move(missing));
   }
+  using Clock = std::chrono::steady_clock;
+  auto reported = Clock::now();
   if (done < total) {
     Progress progress("eval", total, "clips", done);
     for (const Work& part : work) {
-      progress.set_note(groups[part.group].name);
+      const std::string& group = groups[part.group].name;
+      progress.set_note(group);
       suite.open(part.group);
+      std::string failure;
+      size_t failures = 0;
       for (const size_t clip : part.clips) {
         check_interrupt();
-        PartResult result = suite.run(clip);
-        result.group = groups[part.group].name;
-        result.clip = clips[clip];
-        write_file(part_file(options.out, result.group, result.clip),
-                   result.to_json().dump() + "\n");
+        const fs::path failed = failure_file(options.out, group, clips[clip]);
+        fs::remove(failed);
+        try {
+          PartResult result = suite.run(clip);
+          result.group = group;
+          result.clip = clips[clip];
+          write_file(part_file(options.out, group, result.clip), result.to_json().dump() + "\n");
+        } catch (const Interrupted&) {
+          throw;
+        } catch (const std::exception& error) {
+          const auto* own = dynamic_cast<const Error*>(&error);
+          if (own != nullptr && own->kind() == ErrorKind::kInternal) throw;
+          // The first line: errors of libtorch contain a stack.
+          const std::string message = error.what();
+          failure = message.substr(0, message.find('\n'));
+          ++failures;
+          log_warning("{}, {}: {}", group, clips[clip], failure);
+          write_file(failed, failure);
+        }
         progress.advance();
+        const std::chrono::duration<double> since = Clock::now() - reported;
+        if (options.shard == 0 && since.count() >= options.report_seconds) {
+          write_partial_report(suite, options);
+          reported = Clock::now();
+        }
       }
+      // Nothing was measured: more likely a wrong option than damaged clips.
+      if (failures == part.clips.size() && failures == clips.size()) fail("{}", failure);
     }
   }
   std::vector<PartResult> parts = read_parts(suite, options.out);
-  const auto missing = static_cast<int64_t>(groups.size() * clips.size() - parts.size());
+  std::vector<FailedClip> failed = read_failures(suite, options.out);
+  const auto missing =
+      static_cast<int64_t>(groups.size() * clips.size() - parts.size() - failed.size());
   if (missing > 0) {
     log_info("{} of {} results are missing; the process that adds the last one writes the report",
              missing, groups.size() * clips.size());
     return missing;
   }
   suite.conclude(parts);
-  write_report(options.out, make_report(suite, std::move(parts)));
+  Report report = make_report(suite, std::move(parts), options.weight);
+  report.failed = std::move(failed);
+  if (!report.failed.empty()) {
+    log_warning("{} of {} results are missing because their clips failed; report.html lists them",
+                report.failed.size(), groups.size() * clips.size());
+  }
+  write_report(options.out, report);
   return 0;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a suite. Clips are divided among processes, every clip result is written atomically to its
-// own file, existing results are kept, and the report is written when no result is missing.
+// own file, and existing results are kept. A clip that fails is listed in the report, and the run
+// goes on with the next one.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "loci/eval/suites/suite.h"
 
@@ -14,11 +16,16 @@ struct RunOptions {
   std::filesystem::path out;
   // This process measures the clips shard, shard + shards, shard + 2 * shards, …
   int64_t shard = 0, shards = 1;
+  std::optional<Weight> weight = {};  // default: the suite's
+  // The first process writes a report of the existing results if this time has passed since the
+  // last one.
+  double report_seconds = 300;
 };
 
 // Writes manifest.json (the suite's settings) and parts/ into `out`; a folder with other settings
-// is bad input. The process that finds all parts present also writes the report. Returns the number
-// of missing parts.
+// is bad input. The process that finds no result missing, except those of failed clips, writes the
+// report. Failed clips of an earlier run are measured again. If every clip of a group fails, or an
+// internal error occurs, the run fails. Returns the number of missing results.
 int64_t run_suite(Suite& suite, const RunOptions& options);
 
 // Reads the existing parts, ordered by group, then by clip, both in the suite's order.

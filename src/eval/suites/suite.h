@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "loci/base/config.h"
+#include "loci/eval/metrics/bootstrap.h"
 #include "loci/eval/report/line_plot.h"
 #include "loci/eval/suites/part_result.h"
 
@@ -21,7 +22,11 @@ struct Metric {
   int digits = 2;
   std::string absent = {};  // reason why no clip has a value, e.g. missing weights; else empty
   std::string table = {};   // heading of the table with this column; empty: the first table
+  bool median = false;      // whether tables contain the median over all values instead of a mean
 };
+
+// What has the same weight in the means of tables.
+enum class Weight { kClips, kInstants };
 
 // The variants of one model (or of one tree of predictions). They are measured together, so that
 // the model is loaded once.
@@ -55,6 +60,8 @@ class Suite {
   // Plots of the report, computed from all parts; each inner vector is one row of panels.
   virtual std::vector<std::vector<PlotPanel>> plots(const std::vector<PartResult>& parts) const;
   virtual std::vector<std::string> notes() const { return {}; }
+  // The default of --weight. With kInstants every value has the same weight.
+  virtual Weight weight() const { return Weight::kClips; }
 };
 
 // All variants of all groups, in order.

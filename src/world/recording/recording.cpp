@@ -184,8 +184,9 @@ Recording::Recording(RecordingFiles files, const RecordingOptions& options)
          poses, pictures, files_.video.filename().string());
   }
   const int64_t usable = std::min(poses, pictures);
-  const double step = video_fps / options.fps;
-  if (step < 0.99) {
+  recorded_fps_ = video_fps;
+  stride_ = options.stride > 0 ? options.stride : video_fps / options.fps;
+  if (stride_ < 0.99) {
     fail("{}: {:.3g} frames per second; expected at least {:.3g}", files_.video.string(), video_fps,
          options.fps);
   }
@@ -198,7 +199,7 @@ Recording::Recording(RecordingFiles files, const RecordingOptions& options)
   trajectory_.width = options.width;
   trajectory_.height = options.height;
   for (int64_t i = 0;; ++i) {
-    const int64_t frame = std::llround(static_cast<double>(i) * step);
+    const int64_t frame = std::llround(static_cast<double>(i) * stride_);
     if (frame >= usable) break;
     source_frame_.push_back(frame);
     const auto& [pose, lens] = path.cameras[static_cast<size_t>(frame)];

@@ -31,6 +31,8 @@ struct RecordingOptions {
   int width = 192, height = 128;
   double fps = 16;  // faster videos are sampled at their nearest frames
   double fov = 90;  // degrees, for camera files without lenses
+  // Recorded frames per frame; 0: as many as keep the recorded time at `fps` frames per second.
+  double stride = 0;
 };
 
 // An open recording with one camera per frame. Every read opens the video again, so several threads
@@ -43,6 +45,9 @@ class Recording {
   const std::string& caption() const { return caption_; }
   // Number of frames at options.fps.
   int64_t frame_count() const { return static_cast<int64_t>(trajectory_.cameras.size()); }
+  // Frames of the recording per second, and per frame at options.fps.
+  double recorded_fps() const { return recorded_fps_; }
+  double stride() const { return stride_; }
   // All cameras at options.fps. The lenses are those of the resized and cropped frames.
   const camera::Trajectory& trajectory() const { return trajectory_; }
 
@@ -67,6 +72,7 @@ class Recording {
   RecordingOptions options_;
   std::vector<int64_t> source_frame_;  // frame of the video, per frame at options.fps
   camera::Trajectory trajectory_;
+  double recorded_fps_ = 0, stride_ = 1;
   std::string caption_;
 };
 
