@@ -17,6 +17,7 @@
 #include "loci/eval/suites/runner.h"
 
 #include "tests/base/expect_error.h"
+#include "tests/eval/formula_picture.h"
 #include "tests/eval/tiny_recording.h"
 #include "tests/io/read_frames.h"
 
@@ -96,6 +97,27 @@ TEST_F(Mind, ResizesFramesLikeTheOfficialScorer) {
   tall[50].fill_(255);
   const at::Tensor cut = mind_frame(tall).slice(0, 0, 1)[0].mean({1, 2});
   EXPECT_EQ(cut.argmax().item<int64_t>() / 10, (360 + 6) / 10);
+}
+
+// tests/data/eval/make_mind_scores.py runs the scorer's own code on the same pictures. The values
+// agree to the precision of FP32 sums over a frame.
+TEST_F(Mind, AgreesWithTheOfficialScorer) {
+  const Json cases = load_json(fs::path(LOCI_TEST_DATA) / "eval" / "mind_scores.json");
+  ASSERT_EQ(cases.size(), 3u);
+  const double truth_phase[] = {0.0, 0.4}, made_phase[] = {0.3, 0.4};
+  for (const Json& expected : cases) {
+    const auto height = expected["height"].get<int64_t>(), width = expected["width"].get<int64_t>();
+    for (size_t i = 0; i < 2; ++i) {
+      SCOPED_TRACE(fmt::format("{}x{}, frame {}", width, height, i));
+      const at::Tensor truth = mind_frame(formula_picture(72, 128, truth_phase[i], 0)[0]);
+      const at::Tensor made = mind_frame(formula_picture(height, width, made_phase[i], 0.2)[0]);
+      const double error = mse(made, truth).front();
+      EXPECT_NEAR(error, expected["mse"][i].get<double>(), 1e-6);
+      EXPECT_NEAR(psnr_of(error), expected["psnr"][i].get<double>(), 1e-4);
+      EXPECT_NEAR(ssim(made, truth, SsimBorder::kMirrored).front(),
+                  expected["ssim"][i].get<double>(), 1e-5);
+    }
+  }
 }
 
 TEST_F(Mind, SkipsTheLastBatchInCompatibleMode) {
