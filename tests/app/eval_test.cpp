@@ -104,6 +104,21 @@ TEST_F(EvalCommand, SetsTheTimeBaseSeedsAndWeights) {
   EXPECT_EQ(load_json(path("times/results.json"))["weight"], "instants");
 }
 
+TEST_F(EvalCommand, ExportsInputsOfOtherSystems) {
+  const Outcome outcome =
+      run_command({"--quiet", "eval", "export", "sana-wm", "--data", path("data"), "--size",
+                   "64x32", "--context-seconds", "1", "--out", path("inputs")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* name : {"memory.mp4", "memory-camera.npz", "start.png", "target-camera.npz",
+                           "all-camera.npz", "caption.txt", "clip.json"}) {
+    EXPECT_TRUE(fs::exists(path("inputs/a/") + name)) << name;
+  }
+  const Outcome unknown =
+      run_command({"--quiet", "eval", "export", "sana", "--data", path("data"), "--out", "x"});
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("sana-wm"));
+}
+
 // Two clips in one process each, with the variables of torchrun and of srun. The last process
 // writes the report.
 TEST_F(EvalCommand, DistributesClipsOverProcesses) {

@@ -19,6 +19,7 @@ void add_eval(CLI::App& app) {
   add_eval_attention(*app.add_subcommand("attention"));
   add_eval_capacity(*app.add_subcommand("capacity"));
   add_eval_cost(*app.add_subcommand("cost"));
+  add_eval_export(*app.add_subcommand("export"));
 }
 
 }  // namespace loci::app

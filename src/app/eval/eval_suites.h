@@ -16,5 +16,6 @@ void add_eval_probe(CLI::App& app);
 void add_eval_attention(CLI::App& app);
 void add_eval_capacity(CLI::App& app);
 void add_eval_cost(CLI::App& app);
+void add_eval_export(CLI::App& app);
 
 }  // namespace loci::app
