@@ -40,7 +40,8 @@ using HistoryKind = Registry<HistoryFactory>::Entry;
 // taken.
 void register_history(HistoryKind kind);
 
-// dense, sparse, pinned, window, overlap, landmarks, content, frustum, then registered policies.
+// dense, sparse, pinned, window, overlap, plain_overlap, landmarks, content, frustum, then
+// registered ones.
 const std::vector<HistoryKind>& history_kinds();
 std::vector<std::string> history_names();
 

@@ -33,6 +33,11 @@ const kHistories: Record<string, Named> = {
     short: "Overlap",
     hint: "frames that overlap most with the next view",
   },
+  plain_overlap: {
+    label: "Retrieval by plain overlap",
+    short: "Plain overlap",
+    hint: "frames that overlap most with the next view, whatever their distance and origin",
+  },
   landmarks: {
     label: "Landmarks",
     short: "Landmarks",
