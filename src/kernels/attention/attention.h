@@ -24,13 +24,14 @@ struct SlotTensor {
 
 // Keys and values of past frames that a chunk attends to in several passes. With a map of the keys
 // (it may be empty), the constructor packs the mapped keys into the layout of the kernel. Without
-// one, every call reads the keys from their slots, as it always does for values. Where no kernel applies (another
-// device, FP64), the constructor gathers both.
+// one, every call reads the keys from their slots, as it always does for values. Where no kernel
+// applies (another device, FP64), the constructor gathers both.
 class AttentionPast {
  public:
   AttentionPast() = default;
   // The frames are those of slots `index`, in that order; attention() uses them in `dtype` on
-  // `device`. `map` holds tables for all tokens of these frames, in the same order. The contents and storage of these slots must not change while this object is used.
+  // `device`. `map` holds tables for all tokens of these frames, in the same order. The contents
+  // and storage of these slots must not change while this object is used.
   AttentionPast(SlotTensor key, SlotTensor value, std::vector<int64_t> index, at::ScalarType dtype,
                 at::Device device, const std::optional<HeadMap>& map);
 
