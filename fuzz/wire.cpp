@@ -67,7 +67,7 @@ std::string answer_of_server(std::string_view bytes) {
   const auto executor = socket.get_executor();
   std::exception_ptr thrown;
   asio::co_spawn(executor,
-                 serve::serve_connection(network, serve::Stream(std::move(socket)), address,
+                 serve::serve_connection(network, serve::TcpStream(std::move(socket)), address,
                                          network.connections.enter(address)),
                  [&thrown](const std::exception_ptr& error) { thrown = error; });
   std::string answer;

@@ -184,9 +184,8 @@ TEST(HistoryRegistry, RegisteredPoliciesAreMadeByName) {
 }
 
 TEST(HistoryRegistry, PoliciesKeepToTheBudget) {
-  for (const std::string kind :
-       {"sparse", "pinned", "window", "overlap", "plain_overlap", "landmarks", "content",
-        "frustum"}) {
+  for (const std::string kind : {"sparse", "pinned", "window", "overlap", "plain_overlap",
+                                 "landmarks", "content", "frustum"}) {
     EXPECT_EQ(make_history({.kind = kind, .budget = 20})->frame_budget(), 20) << kind;
   }
   EXPECT_BAD_INPUT(make_history({.kind = "all"}), HasSubstr("choose one of: dense, sparse"));

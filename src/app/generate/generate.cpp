@@ -72,8 +72,7 @@ std::string history_help() {
 }
 
 void add_sampling(CLI::App& app, GenerateOptions& o) {
-  app.add_option("--history", o.history, history_help())
-      ->check(one_of(memory::history_names()));
+  app.add_option("--history", o.history, history_help())->check(one_of(memory::history_names()));
   app.add_option(
          "--history-frames", o.history_frames,
          "maximum number of retained frames, excluding the current chunk (default: the model's)")

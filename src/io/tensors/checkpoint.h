@@ -44,7 +44,8 @@ class Checkpoint {
   // Shape and type of the tensor on the meta device, without reading its data.
   at::Tensor meta(std::string_view name) const;
 
-  // Whether it is a GGUF file. These may store a tensor with fewer dimensions than its program uses.
+  // Whether it is a GGUF file. These may store a tensor with fewer dimensions than its program
+  // uses.
   bool is_gguf() const;
   // The opened file or index, for messages.
   const std::filesystem::path& path() const;

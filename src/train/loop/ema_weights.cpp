@@ -9,8 +9,7 @@
 namespace loci::train {
 
 EmaWeights::EmaWeights(const std::vector<model::Parameter>& parameters, const Optimizer& optimizer,
-                       Communicator& communicator, double keep,
-                       const io::SafetensorsFile* saved)
+                       Communicator& communicator, double keep, const io::SafetensorsFile* saved)
     : parameters_(parameters), communicator_(communicator), keep_(keep) {
   if (keep == 0) return;  // the averages are the parameters
   const std::vector<model::Parameter>& trained = optimizer.trained();

@@ -22,8 +22,7 @@ class EmaWeights {
   // EMA weights are the parameters. Averages that `saved` lacks start from
   // the parameters. `parameters` and `communicator` must outlive this object.
   EmaWeights(const std::vector<model::Parameter>& parameters, const Optimizer& optimizer,
-             Communicator& communicator, double keep,
-             const io::SafetensorsFile* saved = nullptr);
+             Communicator& communicator, double keep, const io::SafetensorsFile* saved = nullptr);
 
   // Call it after update `done`, counted from 1.
   void update(int64_t done);
