@@ -65,9 +65,9 @@ TEST(Inspect, UsesTheSizeRateAndHistoryOfTheModelFolder) {
   EXPECT_EQ(report["size"], Json({192, 128}));
   const Json& dense = report["history"][1];
   const Json& sparse = report["history"][3];
-  // A chunk of 5 latent frames attends to itself and to the 14 frames of generation.json.
+  // A chunk of 2 latent frames attends to itself and to the 14 frames of generation.json.
   EXPECT_EQ(sparse["main_bytes"].get<int64_t>() * dense["latents"].get<int64_t>(),
-            dense["main_bytes"].get<int64_t>() * 19);
+            dense["main_bytes"].get<int64_t>() * 16);
   const Json other = parse_json(
       run_command({"inspect", mini.string(), "--json", "--size", "384x256"}).out, "inspect");
   EXPECT_EQ(other["size"], Json({384, 256}));

@@ -57,6 +57,18 @@ TEST(BlockCache, LeavesSmallTensorsToLibtorch) {
   EXPECT_EQ(cache.used(), 0u);
 }
 
+TEST(BlockCache, FreesRawAllocationsOfEverySize) {
+  BlockCache cache;
+  for (const size_t bytes : {size_t{100}, 6 * kMegabyte}) {
+    void* const data = cache.raw_allocate(bytes);
+    ASSERT_NE(data, nullptr);
+    std::memset(data, 1, bytes);
+    cache.raw_deallocate(data);
+  }
+  EXPECT_EQ(cache.used(), 0u);
+  EXPECT_EQ(cache.kept(), 6 * kMegabyte);
+}
+
 TEST(BlockCache, ReportsTensorsThatDoNotFitIntoMemory) {
   BlockCache cache;
   { const c10::DataPtr kept = cache.allocate(8 * kMegabyte); }

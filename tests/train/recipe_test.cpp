@@ -74,7 +74,8 @@ TEST(ShippedRecipes, AreValid) {
         recipe["start"] = (entry.path().parent_path().parent_path() / start).string();
       } else {
         // `start` is the result of another recipe. The keys that refer to it go with it.
-        for (const char* key : {"start", "world_model", "channels", "encoder", "decoder"}) {
+        for (const char* key :
+             {"start", "world_model", "decoder_only", "channels", "encoder", "decoder"}) {
           recipe.erase(key);
         }
         if (recipe.contains("refiner")) {

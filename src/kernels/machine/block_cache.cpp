@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <memory>
+#include <unordered_map>
 
 #include <c10/core/CPUAllocator.h>
 
@@ -34,6 +34,23 @@ void* map_block(size_t size) {
   return begin + before;
 }
 
+struct UsedBlock {
+  BlockCache* cache;
+  size_t size;
+};
+
+// The blocks that tensors use, by address. A deleter only gets the address.
+struct UsedBlocks {
+  std::mutex mutex;
+  std::unordered_map<void*, UsedBlock> by_address;
+};
+
+// Never destroyed, since tensors in static variables may be freed at the end of the program.
+UsedBlocks& used_blocks() {
+  static UsedBlocks& blocks = *new UsedBlocks;
+  return blocks;
+}
+
 }  // namespace
 
 BlockCache::BlockCache() : small_(c10::GetDefaultCPUAllocator()) {}
@@ -47,8 +64,13 @@ c10::DataPtr BlockCache::allocate(size_t bytes) {
   const Block block = take(whole_pages(bytes));
   // Without memory, libtorch's allocator reports the error.
   if (block.data == nullptr) return small_->allocate(bytes);
-  return {block.data, new Block(block), &free_block, c10::kCPU};
+  UsedBlocks& used = used_blocks();
+  const std::lock_guard lock(used.mutex);
+  used.by_address.emplace(block.data, UsedBlock{this, block.size});
+  return {block.data, block.data, &free_block, c10::kCPU};
 }
+
+c10::DeleterFnPtr BlockCache::raw_deleter() const { return &free_block; }
 
 void BlockCache::copy_data(void* to, const void* from, size_t bytes) const {
   default_copy_data(to, from, bytes);
@@ -56,12 +78,11 @@ void BlockCache::copy_data(void* to, const void* from, size_t bytes) const {
 
 BlockCache::Block BlockCache::take(size_t size) {
   const std::lock_guard lock(mutex_);
-  Block block{this, nullptr, size};
+  Block block{nullptr, size};
   const auto kept = kept_blocks_.lower_bound(size);
   if (kept != kept_blocks_.end() &&
       static_cast<double>(kept->first) <= kFit * static_cast<double>(size)) {
-    block.data = kept->second;
-    block.size = kept->first;
+    block = {kept->second, kept->first};
     kept_ -= block.size;
     kept_blocks_.erase(kept);
   }
@@ -80,6 +101,13 @@ BlockCache::Block BlockCache::take(size_t size) {
   return block;
 }
 
+void BlockCache::keep(const Block& block) {
+  const std::lock_guard lock(mutex_);
+  used_ -= block.size;
+  kept_ += block.size;
+  kept_blocks_.emplace(block.size, block.data);
+}
+
 void BlockCache::drop_largest() {
   const auto largest = std::prev(kept_blocks_.end());
   ::munmap(largest->second, largest->first);
@@ -87,13 +115,19 @@ void BlockCache::drop_largest() {
   kept_blocks_.erase(largest);
 }
 
-void BlockCache::free_block(void* context) {
-  const std::unique_ptr<Block> block(static_cast<Block*>(context));
-  BlockCache& cache = *block->cache;
-  const std::lock_guard lock(cache.mutex_);
-  cache.used_ -= block->size;
-  cache.kept_ += block->size;
-  cache.kept_blocks_.emplace(block->size, block->data);
+void BlockCache::free_block(void* data) {
+  UsedBlocks& used = used_blocks();
+  std::unique_lock lock(used.mutex);
+  const auto found = used.by_address.find(data);
+  if (found == used.by_address.end()) {
+    lock.unlock();
+    c10::GetDefaultCPUAllocator()->raw_deallocate(data);
+    return;
+  }
+  const UsedBlock block = found->second;
+  used.by_address.erase(found);
+  lock.unlock();
+  block.cache->keep({data, block.size});
 }
 
 size_t BlockCache::used() const {
@@ -107,7 +141,7 @@ size_t BlockCache::kept() const {
 }
 
 void keep_tensor_memory() {
-  // Never destroyed, since tensors in static variables may outlive it.
+  // Never destroyed, like the blocks in use.
   static BlockCache& cache = *new BlockCache;
   c10::SetCPUAllocator(&cache);
 }

@@ -26,6 +26,8 @@ class BlockCache final : public c10::Allocator {
   ~BlockCache() override;
 
   c10::DataPtr allocate(size_t bytes) override;
+  // Frees raw allocations of every size, also those of libtorch's allocator.
+  c10::DeleterFnPtr raw_deleter() const override;
   void copy_data(void* to, const void* from, size_t bytes) const override;
 
   // Bytes of the blocks that tensors use, and of those that are kept.
@@ -34,15 +36,15 @@ class BlockCache final : public c10::Allocator {
 
  private:
   struct Block {
-    BlockCache* cache;
     void* data;
     size_t size;
   };
 
   // A kept or new block of at least `size` bytes; null data if there is no memory.
   Block take(size_t size);
+  void keep(const Block& block);
   void drop_largest();
-  static void free_block(void* block);
+  static void free_block(void* data);
 
   c10::Allocator* small_;
   mutable std::mutex mutex_;
